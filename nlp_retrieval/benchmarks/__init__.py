@@ -1,0 +1,1 @@
+"""Measuring searchers: evaluation, sweeps, reports, run files, Weights & Biases."""

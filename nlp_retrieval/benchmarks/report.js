@@ -1,0 +1,93 @@
+// Hides, shows and sorts what already stands in the page. Without it, everything is visible.
+(() => {
+  "use strict";
+  const table = document.getElementById("comparison");
+  const controls = document.querySelector(".controls");
+  const group = document.getElementById("group");
+  const differences = document.getElementById("differences");
+  const families = [...controls.querySelectorAll("input[name=family]")];
+  const bodies = [...table.tBodies];
+  const givenOrder = new Map(bodies.flatMap((body) => [...body.rows].map((row, place) => [row, place])));
+
+  function showGroup() {
+    for (const body of bodies) {
+      body.hidden = group.value !== "" && body.dataset.group !== group.value;
+    }
+  }
+
+  function showFamilies() {
+    const shown = new Set(families.filter((box) => box.checked).map((box) => box.value));
+    for (const cell of table.querySelectorAll("[data-family]")) {
+      cell.hidden = !shown.has(cell.dataset.family);
+    }
+    const columns = table.tHead.rows[1].querySelectorAll("th:not([hidden])").length + 1;
+    for (const head of table.querySelectorAll("th[scope=rowgroup]")) {
+      head.colSpan = columns;
+    }
+  }
+
+  function showDifferences() {
+    table.classList.toggle("plain", !differences.checked);
+  }
+
+  function figure(row, column) {
+    const data = row.cells[column].querySelector("data");
+    return data ? Number(data.value) : null;
+  }
+
+  function compare(column, direction) {
+    return (one, other) => {
+      let order = 0;
+      if (column === 0) {
+        const names = [one, other].map((row) => row.cells[0].querySelector("bdi").textContent);
+        order = names[0].localeCompare(names[1], "en", { numeric: true }) * direction;
+      } else {
+        const values = [figure(one, column), figure(other, column)];
+        // what was not measured stays last, whichever way the column is sorted
+        if (values.includes(null)) {
+          return (values[0] === null) - (values[1] === null);
+        }
+        order = (values[0] - values[1]) * direction;
+      }
+      return order || givenOrder.get(one) - givenOrder.get(other);
+    };
+  }
+
+  function sortBy(head, column) {
+    const ascendingFirst = head.dataset.sort !== "high";
+    const states = ascendingFirst ? ["ascending", "descending"] : ["descending", "ascending"];
+    const next = states[states.indexOf(head.getAttribute("aria-sort")) + 1] || "none";
+    for (const other of table.querySelectorAll("th[aria-sort]")) {
+      other.setAttribute("aria-sort", "none");
+    }
+    head.setAttribute("aria-sort", next);
+    const order =
+      next === "none"
+        ? (one, other) => givenOrder.get(one) - givenOrder.get(other)
+        : compare(column, next === "ascending" ? 1 : -1);
+    for (const body of bodies) {
+      body.append(...[...body.rows].slice(1).sort(order));
+    }
+  }
+
+  const heads = [table.tHead.rows[0].cells[0], ...table.tHead.rows[1].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    if (head.dataset.label) {
+      button.setAttribute("aria-label", head.dataset.label);
+    }
+    button.addEventListener("click", () => sortBy(head, column));
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+  });
+
+  group.addEventListener("change", showGroup);
+  differences.addEventListener("change", showDifferences);
+  families.forEach((box) => box.addEventListener("change", showFamilies));
+  showGroup();
+  showFamilies();
+  showDifferences();
+  controls.hidden = false;
+})();

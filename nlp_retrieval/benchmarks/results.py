@@ -1,0 +1,86 @@
+"""What a benchmark found: quality and cost of every configuration, as data.
+
+Quality and cost are kept apart, because quality can be compared byte by byte between two runs and time cannot. The
+table, the page, Weights & Biases and the JSON files are all written from these objects, and from nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nlp_retrieval.core.component import Config
+
+Measures = dict[str, float]
+"""Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one configuration costs.
+
+    Args:
+        index_seconds: to build its part of the index from the items; the sum over its retrievers, also where the index
+            was found built (then it is what building it took at the time).
+        index_bytes: size on disk of its part of the index, the items not counted.
+        index_peak_bytes: largest resident memory of the process while its part of the index was built.
+        stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
+        latency_ms: median milliseconds for one query, all stages together.
+        latency_p95_ms: 95th percentile of the same.
+        queries_per_second: throughput of one ``search`` call over all queries.
+        search_peak_bytes: largest resident memory of the process while the configuration was searched.
+    """
+
+    index_seconds: float
+    index_bytes: int
+    index_peak_bytes: int
+    stage_ms: dict[str, float]
+    latency_ms: float
+    latency_p95_ms: float
+    queries_per_second: float
+    search_peak_bytes: int
+
+
+@dataclass(frozen=True)
+class ConfigurationResult:
+    """One row of the comparison.
+
+    Args:
+        name: as the user named it.
+        config: the searcher's own, complete.
+        fingerprint: of configuration and models; equal configurations have equal ones.
+        measures: over all queries.
+        groups: the same by group of queries (``"hops=3"``).
+        cost: see :class:`Cost`.
+        empty_queries: how many queries found nothing; they score 0 and count.
+    """
+
+    name: str
+    config: Config
+    fingerprint: str
+    measures: Measures
+    groups: dict[str, Measures]
+    cost: Cost
+    empty_queries: int
+
+
+@dataclass(frozen=True)
+class BenchmarkReport:
+    """A finished benchmark.
+
+    Args:
+        configurations: in the order in which they were named.
+        baseline: the name of the configuration that the others are compared with.
+        k_values: the cutoffs, ascending.
+        query_counts: how many queries there are, by group; the key ``""`` counts all.
+        n_items: size of the corpus.
+        manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware.
+        files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
+    """
+
+    configurations: list[ConfigurationResult]
+    baseline: str
+    k_values: list[int]
+    query_counts: dict[str, int]
+    n_items: int
+    manifest: Config
+    files: dict[str, str] = field(default_factory=dict)

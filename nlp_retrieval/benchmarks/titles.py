@@ -1,0 +1,105 @@
+"""When two titles are the same title.
+
+Gold that names titles (HoVer, HotpotQA) and the corpus seldom come from one file, so titles differ in case, in white
+space (Wikipedia's underscores), in the kind of dash or quotation mark, in punctuation that a file name cannot hold, in
+how an accent is encoded, and in HTML entities (``AT&amp;T``). These differences are removed, and no others.
+
+The evaluation of HoVer and DSPy goes further: it deletes the articles too. Measured on 31,857 Wikipedia titles that are
+all different, that makes 29 groups of 59 titles equal (*Hiding Place* and *The Hiding Place* are two works), against 10
+groups of 20 here, of which 7 differ in case alone.
+
+>>> normalize_title("Martin_O’Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
+('martin oneill', 'at&t', 'heat (1995 film)')
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html import unescape
+
+__all__ = ["normalize_title"]
+
+# With the semicolon only: html.unescape alone would read "&copy" in "cut&copy" as a sign.
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_QUALIFIER = re.compile(r"\(([^()]*)\)\s*\Z")
+# "Web 2.0" is not "Web 20", while "F.C." is "FC".
+_FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
+
+_MEANINGFUL = frozenset("#&%@")
+"""Punctuation to Unicode, but a word to readers: C# is not C, R&B is not RB."""
+
+_APOSTROPHES = frozenset("`´ʹʻʼʽ")
+"""Letters and symbols to Unicode, but typed for an apostrophe: Hawaiʻi, Hawai'i."""
+
+_SEPARATORS = frozenset("/\\:;−")
+
+
+class _Punctuation(dict[int, str]):
+    """What becomes of a character, by code point, decided when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if character in _MEANINGFUL or character == ".":
+            kept = character
+        elif character in _SEPARATORS or category in ("Pd", "Pc", "Ps", "Pe", "Cc") or character.isspace():
+            # A space, not nothing: "9/11" is not "911", and an en dash may stand for a spaced hyphen.
+            kept = " "
+        elif category[0] == "P" or category == "Cf" or character in _APOSTROPHES:
+            kept = ""
+        else:
+            kept = character
+        self[code] = kept
+        return kept
+
+
+_PUNCTUATION = _Punctuation()
+
+
+def normalize_title(title: str) -> str:
+    """Return the form in which titles are compared; equal forms mean one title.
+
+    Canonical equivalence and caseless matching are Unicode's (NFD, case folding; TR15 and section 3.13 of the standard).
+    Compatibility forms (NFKD) are left alone, because they turn ``U²`` into ``U2``; accents are left alone, because
+    *Pelé* is not *Pele*. A qualifier in parentheses at the end keeps them: *Cherry Creek (Colorado)* is not *Cherry
+    Creek, Colorado*. Where nothing but punctuation is left out of which to make a word, the punctuation stays: the band
+    *!!!* is not the empty title.
+
+    Args:
+        title: as the corpus or the gold has it.
+
+    Returns:
+        The normalised title; empty only where ``title`` holds nothing visible. Normalising it again changes nothing.
+    """
+    text = _fold(_unescape(title))
+    qualifier = _QUALIFIER.search(text)
+    if qualifier:
+        head, inner = _words(text[: qualifier.start()]), _words(qualifier.group(1))
+        if head and inner:
+            return f"{head} ({inner})"
+    return _words(text)
+
+
+def _unescape(title: str) -> str:
+    """Resolve HTML entities, also doubly escaped ones (``&amp;amp;``, as dumps of dumps have them)."""
+    while "&" in title:
+        resolved = _ENTITY.sub(lambda entity: unescape(entity.group()), title)
+        if resolved == title:
+            break
+        title = resolved
+    return title
+
+
+def _fold(text: str) -> str:
+    """Remove differences of case and of encoding."""
+    if text.isascii():
+        return text.lower()
+    # Composed at the end, so that an accent is part of its letter wherever Unicode has the letter.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+def _words(text: str) -> str:
+    """Drop punctuation, unless there is nothing else."""
+    bare = " ".join(_FULL_STOP.sub("", text.translate(_PUNCTUATION)).split())
+    return unicodedata.normalize("NFC", bare) if bare else " ".join(text.split())

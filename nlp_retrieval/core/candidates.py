@@ -1,0 +1,164 @@
+"""Candidates as columns: what moves between retrievers, fusion, rerankers and the final cut.
+
+A row is the number of an item in its index (0..n-1, in the order of indexing). Lists stand one after another in the
+columns and ``offsets`` says where each begins. Inside a list the best comes first and no row stands twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.errors import EngineError
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What an engine found for a batch of queries.
+
+    Args:
+        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
+        rows: item rows.
+        scores: higher is better.
+    """
+
+    offsets: Rows
+    rows: Rows
+    scores: Scores
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[tuple[NDArray[np.integer], NDArray[np.floating]]]) -> Hits:
+        """Join one ``(rows, scores)`` pair per query."""
+        if not lists:
+            return cls(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return cls(
+            offsets_of([len(rows) for rows, _ in lists]),
+            np.concatenate([rows for rows, _ in lists]).astype(np.int64, copy=False),
+            np.concatenate([scores for _, scores in lists]).astype(np.float64, copy=False),
+        )
+
+    @classmethod
+    def from_matrix(cls, rows: NDArray[np.integer], scores: NDArray[np.floating]) -> Hits:
+        """Join a ``[queries, k]`` pair as FAISS returns it; rows below 0 are empty places."""
+        found = rows >= 0
+        return cls(
+            offsets_of(found.sum(axis=1)),
+            rows[found].astype(np.int64, copy=False),
+            scores[found].astype(np.float64, copy=False),
+        )
+
+    def checked(self, n_queries: int, n_items: int, k: int, engine: str) -> Hits:
+        """Hold an engine to its contract, and put its lists into the project's order: best first, ties by row.
+
+        Raises:
+            EngineError: a score that is not finite, a row out of range, more than k hits, or the wrong number of lists.
+        """
+        counts = np.diff(self.offsets)
+        if len(counts) != n_queries or self.offsets[-1] != len(self.rows) or len(self.rows) != len(self.scores):
+            raise EngineError(f"{engine} returned {len(counts)} lists for {n_queries} queries, or columns of unequal length")
+        if len(self.rows) == 0:
+            return self
+        if counts.max() > k:
+            raise EngineError(f"{engine} returned {counts.max()} hits for one query; at most {k} were asked for")
+        if not np.isfinite(self.scores).all():
+            first = int(np.flatnonzero(~np.isfinite(self.scores))[0])
+            raise EngineError(f"{engine} gave the score {self.scores[first]} to the item in row {self.rows[first]}")
+        if self.rows.min() < 0 or self.rows.max() >= n_items:
+            raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
+        owner = np.repeat(np.arange(n_queries), counts)
+        order = sort_lists(owner, self.scores, self.rows)
+        return self if order is None else Hits(self.offsets, self.rows[order], self.scores[order])
+
+
+@dataclass(frozen=True)
+class CandidateBatch:
+    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with what led to their scores.
+
+    Args:
+        offsets: ``[lists + 1]``.
+        rows: item rows.
+        scores: higher is better.
+        subquery: which of its query's sub-queries found the candidate best, from 0.
+        signals: columns by signal key, NaN where a component did not see the candidate.
+    """
+
+    offsets: Rows
+    rows: Rows
+    scores: Scores
+    subquery: NDArray[np.int32]
+    signals: dict[str, Scores] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, n_lists: int) -> CandidateBatch:
+        """Return a batch of lists without candidates."""
+        none = np.zeros(0, np.int64)
+        return cls(np.zeros(n_lists + 1, np.int64), none, np.zeros(0), none.astype(np.int32))
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def owner(self) -> Rows:
+        """Per candidate, the list it stands in."""
+        return np.repeat(np.arange(self.n_lists), np.diff(self.offsets))
+
+    @property
+    def ranks(self) -> Rows:
+        """Per candidate, its place in its list, from 1."""
+        return np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+
+    def take(self, positions: NDArray[np.integer], offsets: Rows) -> CandidateBatch:
+        """Pick candidates by position, as lists that begin at ``offsets``."""
+        return CandidateBatch(
+            offsets,
+            self.rows[positions],
+            self.scores[positions],
+            self.subquery[positions],
+            {key: column[positions] for key, column in self.signals.items()},
+        )
+
+    def with_scores(self, scores: Scores, added: dict[str, Scores]) -> CandidateBatch:
+        """Score the candidates anew and sort every list by it; ``added`` signals join those there are."""
+        batch = CandidateBatch(self.offsets, self.rows, scores, self.subquery, self.signals | added)
+        order = sort_lists(self.owner, scores, self.rows)
+        return batch if order is None else batch.take(order, self.offsets)
+
+    def head(self, k: int) -> CandidateBatch:
+        """Cut every list to its best k."""
+        counts = np.diff(self.offsets)
+        if len(counts) == 0 or counts.max() <= k:
+            return self
+        keep = np.flatnonzero(self.ranks <= k)
+        return self.take(keep, offsets_of(np.minimum(counts, k)))
+
+
+def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
+    """Where lists of these lengths begin when they stand one after another; one more entry for the end."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
+    """The order that puts every list best first with ties by row; None where it stands so already.
+
+    Args:
+        owner: ``[n]`` ascending, the list of each candidate.
+        scores: ``[n]``.
+        rows: ``[n]``.
+    """
+    same_list = owner[1:] == owner[:-1]
+    wrong = (scores[1:] > scores[:-1]) | ((scores[1:] == scores[:-1]) & (rows[1:] < rows[:-1]))
+    if not (same_list & wrong).any():
+        return None
+    order: Rows = np.lexsort((rows, -scores, owner))
+    return order

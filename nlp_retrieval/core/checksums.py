@@ -1,0 +1,115 @@
+"""SHA-256 of files, and the memory of which files were checked.
+
+Whatever native code will read is compared with its checksum once. That it was compared is remembered in the user's own
+cache folder by device, inode, size and time of change, so that a large index pays once and a changed file is checked
+again. The memory is a convenience: where it cannot be read or written, files are simply checked each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.errors import IndexDamagedError
+
+_REMEMBERED_AT_MOST = 4096
+
+
+class FileRecord(BaseModel):
+    """What a file must be.
+
+    Args:
+        bytes: its size.
+        sha256: its checksum, in hexadecimal.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bytes: int
+    sha256: str
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_folder(folder: Path) -> dict[str, FileRecord]:
+    """Record every file of a flat folder."""
+    return {
+        file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file))
+        for file in sorted(folder.iterdir())
+    }
+
+
+def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> None:
+    """Compare a file with its record.
+
+    Args:
+        path: the file.
+        record: what it must be.
+        trust_memory: a file that was checked before and has not changed since is not read again.
+
+    Raises:
+        IndexDamagedError: it is missing, of another size, or its content differs.
+    """
+    cure = "restore it from a copy, or index again with replace=True"
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {cure}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise IndexDamagedError(f"{path} is not a regular file; {cure}")
+    if found.st_size != record.bytes:
+        raise IndexDamagedError(f"{path} has {found.st_size} bytes, the manifest says {record.bytes}; {cure}")
+    state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    if trust_memory and _memory().get(state) == record.sha256:
+        return
+    actual = sha256_of(path)
+    if actual != record.sha256:
+        raise IndexDamagedError(f"{path} is damaged: SHA-256 {actual}, the manifest says {record.sha256}; {cure}")
+    _remember(state, actual)
+
+
+def cache_folder() -> Path:
+    """The user's own cache folder for this project (not created)."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "nlp_retrieval"
+
+
+def _memory() -> dict[str, str]:
+    return _read_memory(cache_folder() / "checked.json")
+
+
+@cache
+def _read_memory(file: Path) -> dict[str, str]:
+    try:
+        found = file.stat()
+        if found.st_uid != os.getuid() or found.st_mode & 0o022:
+            return {}  # somebody else could have written it
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _remember(state: str, checksum: str) -> None:
+    memory = _memory()
+    memory[state] = checksum
+    while len(memory) > _REMEMBERED_AT_MOST:
+        memory.pop(next(iter(memory)))
+    file = cache_folder() / "checked.json"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(file, json.dumps(memory).encode())
+        file.chmod(0o600)
+    except OSError:
+        return  # the next process checks again

@@ -1,0 +1,132 @@
+"""What every component has in common: settings that are declared once, in the signature of ``__init__``.
+
+The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
+section of the class's docstring drive help, and the arguments that a component was made with are its ``config``. An
+author of a component writes an ordinary ``__init__`` and nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from os import fspath
+from pathlib import Path
+from typing import Any, ClassVar, Self, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from nlp_retrieval.errors import ConfigurationError
+
+Config = dict[str, Any]
+
+_ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
+
+
+class Component:
+    """Base of loaders, processors, retrievers, rerankers, encoders, fusions and searchers.
+
+    Two components are equal when they are of one type and one ``config``. A constructor does nothing slow: models and
+    indexes open at first use.
+    """
+
+    kind: ClassVar[str]
+    """Which part it is: the registry keeps one list of names per kind."""
+
+    name: ClassVar[str]
+    """The registry name, as configuration files write it."""
+
+    format_version: ClassVar[int] = 1
+    """To be raised when what the component writes into an index changes; old indexes are then refused, not misread."""
+
+    search_only: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that change no index (k1, nprobe, a batch size). All others belong to the index."""
+
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Check the arguments against the signature of ``__init__`` and remember them.
+
+        Raises:
+            ConfigurationError: an argument has the wrong type or is out of range.
+        """
+        self = super().__new__(cls)
+        try:
+            bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
+        except TypeError:
+            return self  # __init__ is about to raise Python's own message
+        for parameter, value in list(bound.arguments.items())[1:]:
+            check_parameter(cls, parameter, value)
+        bound.apply_defaults()
+        self._arguments = dict(list(bound.arguments.items())[1:])
+        return self
+
+    @property
+    def config(self) -> Config:
+        """The registry name and every parameter as plain JSON values; the registry builds an equal component from it."""
+        return {"name": self.name} | {key: to_plain(value) for key, value in self._arguments.items()}
+
+    def index_identity(self) -> Config:
+        """What decides the content of an index built by this component: its index parameters, and those of its parts."""
+        identity: Config = {"name": self.name, "format": self.format_version}
+        for key, value in self._arguments.items():
+            if key not in self.search_only:
+                identity[key] = value.index_identity() if isinstance(value, Component) else to_plain(value)
+        return identity
+
+    def __repr__(self) -> str:
+        defaults = {key: p.default for key, p in inspect.signature(type(self)).parameters.items()}
+        shown = (f"{key}={value!r}" for key, value in self._arguments.items() if value != defaults.get(key))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Component) and other.config == self.config
+
+    def __hash__(self) -> int:
+        return hash((type(self), canonical_json(self.config)))
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a parameter into what JSON and YAML can hold; components become their ``config``."""
+    if isinstance(value, Component):
+        return value.config
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, Path):
+        return fspath(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [to_plain(inner) for inner in value]
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: sorted keys, no spaces, no NaN. Fingerprints are taken of it."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+_known_adapters: dict[type[Component], dict[str, TypeAdapter[Any]]] = {}
+
+
+def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
+    if cls not in _known_adapters:
+        hints = get_type_hints(cls.__init__, include_extras=True)
+        _known_adapters[cls] = {
+            key: TypeAdapter(hints[key], config=_ALLOW_COMPONENTS)
+            for key in inspect.signature(cls).parameters
+            if key in hints
+        }
+    return _known_adapters[cls]
+
+
+def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
+    """Raise :class:`ConfigurationError` unless ``value`` fits the declared type and range of a parameter."""
+    adapter = _adapters(cls).get(parameter)
+    if adapter is None:
+        return
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        # a union reports each of its branches; the last is the most structured one, and enough to act on
+        found = error.errors(include_url=False)[-1]
+        place = "".join(f"[{part!r}]" for part in found["loc"] if isinstance(part, int))
+        raise ConfigurationError(f"{cls.__name__}: {parameter}{place}={value!r}: {found['msg']}") from None

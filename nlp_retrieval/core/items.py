@@ -1,0 +1,272 @@
+"""The items of an index, as one memory-mapped Arrow file that is read by row.
+
+Metadata is kept in typed columns, one per key, so that filters can work on them; a key whose values have no common
+simple type is kept as JSON text. What comes out equals what went in. Writing takes two passes, because a column's type
+is known only when all values were seen: the first spools batches beside the file, the second types them. Memory is
+bounded by a batch in both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import IndexDamagedError, ItemError
+
+ITEMS_FILE = "items.arrow"
+_SPOOL_FILE = "spool.arrows"
+_BATCH = 8192
+_FEW = 64  # below this many rows, single values are cheaper than a take per column
+_PREFIX = "metadata."
+_EXACT_IN_FLOAT = 2**53
+
+_TYPES: dict[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "str": pa.string(),
+    "strings": pa.list_(pa.string()),
+    "json": pa.string(),
+}
+
+
+def _kind(value: Any) -> str:
+    """The column type that keeps a metadata value exactly."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int" if abs(value) <= _EXACT_IN_FLOAT else "json"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, str):
+        return "str"
+    if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
+        return "strings"
+    return "json"
+
+
+def _joint(one: str | None, other: str) -> str:
+    """The column type that keeps values of both types exactly."""
+    if one is None or one == other:
+        return other
+    return "float" if {one, other} == {"int", "float"} else "json"
+
+
+def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
+    """Write items into an empty folder.
+
+    Args:
+        items: in the order that gives them their rows.
+        folder: receives ``items.arrow``.
+
+    Returns:
+        How many there were, and their fingerprint (SHA-256 over ids, content and metadata, in order).
+
+    Raises:
+        ItemError: an id that is empty or taken, text that is not valid Unicode, something that is no item, or no items at all.
+    """
+    kinds: dict[str, str] = {}
+    digest = hashlib.sha256()
+    hashes: list[NDArray[np.int64]] = []
+    spool = folder / _SPOOL_FILE
+    schema = pa.schema([("item_id", pa.string()), ("content", pa.string()), ("metadata", pa.string())])
+    n_items = 0
+    with pa.OSFile(str(spool), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        for batch in _batches(items):
+            columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+            for item in batch:
+                _check_item(item, n_items + len(columns[0]))
+                metadata = canonical_json(item.metadata)
+                line = canonical_json([item.item_id, item.content])
+                try:
+                    digest.update(f"{line}{metadata}\n".encode())
+                except UnicodeEncodeError as error:
+                    raise ItemError(
+                        f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is no valid "
+                        "Unicode text; decode the source with errors='replace'"
+                    ) from None
+                for key, value in item.metadata.items():
+                    kinds[key] = _joint(kinds.get(key), _kind(value))
+                for column, value in zip(columns, (item.item_id, item.content, metadata), strict=True):
+                    column.append(value)
+            hashes.append(np.fromiter(map(hash, columns[0]), np.int64, len(batch)))
+            writer.write_batch(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
+            n_items += len(batch)
+    if n_items == 0:
+        raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
+    _check_unique(np.concatenate(hashes), spool)
+    _type_columns(spool, folder / ITEMS_FILE, kinds)
+    spool.unlink()
+    return n_items, digest.hexdigest()
+
+
+def _batches(items: Iterable[SearchableItem]) -> Iterator[list[SearchableItem]]:
+    batch: list[SearchableItem] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _check_item(item: object, position: int) -> None:
+    if not isinstance(item, SearchableItem):
+        raise ItemError(f"item {position + 1} is a {type(item).__name__}, not a SearchableItem; pass a loader or items")
+    if not item.item_id:
+        raise ItemError(f"item {position + 1} has an empty id; give every item an id of its own")
+
+
+def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
+    """Find duplicate ids by their hashes, in 8 bytes an item; only ids whose hashes meet are compared."""
+    order = np.argsort(hashes, kind="stable")
+    meets = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+    if len(meets) == 0:
+        return
+    suspects = np.unique(np.concatenate([order[meets], order[meets + 1]]))
+    seen: dict[str, int] = {}
+    with pa.memory_map(str(spool)) as source, pa.ipc.open_stream(source) as reader:
+        start = 0
+        for batch in reader:
+            for row in suspects[(suspects >= start) & (suspects < start + len(batch))]:
+                item_id = batch.column(0)[int(row) - start].as_py()
+                if item_id in seen:
+                    raise ItemError(
+                        f"duplicate item id {item_id!r}: items {seen[item_id] + 1} and {row + 1} (counted from 1) both have "
+                        "it; ids are identities, so make them unique or leave one out"
+                    )
+                seen[item_id] = int(row)
+            start += len(batch)
+
+
+def _type_columns(spool: Path, target: Path, kinds: dict[str, str]) -> None:
+    keys = sorted(kinds)
+    fields = [pa.field("item_id", pa.string()), pa.field("content", pa.string())]
+    fields += [pa.field(_PREFIX + key, _TYPES[kinds[key]], metadata={"kind": kinds[key]}) for key in keys]
+    schema = pa.schema(fields)
+    with (
+        pa.memory_map(str(spool)) as source,
+        pa.ipc.open_stream(source) as reader,
+        pa.OSFile(str(target), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
+        for batch in reader:
+            metadata = [json.loads(text) for text in batch.column("metadata").to_pylist()]
+            columns = [batch.column("item_id"), batch.column("content")]
+            for key in keys:
+                values = [_stored(row[key], kinds[key]) if key in row else None for row in metadata]
+                columns.append(pa.array(values, _TYPES[kinds[key]]))
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _stored(value: Any, kind: str) -> Any:
+    if kind == "json":
+        return json.dumps(value, ensure_ascii=False)
+    return float(value) if kind == "float" else value
+
+
+class ItemTable:
+    """The items of an opened index: rows in, texts and items out.
+
+    Args:
+        path: an ``items.arrow`` whose checksum was compared.
+
+    Raises:
+        IndexDamagedError: it is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            self._batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+            self._schema = reader.schema
+        except (pa.ArrowException, OSError) as error:
+            raise IndexDamagedError(f"{path} is no items file ({error}); index again with replace=True") from error
+        starts = np.cumsum([0] + [len(batch) for batch in self._batches])
+        self._starts: list[int] = starts.tolist()
+        self._keys = [(name[len(_PREFIX) :], self._schema.field(name).metadata[b"kind"] == b"json")
+                      for name in self._schema.names[2:]]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def ids(self) -> list[str]:
+        """All item ids, by row."""
+        return [item_id for batch in self._batches for item_id in batch.column(0).to_pylist()]
+
+    def titles(self) -> list[str]:
+        """All titles, by row; empty where there is none."""
+        return [title for batch in self._batches for title in self._titles_of(batch)]
+
+    def texts(self, batch_size: int) -> Iterator[list[str]]:
+        """Yield the texts (title, then content) of all items in order, ``batch_size`` at a time."""
+        pending: list[str] = []
+        for batch in self._batches:
+            for start in range(0, len(batch), batch_size):
+                pending += self._texts_of(batch.slice(start, batch_size))
+                while len(pending) >= batch_size:
+                    yield pending[:batch_size]
+                    pending = pending[batch_size:]
+        if pending:
+            yield pending
+
+    def items(self, rows: Rows) -> list[SearchableItem]:
+        """Return the items in these rows, in this order; equal rows give the same object."""
+        wanted, inverse = np.unique(rows, return_inverse=True)
+        made: list[SearchableItem] = []
+        for batch, local in self._spread(wanted):
+            columns = [_values(batch.column(number), local) for number in range(2 + len(self._keys))]
+            metadata = self._metadata_of(columns[2:], len(local))
+            made += map(SearchableItem.trusted, columns[0], columns[1], metadata)
+        return [made[position] for position in inverse.tolist()]
+
+    def _spread(self, sorted_rows: Rows) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+        begin = 0
+        while begin < len(sorted_rows):
+            number = bisect_right(self._starts, int(sorted_rows[begin])) - 1
+            end = int(np.searchsorted(sorted_rows, self._starts[number + 1]))
+            yield self._batches[number], sorted_rows[begin:end] - self._starts[number]
+            begin = end
+
+    def _metadata_of(self, columns: Sequence[list[Any]], n_rows: int) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+        for (key, is_json), column in zip(self._keys, columns, strict=True):
+            for row, value in zip(rows, column, strict=True):
+                if value is not None:
+                    row[key] = json.loads(value) if is_json else value
+        return rows
+
+    def _titles_of(self, batch: pa.RecordBatch) -> list[str]:
+        for number, (key, is_json) in enumerate(self._keys):
+            if key == "title":
+                values = batch.column(number + 2).to_pylist()
+                if is_json:
+                    values = [None if value is None else json.loads(value) for value in values]
+                return [value if isinstance(value, str) else "" for value in values]
+        return [""] * len(batch)
+
+    def _texts_of(self, batch: pa.RecordBatch) -> list[str]:
+        contents = batch.column(1).to_pylist()
+        return [
+            f"{title}\n{content}" if title else content
+            for title, content in zip(self._titles_of(batch), contents, strict=True)
+        ]
+
+
+def _values(column: pa.Array, local: NDArray[np.int64]) -> list[Any]:
+    if len(local) <= _FEW:
+        return [column[row].as_py() for row in local.tolist()]
+    values: list[Any] = column.take(pa.array(local)).to_pylist()
+    return values

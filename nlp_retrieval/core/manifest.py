@@ -1,0 +1,140 @@
+"""``manifest.json``: what an index directory holds. The only file that is ever replaced; all it names never changes.
+
+The manifest carries a checksum of itself, and names only plain file names, so that neither a flipped bit nor a planted
+path can lead a reader anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nlp_retrieval.core.checksums import FileRecord
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.errors import IndexDamagedError
+
+MANIFEST_FILE = "manifest.json"
+FORMAT = 1
+
+_PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FolderRecord(_Part):
+    """A folder of the index, and what each of its files must be."""
+
+    folder: _PlainName
+    files: dict[_PlainName, FileRecord]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(record.bytes for record in self.files.values())
+
+
+class CorpusRecord(FolderRecord):
+    """The items: their fingerprint, and how many there are."""
+
+    fingerprint: str
+    n_items: int = Field(ge=1)
+
+
+class Segment(FolderRecord):
+    """What one build of a retriever wrote: it covers the item rows from ``first_row`` up to, not including, ``end_row``."""
+
+    first_row: int = Field(ge=0)
+    end_row: int = Field(ge=1)
+
+
+class BuildCost(_Part):
+    """What a build took: seconds, and the largest resident memory of the process meanwhile."""
+
+    seconds: float
+    peak_bytes: int
+
+
+class RetrieverRecord(_Part):
+    """One retriever of the index.
+
+    Args:
+        fingerprint: of the items, the index parameters and the model's files.
+        identity: what the fingerprint was taken of, in readable form; mismatch errors quote it.
+        segments: where its data is.
+        cost: what it took.
+    """
+
+    fingerprint: str
+    identity: dict[str, Any]
+    segments: list[Segment]
+    cost: BuildCost
+
+
+class Manifest(_Part):
+    """The state of an index directory."""
+
+    format: Literal[1] = 1
+    generation: int = Field(ge=1)
+    version: str
+    corpus: CorpusRecord
+    retrievers: list[RetrieverRecord]
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of all folders in use."""
+        return [self.corpus.folder] + [s.folder for record in self.retrievers for s in record.segments]
+
+    def retriever(self, fingerprint: str) -> RetrieverRecord | None:
+        """The retriever of this fingerprint, if it is there."""
+        return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a directory atomically."""
+    content = manifest.model_dump(mode="json")
+    content["checksum"] = _checksum(content)
+    write_atomically(directory / MANIFEST_FILE, (canonical_json(content) + "\n").encode())
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of a directory, or None where there is none.
+
+    Raises:
+        IndexDamagedError: it is not what :func:`write_manifest` wrote, or of a newer format.
+    """
+    path = directory / MANIFEST_FILE
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
+    cure = "restore it from a copy, or index again with replace=True"
+    try:
+        content = json.loads(raw)
+        stated = content.pop("checksum")
+        found = content.get("format")
+        actual = _checksum(content)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        raise IndexDamagedError(f"{path} is damaged: it is no manifest; {cure}") from None
+    if isinstance(found, int) and found > FORMAT:
+        raise IndexDamagedError(f"{path} has format {found}; this version reads {FORMAT}: pip install -U nlp_retrieval")
+    if stated != actual:
+        raise IndexDamagedError(f"{path} is damaged: its checksum does not match its content; {cure}")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise IndexDamagedError(f"{path} is damaged: {place}: {first['msg']}; {cure}") from None

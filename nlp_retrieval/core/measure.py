@@ -1,0 +1,83 @@
+"""What something costs: seconds by stage, and peak memory.
+
+A searcher marks its stages with :func:`stage`. Nothing is kept unless a caller records, and what is recorded belongs to
+that caller's thread and context alone, so measuring never changes what a searcher is.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+StageSeconds = dict[str, float]
+
+_recording: ContextVar[StageSeconds | None] = ContextVar("nlp_retrieval_stages", default=None)
+
+
+@contextmanager
+def record_stages() -> Iterator[StageSeconds]:
+    """Collect seconds by stage name, in order of first appearance, of every search inside the block."""
+    seconds: StageSeconds = {}
+    token = _recording.set(seconds)
+    try:
+        yield seconds
+    finally:
+        _recording.reset(token)
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Mark a stage; its seconds are added to those of earlier runs of the same stage."""
+    seconds = _recording.get()
+    if seconds is None:
+        yield
+        return
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
+
+
+class PeakMemory:
+    """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms.
+
+    Where the system does not tell the current size (only Linux does), it is the peak of the whole process so far.
+    """
+
+    bytes: int = 0
+
+    def __enter__(self) -> Self:
+        self._stop = threading.Event()
+        self.bytes = resident_bytes()
+        self._thread = threading.Thread(target=self._sample, daemon=True, name="nlp_retrieval-peak-memory")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.bytes = max(self.bytes, resident_bytes())
+
+    def _sample(self) -> None:
+        while not self._stop.wait(0.02):
+            self.bytes = max(self.bytes, resident_bytes())
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process now, in bytes (its peak so far where the system tells no more)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,83 @@
+"""How the hits of several sub-queries become one ranked list per query, without duplicates.
+
+``max`` keeps an item's best score: right where the scores of one engine compare between queries. ``rrf`` adds
+reciprocal ranks (Cormack et al., SIGIR 2009). ``round_robin`` takes the lists' items in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of
+
+MergeRule = Literal["max", "rrf", "round_robin"]
+
+RRF_K = 60
+"""The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> CandidateBatch:
+    """Merge the hits of sub-queries into one list per query, cut to the best k.
+
+    Args:
+        hits: one list per distinct sub-query.
+        places: per sub-query of the batch, in order of queries, its list in ``hits``.
+        counts: per query, how many sub-queries it has.
+        rule: see the module.
+        label: of the retriever; begins its signals.
+        k: length of the lists.
+    """
+    lengths = np.diff(hits.offsets)[places]
+    offsets = offsets_of(lengths)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    positions = np.repeat(hits.offsets[:-1][places], lengths) + within
+    rows, scores = hits.rows[positions], hits.scores[positions]
+    if counts.size == 0 or counts.max() <= 1:  # one list each: nothing to merge
+        list_offsets = np.concatenate([[0], offsets[np.cumsum(counts)]]).astype(np.int64)
+        batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32))
+        return _signed(batch.head(k), label)
+    query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
+    first = np.cumsum(counts) - counts
+    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
+    value = _values(rule, scores, within, subquery, counts)
+    width = int(rows.max()) + 1 if len(rows) else 1
+    key = query_of * width + rows
+    order = np.lexsort((subquery, -value, key))
+    sorted_key = key[order]
+    begins = np.flatnonzero(np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]])) if len(order) else order
+    best = order[begins]
+    merged = np.add.reduceat(value[order], begins) if rule == "rrf" and len(begins) else value[best]
+    batch = CandidateBatch(
+        offsets_of(np.bincount(query_of[best], minlength=len(counts))),
+        rows[best],
+        merged,
+        subquery[best],
+        _subquery_signals(label, key, key[best], subquery, scores, int(counts.max())),
+    )
+    return _signed(batch.with_scores(merged, {}).head(k), label)
+
+
+def _values(rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], counts: NDArray[np.integer]) -> Scores:
+    if rule == "max":
+        return scores
+    if rule == "rrf":
+        return np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
+    turn = within * int(counts.max()) + subquery
+    return np.reciprocal(1.0 + turn.astype(np.float64))
+
+
+def _subquery_signals(
+    label: str, key: Rows, kept: Rows, subquery: NDArray[np.int32], scores: Scores, n_subqueries: int
+) -> dict[str, Scores]:
+    """Per sub-query, the engine's own score of every candidate that it found (``kept`` is ascending)."""
+    columns = np.full((n_subqueries, len(kept)), np.nan)
+    columns[subquery, np.searchsorted(kept, key)] = scores
+    return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
+
+
+def _signed(batch: CandidateBatch, label: str) -> CandidateBatch:
+    signals = {f"{label}.score": batch.scores, f"{label}.rank": batch.ranks.astype(np.float64)} | batch.signals
+    return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)

@@ -1,0 +1,55 @@
+"""Checks of what a caller asks: queries and k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nlp_retrieval.errors import QueryError
+
+
+def check_k(k: object, name: str = "k") -> int:
+    """Return ``k`` if it is an integer of at least 1.
+
+    Raises:
+        QueryError: it is not.
+    """
+    if isinstance(k, bool) or not hasattr(k, "__index__"):
+        raise QueryError(f"{name} must be an integer of at least 1, not {k!r} ({type(k).__name__})")
+    value = int(k.__index__())
+    if value < 1:
+        raise QueryError(f"{name} must be at least 1, not {value}")
+    return value
+
+
+def check_queries(queries: object) -> list[str]:
+    """Return ``queries`` if it is a sequence of strings; a bare string counts as a sequence of one.
+
+    Raises:
+        QueryError: it is not; the message names the first place that is wrong.
+    """
+    if isinstance(queries, str):
+        return [queries]
+    if not isinstance(queries, Sequence):
+        raise QueryError(f"queries must be a list of strings, not {type(queries).__name__}")
+    for position, query in enumerate(queries):
+        if not isinstance(query, str):
+            raise QueryError(f"query {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
+    return list(queries)
+
+
+def check_processed(processed: object, n_queries: int | None = None) -> list[list[str]]:
+    """Return ``processed`` if it is a list of lists of strings, one per query.
+
+    Raises:
+        QueryError: it is not.
+    """
+    if isinstance(processed, str) or not isinstance(processed, Sequence):
+        raise QueryError(f"sub-queries must be a list of lists of strings, not {type(processed).__name__}")
+    if n_queries is not None and len(processed) != n_queries:
+        raise QueryError(f"the processor gave {len(processed)} lists of sub-queries for {n_queries} queries")
+    lists = []
+    for position, subqueries in enumerate(processed):
+        if isinstance(subqueries, str):
+            raise QueryError(f"the sub-queries of query {position + 1} are a string; wrap it in a list: [{subqueries[:40]!r}]")
+        lists.append(check_queries(subqueries))
+    return lists

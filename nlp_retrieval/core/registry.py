@@ -1,0 +1,169 @@
+"""Finding components by their short names.
+
+Every component, ours and other people's, is named by an entry point of the group ``nlp_retrieval.<kind>``; a
+configuration holds registry names and values, never an import path. Modules are imported when a name is first used.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from nlp_retrieval.core.component import Component, check_parameter
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers")
+
+ComponentT = TypeVar("ComponentT", bound=Component)
+
+
+@cache
+def _entries(kind: str) -> dict[str, EntryPoint]:
+    if kind not in KINDS:
+        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, KINDS)}")
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=f"nlp_retrieval.{kind}"):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise ConfigurationError(
+                f"two packages register {entry.name!r} under nlp_retrieval.{kind}: {other.value} and {entry.value}; "
+                "uninstall one of them"
+            )
+    return found
+
+
+def names(kind: str) -> list[str]:
+    """Return the registry names of a kind, sorted."""
+    return sorted(_entries(kind))
+
+
+def component_class(kind: str, name: str) -> type[Component]:
+    """Return the class that a registry name stands for.
+
+    Raises:
+        ConfigurationError: there is no such name; the message lists those most like it.
+    """
+    entry = _entries(kind).get(name)
+    if entry is None:
+        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
+    loaded = entry.load()
+    if not (isinstance(loaded, type) and issubclass(loaded, Component)):
+        raise ConfigurationError(f"{entry.value}, registered as {kind[:-1]} {name!r}, is not a component")
+    return loaded
+
+
+def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Component:
+    """Build a component, and the components inside it, from plain values.
+
+    Args:
+        kind: one of :data:`KINDS`.
+        settings: a registry name, or a mapping with ``name`` and parameters.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
+    """
+    place = f"{where}: " if where else ""
+    if isinstance(settings, str):
+        settings = {"name": settings}
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
+    fields = dict(settings)
+    if "name" not in fields:
+        raise ConfigurationError(f"{place}no 'name' (found: {', '.join(map(repr, fields)) or 'nothing'}); {nearest('', names(kind))}")
+    name = fields.pop("name")
+    if not isinstance(name, str):
+        raise ConfigurationError(f"{place}name: {name!r} is not a string")
+    if kind == "encoders" and name not in _entries(kind):
+        fields["model"], name = name, "sentence-transformers"  # an encoder's name may be that of its model
+    try:
+        cls = component_class(kind, name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}{error}") from None
+    parameters = inspect.signature(cls).parameters
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    for key, value in fields.items():
+        if key not in parameters:
+            raise ConfigurationError(f"{place}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
+        fields[key] = _built(hints.get(key), value, f"{where}.{key}" if where else key)
+        try:
+            check_parameter(cls, key, fields[key])
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{place}{error}") from None
+    missing = [key for key, p in parameters.items() if p.default is p.empty and key not in fields]
+    if missing:
+        raise ConfigurationError(f"{place}{name} needs {', '.join(map(repr, missing))}")
+    try:
+        return cls(**fields)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}{error}") from None
+
+
+def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
+    """Build a component that must be of a certain class.
+
+    Raises:
+        ConfigurationError: as :func:`build`; or the component is of another class.
+    """
+    made = build(kind, settings, where)
+    if not isinstance(made, cls):
+        raise ConfigurationError(f"{where}: {made.name!r} is no {cls.__name__}")
+    return made
+
+
+def _built(hint: Any, value: Any, where: str) -> Any:
+    """Build the components that a parameter's type hint asks for out of plain values; leave everything else as it is."""
+    if isinstance(value, Component):
+        return value
+    for option in _options(hint):
+        if isinstance(option, type) and issubclass(option, Component):
+            text_has_another_meaning = isinstance(value, str) and str in _options(hint)
+            if isinstance(value, str | Mapping) and not text_has_another_meaning:
+                return build(option.kind, value, where)
+        inner = get_args(option)
+        if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
+            return [_built(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]
+        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
+            return {key: _built(inner[1], part, f"{where}.{key}") for key, part in value.items()}
+    return value
+
+
+def _options(hint: Any) -> list[Any]:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _options(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        return [option for part in get_args(hint) for option in _options(part)]
+    return [] if hint is None else [hint]
+
+
+def _holds_component(hint: Any) -> bool:
+    return any(isinstance(option, type) and issubclass(option, Component) for option in _options(hint))
+
+
+def parameters_of(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield name, default, description and whether it belongs to the index, of each parameter of a component."""
+    described = _described(cls)
+    for key, parameter in inspect.signature(cls).parameters.items():
+        default = "required" if parameter.default is parameter.empty else repr(parameter.default)
+        yield key, default, described.get(key, ""), key not in cls.search_only
+
+
+def _described(cls: type[Component]) -> dict[str, str]:
+    """What the ``Args:`` section of a class docstring says of each parameter."""
+    _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
+    described: dict[str, str] = {}
+    key = ""
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            break
+        if line.startswith("    ") and not line.startswith("     ") and ":" in line:
+            key, _, text = line.strip().partition(":")
+            described[key] = text.strip()
+        elif key:
+            described[key] = f"{described[key]} {line.strip()}".strip()
+    return described

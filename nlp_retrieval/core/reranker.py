@@ -1,0 +1,138 @@
+"""The interface of rerankers, and all that a pointwise one does not have to do itself.
+
+A pointwise reranker writes ``score_pairs``. The base class turns candidates into pairs, batches them by length, blends
+with the incoming ranking, and keeps the signals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
+from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.fusion import Pool, ReciprocalRankFusion, normalized
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import check_k, check_queries
+from nlp_retrieval.errors import EngineError, QueryError
+
+Blend = Literal["replace", "rank", "score"]
+
+
+class BaseReranker(Component, ABC):
+    """Reorders candidates against the original query.
+
+    ``blend`` says what becomes of the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
+    by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name.
+    """
+
+    kind: ClassVar[str] = "rerankers"
+
+    blend: Blend = "replace"
+    batch_size: int = 256
+
+    @abstractmethod
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        """Score pairs of a query and an item.
+
+        Args:
+            queries: ``[pairs]``.
+            items: ``[pairs]``.
+
+        Returns:
+            Columns ``[pairs]``: ``"score"``, higher is better, and beside it any parts that it is made of. Each becomes a
+            signal, ``<label>.<column>``.
+        """
+
+    def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
+        """Reorder results and cut them to the best k.
+
+        Args:
+            nlqs: the original queries.
+            results: one list per query.
+            k: at most this many results per query are returned.
+
+        Raises:
+            QueryError: the lists do not line up with the queries, or k is no positive integer.
+        """
+        queries, depth = check_queries(nlqs), check_k(k)
+        if len(results) != len(queries):
+            raise QueryError(f"{len(results)} result lists are given for {len(queries)} queries")
+        flat = [result for hits in results for result in hits]
+        keys = dict.fromkeys(key for result in flat for key in result.signals)
+        batch = CandidateBatch(
+            offsets_of([len(hits) for hits in results]),
+            np.arange(len(flat)),
+            np.array([result.score for result in flat], np.float64),
+            np.zeros(len(flat), np.int32),
+            {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
+        )
+        ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
+        made = [
+            RetrievalResult(
+                item=flat[row].item,
+                score=float(ranked.scores[place]),
+                signals={key: float(col[place]) for key, col in ranked.signals.items() if np.isfinite(col[place])},
+            )
+            for place, row in enumerate(ranked.rows.tolist())
+        ]
+        bounds = ranked.offsets.tolist()
+        return [made[begin:end] for begin, end in pairwise(bounds)]
+
+    def rerank_batch(
+        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
+    ) -> CandidateBatch:
+        """Reorder candidates.
+
+        Args:
+            queries: one per list of the batch.
+            batch: the candidates.
+            items: ``[candidates]``, the items in the batch's rows.
+            label: begins the names of the signals; the registry name by default.
+
+        Raises:
+            EngineError: ``score_pairs`` returned a score that is not finite, or too few of them.
+        """
+        if len(items) == 0:
+            return batch
+        columns = self._score_by_length([queries[owner] for owner in batch.owner.tolist()], items)
+        signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
+        return batch.with_scores(self._blended(batch, columns["score"]), signals)
+
+    def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
+        """Score pairs of like length together: a model pads each batch to its longest."""
+        order = sorted(range(len(items)), key=lambda pair: -len(items[pair].content))
+        columns: dict[str, Scores] = {}
+        for begin in range(0, len(order), self.batch_size):
+            chosen = order[begin : begin + self.batch_size]
+            scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
+            for key, values in scored.items():
+                if len(values) != len(chosen) or not np.isfinite(values).all():
+                    raise EngineError(
+                        f"{self!r} returned {len(values)} values of {key!r} for {len(chosen)} pairs, or some not finite"
+                    )
+                columns.setdefault(key, np.zeros(len(items)))[chosen] = values
+        return columns
+
+    def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
+        if self.blend == "replace":
+            return scores
+        own = batch.with_scores(scores, {"position": np.arange(len(scores), dtype=np.float64)})
+        ranks = np.zeros(len(scores))
+        ranks[own.signals["position"].astype(np.int64)] = own.ranks
+        pool = Pool(
+            ["incoming", "own"],
+            batch.owner,
+            batch.n_lists,
+            np.stack([batch.scores, scores], axis=1),
+            np.stack([batch.ranks, ranks], axis=1).astype(np.float64),
+        )
+        if self.blend == "rank":
+            return ReciprocalRankFusion().combine(pool)
+        blended: Scores = normalized(pool, "minmax").sum(axis=1)
+        return blended

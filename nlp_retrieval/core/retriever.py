@@ -1,0 +1,215 @@
+"""The interface of retrievers, and all that an engine does not have to do itself.
+
+An engine writes three methods: ``build`` puts its own index into an empty folder, ``load`` opens it, ``search_batch``
+finds rows. The base class does the index directory, flattens the sub-queries of a whole batch, drops repeats, merges
+the sub-queries of each query, and holds the engine to its contract. Most engines need nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask
+from nlp_retrieval.core.component import Component, Config
+from nlp_retrieval.core.index_store import (
+    Builder,
+    Generation,
+    IndexReport,
+    build_index,
+    fingerprint_of,
+    open_generation,
+)
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.merge import MergeRule, merge_subqueries
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.results import to_results
+from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalWarning
+
+__all__ = ["BaseRetriever", "MergeRule"]
+
+
+class BaseRetriever(Component, ABC):
+    """Finds items for queries.
+
+    ``merge`` says how the sub-queries of one query become one list: ``"max"``, ``"rrf"`` or ``"round_robin"``; an engine
+    offers it by a parameter of that name.
+    """
+
+    kind: ClassVar[str] = "retrievers"
+
+    merge: MergeRule = "max"
+
+    _opened: tuple[Generation, BaseRetriever] | None = None
+    _opening: ClassVar[threading.Lock] = threading.Lock()
+
+    @abstractmethod
+    def build(self, items: ItemTable, folder: Path) -> None:
+        """Write this engine's index of ``items`` into ``folder``, flat files only.
+
+        Args:
+            items: ``len(items)`` of them; ``items.texts(batch_size)`` streams their texts in row order.
+            folder: empty; synced, checksummed and published when this returns.
+        """
+
+    @abstractmethod
+    def load(self, folder: Path) -> None:
+        """Open what ``build`` wrote, for searching. Called once, on a copy of this retriever that serves one index."""
+
+    @abstractmethod
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        """Search for distinct, non-blank queries; safe to call from several threads.
+
+        Args:
+            queries: what to search for.
+            k: at most this many hits per query. No padding with items that do not match; where scores tie at the cut,
+                the lowest rows stay.
+            allowed: ``[items]``; only rows where it is True may be returned. None allows all.
+        """
+
+    def index(self, items: Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False) -> IndexReport:
+        """Index items into a directory; indexing the same again is free.
+
+        Args:
+            items: streamed once; their order gives them their rows.
+            output_path: the index directory. Other retrievers over the same items may share it.
+            replace: give up an index of other items that is there.
+
+        Raises:
+            ItemError: the items cannot be indexed.
+            IndexConflictError: the directory holds other items, and ``replace`` is False.
+            IndexWriteError: the directory cannot be written.
+        """
+        return build_index(items, output_path, [self.builder()], replace=replace)
+
+    def retrieve(
+        self, processed_queries: Sequence[Sequence[str]], output_path: str | Path, k: int
+    ) -> list[list[RetrievalResult]]:
+        """Search an index directory.
+
+        Args:
+            processed_queries: per query, the sub-queries to run.
+            output_path: where :meth:`index` wrote.
+            k: at most this many results per query.
+
+        Returns:
+            One list per query, best first.
+
+        Raises:
+            QueryError: a query is no string, or k no positive integer.
+            IndexMissingError: there is no index.
+            IndexMismatchError: it was built with another configuration.
+        """
+        processed, depth = check_processed(processed_queries), check_k(k)
+        generation, opened = self._current(Path(output_path))
+        batch = opened.candidates(processed, depth, len(generation.items))
+        return to_results(batch, generation.items)
+
+    def builder(self) -> Builder:
+        """This retriever, as the index store sees it."""
+        return Builder(self.name, self.index_identity(), self.build)
+
+    def open(self, generation: Generation) -> Self:
+        """Return a copy of this retriever that searches this generation.
+
+        Raises:
+            IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
+            IndexDamagedError: a file is not what its checksum says.
+        """
+        identity = self.index_identity()
+        record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
+        if record is None:
+            raise _no_such_index(generation, self.name, identity)
+        opened = copy.copy(self)
+        for segment in record.segments:
+            opened.load(generation.checked_folder(segment))
+        return opened
+
+    def candidates(
+        self,
+        processed: list[list[str]],
+        k: int,
+        n_items: int,
+        label: str | None = None,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        """Search with an opened copy, and merge the sub-queries of every query.
+
+        Args:
+            processed: per query, its sub-queries.
+            k: length of the lists after merging.
+            n_items: size of the index.
+            label: begins the names of the signals; the registry name by default.
+            allowed: see :meth:`search_batch`.
+        """
+        flat = [subquery for subqueries in processed for subquery in subqueries]
+        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if q.strip()))}
+        k = min(k, n_items)
+        hits = Hits.from_lists([])
+        if distinct:
+            hits = self.search_batch(list(distinct), k, allowed).checked(len(distinct), n_items, k, repr(self))
+        # blank sub-queries own one empty list behind those that were searched
+        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores)
+        places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
+        counts = np.fromiter(map(len, processed), np.int64, len(processed))
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
+        self._warn_of_empty(batch, processed)
+        return batch
+
+    def _warn_of_empty(self, batch: CandidateBatch, processed: list[list[str]]) -> None:
+        empty = np.flatnonzero(np.diff(batch.offsets) == 0)
+        if len(empty):
+            first = processed[int(empty[0])]
+            shown = repr(first[0][:60]) if first else "no sub-queries"
+            warnings.warn(
+                f"{self.name} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are "
+                "empty, made of stop words alone, or share no term with the index",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
+        """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
+        with self._opening:
+            held = self._opened
+            if held is not None and held[0].path == path and held[0].is_current():
+                return held
+            generation = open_generation(path)
+            self._opened = (generation, self.open(generation))
+            return self._opened
+
+
+def _no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
+    """Say what is there instead, field by field, for the record that is most alike."""
+    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
+    if not same_name:
+        there = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
+        return IndexMissingError(
+            f"{generation.path} holds no index of {name!r} (retrievers there: {there}); index with it first: "
+            "what is there already will not be built again"
+        )
+    differences = min((_differences(found, wanted) for found in same_name), key=len)
+    listed = "; ".join(f"{field}: indexed with {found!r}, now {now!r}" for field, found, now in differences)
+    return IndexMismatchError(
+        f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
+        "configuration that was indexed, or index again with this one beside it"
+    )
+
+
+def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[str, object, object]]:
+    differences: list[tuple[str, object, object]] = []
+    for key in sorted(found.keys() | wanted.keys()):
+        one, other = found.get(key), wanted.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            differences += _differences(one, other, f"{prefix}{key}.")
+        elif one != other:
+            differences.append((f"{prefix}{key}", one, other))
+    return differences

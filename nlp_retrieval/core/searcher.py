@@ -1,0 +1,211 @@
+"""The composition: process, retrieve, fuse, rerank, cut.
+
+A searcher is made of parts and adds no scoring of its own. One call to ``search`` uses one generation of the index
+throughout; a newer one is taken up by ``refresh``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
+from nlp_retrieval.core.index_store import Generation, IndexReport, build_index, open_generation
+from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.interleave import interleave
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import check_k, check_processed, check_queries
+from nlp_retrieval.core.reranker import BaseReranker
+from nlp_retrieval.core.results import to_results
+from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+
+Scope = Literal["pooled", "per_subquery"]
+
+_POOL_DEPTH = 100
+
+
+class _Opened(NamedTuple):
+    generation: Generation
+    retrievers: dict[str, BaseRetriever]
+
+
+class Searcher(Component):
+    """Composes retrievers, and what stands before and behind them, into one search.
+
+    Args:
+        retrievers: at least one; a mapping gives each the label under which its signals appear (by default its registry
+            name, with a number where two share it).
+        processor: turns each query into sub-queries; by default it is searched as it is.
+        fusion: joins the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
+        reranker: reorders the fused candidates against the original query.
+        scope: ``pooled`` makes one pool per query. ``per_subquery`` keeps each sub-query's candidates apart: fused and
+            reranked on their own against the original query, then interleaved by rank.
+        depth: candidates per retriever, after its sub-queries are merged (per sub-query with scope ``per_subquery``). By
+            default k for one retriever without a reranker, else max(k, 100).
+        quota: with scope ``per_subquery``, at most this many results from each sub-query; by default even shares of k,
+            and what short lists leave free is filled by the others.
+    """
+
+    kind: ClassVar[str] = "searchers"
+    name = "searcher"
+
+    def __init__(
+        self,
+        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        processor: BaseUserQueryProcessor | None = None,
+        fusion: BaseFusion | None = None,
+        reranker: BaseReranker | None = None,
+        scope: Scope = "pooled",
+        depth: Annotated[int, Field(ge=1)] | None = None,
+        quota: Annotated[int, Field(ge=1)] | None = None,
+    ) -> None:
+        self.retrievers = _labelled(retrievers)
+        self.processor = processor
+        several = len(self.retrievers) > 1
+        self.fusion: BaseFusion = fusion or (ReciprocalRankFusion() if several else RawScore())
+        self.reranker = reranker
+        self.scope: Scope = scope
+        self.depth = depth
+        self.quota = quota
+        if quota is not None and scope != "per_subquery":
+            raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
+        self._opened: _Opened | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the whole configuration: equal searchers have equal fingerprints."""
+        models = [retriever.index_identity() for retriever in self.retrievers.values()]
+        return hashlib.sha256(canonical_json({"config": self.config, "models": models}).encode()).hexdigest()
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of the stages, in order, as :func:`nlp_retrieval.core.measure.record_stages` reports them."""
+        names = ["process"] if self.processor else []
+        names += self.retrievers
+        names += ["fuse"] if self._fuses else []
+        names += [self.reranker.name] if self.reranker else []
+        return [*names, "items"]
+
+    @property
+    def _fuses(self) -> bool:
+        return len(self.retrievers) > 1 or not isinstance(self.fusion, RawScore)
+
+    def index(
+        self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False
+    ) -> IndexReport:
+        """Index items for every retriever of this searcher, and open the result; what is there already is left as it is.
+
+        Args:
+            items: a loader, or items; streamed once.
+            path: the index directory.
+            replace: give up an index of other items that is there.
+
+        Raises:
+            ItemError: the items cannot be indexed.
+            IndexConflictError: the directory holds other items, and ``replace`` is False.
+            IndexWriteError: the directory cannot be written.
+        """
+        source = items.stream() if isinstance(items, BaseLoader) else items
+        report = build_index(source, path, [r.builder() for r in self.retrievers.values()], replace=replace)
+        self.open(path)
+        return report
+
+    def open(self, path: str | Path) -> Searcher:
+        """Open an index that was built before; returns the searcher itself.
+
+        Raises:
+            IndexMissingError: there is none, or it lacks one of the retrievers.
+            IndexMismatchError: it was built with another configuration.
+            IndexDamagedError: a file is not what its checksum says.
+        """
+        generation = open_generation(path)
+        self._opened = _Opened(generation, {label: r.open(generation) for label, r in self.retrievers.items()})
+        return self
+
+    def refresh(self) -> bool:
+        """Take up a newer generation of the index, if there is one; returns whether there was."""
+        opened = self._require_open()
+        if opened.generation.is_current():
+            return False
+        self.open(opened.generation.path)
+        return True
+
+    def search(self, queries: str | Sequence[str], k: int = 10) -> list[list[RetrievalResult]]:
+        """Search.
+
+        Args:
+            queries: a list of queries; a bare string counts as a list of one.
+            k: at most this many results per query.
+
+        Returns:
+            One list per query, best first.
+
+        Raises:
+            QueryError: a query is no string, or k no positive integer.
+            IndexMissingError: no index was opened.
+        """
+        nlqs, cut = check_queries(queries), check_k(k)
+        opened = self._require_open()
+        with stage("process"):
+            processed = [[nlq] for nlq in nlqs]
+            if self.processor is not None:
+                processed = check_processed(self.processor.process(nlqs), len(nlqs))
+        if self.scope == "pooled":
+            batch = self._ranked(opened, nlqs, processed, cut).head(cut)
+        else:
+            counts = [len(subqueries) for subqueries in processed]
+            alone = [[subquery] for subqueries in processed for subquery in subqueries]
+            originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
+            batch = interleave(self._ranked(opened, originals, alone, cut), counts, cut, self.quota)
+        with stage("items"):
+            return to_results(batch, opened.generation.items)
+
+    def _ranked(self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int) -> CandidateBatch:
+        """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
+        items = opened.generation.items
+        single = len(self.retrievers) == 1 and self.reranker is None
+        depth = self.depth or (k if single and self.scope == "pooled" else max(k, _POOL_DEPTH))
+        found: dict[str, CandidateBatch] = {}
+        for label, retriever in opened.retrievers.items():
+            with stage(label):
+                found[label] = retriever.candidates(processed, depth, len(items), label)
+        batch = next(iter(found.values()))
+        if self._fuses:
+            with stage("fuse"):
+                batch = self.fusion.fuse(found)
+                if self.reranker is None and self.scope == "pooled":
+                    batch = batch.head(k)
+        if self.reranker is not None and len(batch.rows):
+            with stage(self.reranker.name):
+                batch = self.reranker.rerank_batch(nlqs, batch, items.items(batch.rows))
+        return batch
+
+    def _require_open(self) -> _Opened:
+        if self._opened is None:
+            raise IndexMissingError("this searcher has no index yet; call index(items, path) or open(path) first")
+        return self._opened
+
+
+def _labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever]) -> dict[str, BaseRetriever]:
+    if len(retrievers) == 0:
+        raise ConfigurationError("Searcher: retrievers is empty; pass at least one")
+    if isinstance(retrievers, Mapping):
+        labels = list(retrievers)
+        if wrong := [label for label in labels if not label or "." in label or "[" in label]:
+            raise ConfigurationError(f"Searcher: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        if reserved := {"process", "fuse", "fusion", "items"} & set(labels):
+            raise ConfigurationError(f"Searcher: {min(reserved)!r} is a stage's name; choose another label")
+        return dict(retrievers)
+    labelled: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        same = sum(label.rsplit("-", 1)[0] == retriever.name or label == retriever.name for label in labelled)
+        labelled[f"{retriever.name}-{same + 1}" if same else retriever.name] = retriever
+    return labelled

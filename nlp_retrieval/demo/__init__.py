@@ -1,0 +1,1 @@
+"""A small multi-hop collection, written for this project."""

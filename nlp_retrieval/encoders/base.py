@@ -1,0 +1,60 @@
+"""The interface of encoders: text to vectors, in a batch, with what tells two models apart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.component import Component, Config
+from nlp_retrieval.errors import ModelError
+
+Vectors = NDArray[np.float32]
+
+
+class BaseEncoder(Component, ABC):
+    """Turns texts into vectors. Vectors are compared by inner product; an encoder that means cosine normalises them."""
+
+    kind: ClassVar[str] = "encoders"
+
+    @abstractmethod
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        """Return ``[queries, dimension]``, float32."""
+
+    @abstractmethod
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        """Return ``[passages, dimension]``, float32."""
+
+    @abstractmethod
+    def model_fingerprint(self) -> str:
+        """What tells this model from others: a checksum of its files, or base URL and name of a hosted one."""
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
+
+
+def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, dimension: int | None) -> Vectors:
+    """Return ``vectors`` as float32 after checking that they can be searched.
+
+    Args:
+        vectors: what an encoder returned for ``texts``.
+        texts: what was encoded.
+        encoder: named in messages.
+        dimension: what the vectors must have; None where any will do.
+
+    Raises:
+        ModelError: wrong number or shape of vectors, or NaN or infinity in one of them.
+    """
+    expected = f"{len(texts)} vectors" + (f" of dimension {dimension}" if dimension else "")
+    if vectors.ndim != 2 or len(vectors) != len(texts) or (dimension is not None and vectors.shape[1] != dimension):
+        raise ModelError(f"{encoder!r} returned an array of shape {vectors.shape}; {expected} were expected")
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        first = int(np.flatnonzero(~finite)[0])
+        raise ModelError(
+            f"{encoder!r} gave NaN or infinity for {int((~finite).sum())} of {len(texts)} texts (the first: "
+            f"{texts[first][:80]!r}); try precision='float32', or another model"
+        )
+    return np.ascontiguousarray(vectors, np.float32)

@@ -1,0 +1,126 @@
+"""Every exception and warning of the project.
+
+Catch :class:`RetrievalError` for all of them, or a branch::
+
+    RetrievalError
+    |-- InputError (ValueError)            what the caller passed cannot be used
+    |   |-- ConfigurationError             a setting is unknown, of the wrong type or out of range
+    |   |-- SourceError                    a file, folder or database that a loader reads
+    |   |-- ItemError                      an item: its id, its text or its metadata
+    |   |-- QueryError                     a query, or k
+    |   `-- GoldError                      what a benchmark expects to be found
+    |-- DependencyError (ImportError)      a package, a Java or a model that has to be installed
+    |   `-- JavaError                      no Java that is new enough
+    |-- ModelError                         a model that does not load, or gives no usable vectors
+    |-- IndexStateError                    an index directory
+    |   |-- IndexMissingError              there is no index, or it lacks this retriever
+    |   |-- IndexMismatchError             it was built with another configuration
+    |   |-- IndexConflictError             it holds other items
+    |   |-- IndexDamagedError              a file is missing, cut off or changed
+    |   |-- IndexLockedError               another process is writing to it
+    |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
+    `-- EngineError                        an engine broke its contract
+
+    RetrievalWarning (UserWarning)         something was left out or degraded; the message counts it
+
+Every message says what was found, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RetrievalError(Exception):
+    """Base of every error that the project raises on purpose."""
+
+
+class InputError(RetrievalError, ValueError):
+    """What the caller passed cannot be used."""
+
+
+class ConfigurationError(InputError):
+    """A setting is unknown, has the wrong type or is out of range."""
+
+
+class SourceError(InputError):
+    """A file, folder or database that a loader reads is missing or malformed.
+
+    The message names the source, the line or row where there is one, and what was found there.
+    """
+
+
+class ItemError(InputError):
+    """An item cannot be indexed: empty or duplicate id, or metadata that JSON cannot hold."""
+
+
+class QueryError(InputError):
+    """A query is not a string, or k is not a positive integer."""
+
+
+class GoldError(InputError):
+    """The gold of a benchmark names unknown items, is empty, or does not cover the queries."""
+
+
+class DependencyError(RetrievalError, ImportError):
+    """Something has to be installed first; the message holds the exact command."""
+
+
+class JavaError(DependencyError):
+    """No Java was found, or only one that is too old for Lucene."""
+
+
+class ModelError(RetrievalError):
+    """A model does not load, or what it returned cannot be used (NaN, wrong shape)."""
+
+
+class IndexStateError(RetrievalError):
+    """Base of what can be wrong with an index directory."""
+
+
+class IndexMissingError(IndexStateError):
+    """There is no index at this path, or it does not hold this retriever."""
+
+
+class IndexMismatchError(IndexStateError):
+    """The index was built with another configuration than the one that searches it."""
+
+
+class IndexConflictError(IndexStateError):
+    """The folder holds an index of other items, and ``replace=True`` was not given."""
+
+
+class IndexDamagedError(IndexStateError):
+    """A file of the index is missing, cut off or not what its checksum says."""
+
+
+class IndexLockedError(IndexStateError):
+    """Another process is writing to this index directory."""
+
+
+class IndexWriteError(IndexStateError, OSError):
+    """The index directory cannot be written: permission denied, disk full, not a directory."""
+
+
+class EngineError(RetrievalError):
+    """An engine returned what its contract forbids: a non-finite score, a row out of range."""
+
+
+class RetrievalWarning(UserWarning):
+    """Something was left out or degraded; the message says how much of it, and what came first."""
+
+
+def nearest(word: str, valid: Iterable[str]) -> str:
+    """Return a half-sentence for error messages: the valid names most like ``word``, then all of them.
+
+    Args:
+        word: what the user wrote.
+        valid: the names that would have been accepted.
+    """
+    names = sorted(valid)
+    close = get_close_matches(word, names, n=3, cutoff=0.5)
+    listed = ", ".join(names) if names else "none"
+    if close:
+        return f"did you mean {' or '.join(repr(name) for name in close)}? (valid: {listed})"
+    return f"valid: {listed}"

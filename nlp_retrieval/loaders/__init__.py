@@ -1,0 +1,1 @@
+"""Where items, queries and gold come from: one file per source."""

@@ -1,0 +1,157 @@
+"""Cuts long items into overlapping passages that know where they came from.
+
+Always true, for every passage: ``parent.content[start:end] == passage.content``; the passages of an item stand in order
+and together cover everything in it but white space; none is longer than ``size``. A text without spaces (Chinese, base64)
+is cut like any other. The work is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ItemError
+
+__all__ = ["ChunkingLoader"]
+
+_LONGEST_WORD = 50
+_UNSPACED = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff"
+"""Scripts whose characters count as one word each: Han, kana and their punctuation."""
+
+_ENDS = frozenset(".!?…。！？．｡")
+_CLOSERS = "\"')]}”’»」』）】"
+_KEYS = ("parent_id", "chunk", "start", "end")
+
+
+class ChunkingLoader(BaseLoader):
+    """Cuts the items of another loader into overlapping passages.
+
+    A passage's id is ``<id of the item>#<n>``, n from 0; an item that fits whole becomes one passage, ``#0``, so that
+    the form of an id does not depend on the length of a text. A passage keeps the item's metadata, and so its title,
+    and adds ``parent_id``, ``chunk`` (n) and the span of characters ``start`` and ``end``:
+    ``item.content[start:end] == passage.content``. Passages end with a sentence where one ends in the last part of
+    the allowed length, else with a word; an overlap starts with a sentence where one starts near its beginning.
+
+    Args:
+        loader: where the items come from.
+        size: the greatest length of a passage, in ``unit``.
+        overlap: how much of the end of a passage the next one repeats at most, in ``unit``; less than ``size``.
+        unit: what lengths count. In ``words``, a Chinese or Japanese character is a word, and so is every piece of 50
+            characters of something longer, such as a link or encoded data.
+    """
+
+    name = "chunker"
+
+    def __init__(
+        self,
+        loader: BaseLoader,
+        size: Annotated[int, Field(ge=1)] = 200,
+        overlap: Annotated[int, Field(ge=0)] = 50,
+        unit: Literal["words", "characters"] = "words",
+    ) -> None:
+        if overlap >= size:
+            raise ConfigurationError(f"ChunkingLoader: overlap={overlap} must be less than size={size}")
+        self.loader = loader
+        self.size = size
+        self.overlap = overlap
+        self.unit = unit
+
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the passages of each item, in the order of the loader.
+
+        Raises:
+            SourceError: what the loader raises.
+            ItemError: the metadata of an item has a key that passages need.
+        """
+        for item in self.loader.stream():
+            taken = [key for key in _KEYS if key in item.metadata]
+            if taken:
+                raise ItemError(
+                    f'item "{item.item_id}": its metadata has "{taken[0]}", which ChunkingLoader writes; '
+                    "rename it in the source, or leave it out (metadata_fields)"
+                )
+            for number, (start, end) in enumerate(self._spans(item.content)):
+                place = {"parent_id": item.item_id, "chunk": number, "start": start, "end": end}
+                yield SearchableItem.trusted(
+                    f"{item.item_id}#{number}", item.content[start:end], {**item.metadata, **place}
+                )
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """The spans of the passages; one empty span for a text of white space, whose title can still be found."""
+        words = _Words(text, self.size if self.unit == "characters" else None)
+        covered = 0
+        for first, last in words.windows(self.size, self.overlap):
+            start, end = words.begins[first], words.ends[last]
+            # long white space counts as words, so that it cannot blow up a passage, but nobody searches for it
+            start += len(text[start:end]) - len(text[start:end].lstrip())
+            end = start + len(text[start:end].rstrip())
+            if end > covered:
+                yield start, end
+                covered = end
+        if not covered:
+            yield 0, 0
+
+
+class _Words:
+    """The words of a text as spans, where sentences end, and lengths in words or characters."""
+
+    def __init__(self, text: str, characters: int | None) -> None:
+        longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
+        pattern = rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,{longest}}}|\s{{{longest}}}"
+        self.begins, self.ends = array("q"), array("q")
+        # boundary i lies before word i: between words that do not touch, and after sentences
+        self.gaps, self.sentences = array("q"), array("q")
+        before = 0
+        for number, match in enumerate(re.finditer(pattern, text)):
+            begin, end = match.span()
+            if number:
+                word = text[self.begins[-1] : before]
+                if begin > before or word.isspace():
+                    self.gaps.append(number)
+                ends_here = word.rstrip(_CLOSERS)[-1:] in _ENDS and (begin > before or not word.isascii())
+                if (ends_here and match[0] not in _CLOSERS) or "\n" in text[before:begin]:
+                    self.sentences.append(number)
+            self.begins.append(begin)
+            self.ends.append(end)
+            before = end
+        count = len(self.begins)
+        # where a word begins and ends, in the unit that sizes are given in
+        self.low = array("q", range(count)) if characters is None else self.begins
+        self.high = array("q", range(1, count + 1)) if characters is None else self.ends
+
+    def windows(self, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last word of each passage."""
+        count = len(self.low)
+        # a passage may end early for a sentence's sake, but moves on by at least half of what it would otherwise
+        least = overlap + (size - overlap + 1) // 2
+        first = 0
+        while first < count:
+            end = bisect_right(self.high, self.low[first] + size, lo=first)
+            if end >= count:
+                yield first, count - 1
+                return
+            earliest = bisect_left(self.high, self.low[first] + least, lo=first) + 1
+            end = _last(self.sentences, earliest, end) or _last(self.gaps, earliest, end) or end
+            yield first, end - 1
+            back = max(first + 1, bisect_left(self.low, self.high[end - 1] - overlap))
+            latest = bisect_right(self.low, self.high[end - 1] - overlap // 2, hi=end)
+            first = min(end, _first(self.sentences, back, latest) or _first(self.gaps, back, latest) or back)
+
+
+def _last(boundaries: array[int], low: int, high: int) -> int | None:
+    """The last boundary in low..high, both included."""
+    at = bisect_right(boundaries, high) - 1
+    return boundaries[at] if at >= 0 and boundaries[at] >= low else None
+
+
+def _first(boundaries: array[int], low: int, high: int) -> int | None:
+    """The first boundary in low..high, both included."""
+    at = bisect_left(boundaries, low)
+    return boundaries[at] if at < len(boundaries) and boundaries[at] <= high else None

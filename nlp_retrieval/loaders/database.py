@@ -1,0 +1,165 @@
+"""Items from any database that SQLAlchemy reaches: PostgreSQL, MySQL, SQLite, Oracle, SQL Server, DuckDB, ...
+
+Always true: rows are streamed, values reach SQL as bound parameters only, and a table's name is looked up in the
+database's own list and quoted by SQLAlchemy, never pasted into a statement.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
+from nlp_retrieval.loaders.connection import connect, hide_secrets, scrub
+from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.records import as_id, make_item, quoted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Executable
+
+__all__ = ["DatabaseLoader"]
+
+Scalar = str | int | float | bool | None
+_BATCH = 500
+
+
+class DatabaseLoader(BaseLoader):
+    """Items from a database: the rows of a table or of a query.
+
+    Rows of a table come ordered by id, so that the same rows give the same index; order a query yourself (``ORDER BY``).
+    In metadata, dates and times become ISO 8601 text, decimals floats, UUIDs text, NULL null; binary values and
+    intervals are refused. The connection is rolled back: nothing is written.
+
+    Args:
+        url: a SQLAlchemy URL (``postgresql+psycopg://user@host/name``, ``sqlite:///file.db``), or ``env:NAME``, the
+            name of an environment variable that holds it, so that no password stands in a config file. A password
+            in the URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
+        query: an SQL query with ``:name`` where a parameter goes (a plain colon is written ``\\:``). Not with ``table``.
+        table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
+        parameters: the values of the query's parameters; a list for ``IN :name``.
+        id_column: the column that holds the id: text, integer or UUID, unique.
+        content_column: the column that holds the text, never NULL.
+        title_column: the column that holds the title, or NULL. None: the items have no titles, and a column ``title`` is
+            left out unless ``metadata_columns`` names it.
+        metadata_columns: the columns to keep as metadata. None: all the others.
+    """
+
+    name = "database"
+
+    def __init__(
+        self,
+        url: str,
+        query: str | None = None,
+        table: str | None = None,
+        parameters: Mapping[str, Scalar | Sequence[Scalar]] | None = None,
+        id_column: str = "id",
+        content_column: str = "content",
+        title_column: str | None = None,
+        metadata_columns: Sequence[str] | None = None,
+    ) -> None:
+        # config, repr and fingerprints are made of these arguments, and are written to disk and to W&B
+        self._arguments["url"] = hide_secrets(url)
+        if (query is None) == (table is None):
+            raise ConfigurationError("DatabaseLoader: pass either query=<SQL> or table=<name>")
+        if parameters and query is None:
+            raise ConfigurationError("DatabaseLoader: parameters belong to a query; a table has none")
+        self._url = url
+        self.query = query
+        self.table = table
+        self.parameters = parameters
+        self.id_column = id_column
+        self.content_column = content_column
+        self.title_column = title_column
+        self.metadata_columns = metadata_columns
+
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield one item per row, in batches from the server.
+
+        Raises:
+            DependencyError: SQLAlchemy or the database's driver is not installed.
+            SourceError: the database, the table or a column is missing, the SQL fails, or a row cannot be an item.
+            ConfigurationError: the parameters are not those of the query.
+        """
+        with connect(self._url) as connection:
+            from sqlalchemy.exc import SQLAlchemyError
+
+            source = f"{self._arguments['url']}, {f'table {self.table}' if self.table is not None else 'query'}"
+            try:
+                statement = self._query() if self.table is None else self._select(connection, source, self.table)
+                values = {key: _as_list(value) for key, value in (self.parameters or {}).items()}
+                result = connection.execution_options(yield_per=_BATCH).execute(statement, values)
+                if not result.returns_rows:
+                    raise SourceError(f"{source}: it returned no rows at all; pass a SELECT")
+                columns = self._columns(source, list(result.keys()))
+                for number, row in enumerate(result, start=1):
+                    yield self._item(f"{source}, row {number}", columns, row)
+            except SQLAlchemyError as error:
+                reason = scrub(getattr(error, "orig", None) or error, self._url)
+                raise SourceError(f"{source}: the database refused: {reason}; check the SQL") from None
+
+    def _query(self) -> Executable:
+        from sqlalchemy import bindparam, text
+
+        statement = text(self.query or "")
+        given = self.parameters or {}
+        wanted = list(statement.compile().params)
+        for name in (*(name for name in wanted if name not in given), *(name for name in given if name not in wanted)):
+            state = "no value for" if name in wanted else "the query has no"
+            raise ConfigurationError(
+                f"DatabaseLoader: {state} parameter {name!r}; {nearest(name, wanted)}. "
+                "A colon that starts no parameter is written \\:"
+            )
+        lists = [name for name, value in given.items() if isinstance(_as_list(value), list)]
+        return statement.bindparams(*(bindparam(name, expanding=True) for name in lists))
+
+    def _select(self, connection: Connection, source: str, name: str) -> Executable:
+        from sqlalchemy import column, inspect, select, table
+
+        inspector = inspect(connection)
+        schema, _, plain = name.rpartition(".")
+        places: list[tuple[str | None, str]] = [(None, name)]
+        if schema and schema in inspector.get_schema_names():
+            places.append((schema, plain))
+        known: list[str] = []
+        for place, wanted in places:
+            names = [*inspector.get_table_names(schema=place), *inspector.get_view_names(schema=place)]
+            if wanted in names:
+                found = [str(one["name"]) for one in inspector.get_columns(wanted, schema=place)]
+                used = [column(found[position]) for position in self._columns(source, found)]
+                return select(*used).select_from(table(wanted, *used, schema=place)).order_by(column(self.id_column))
+            known.extend(f"{place}.{one}" if place else one for one in names)
+        raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
+
+    def _columns(self, source: str, found: list[str]) -> dict[int, str]:
+        """The positions and names of the columns that are used.
+
+        Raises:
+            SourceError: one is missing, or a name that is used stands there twice.
+        """
+        required = {"id_column": self.id_column, "content_column": self.content_column}
+        if self.title_column is not None:
+            required["title_column"] = self.title_column
+        wanted = dict.fromkeys([*required.values(), *(self.metadata_columns or ())])
+        parameters = {column: parameter for parameter, column in required.items()}
+        for column in wanted:
+            if column not in found:
+                parameter = parameters.get(column, "metadata_columns")
+                raise SourceError(f'{source}: no column "{column}" (found: {quoted(found)}); pass {parameter}= with one of them')
+        if self.metadata_columns is None:
+            # `title` would be read as the title, which these items do not have or have in another column
+            wanted.update(dict.fromkeys(column for column in found if column != "title"))
+        for column in wanted:
+            if found.count(column) > 1:
+                raise SourceError(f'{source}: there are {found.count(column)} columns "{column}"; give one another name with AS')
+        return {position: column for position, column in enumerate(found) if column in wanted}
+
+    def _item(self, place: str, columns: dict[int, str], values: Sequence[object]) -> SearchableItem:
+        row = {column: values[position] for position, column in columns.items()}
+        ...

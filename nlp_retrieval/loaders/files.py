@@ -1,0 +1,220 @@
+"""Reading text files that nobody has checked yet: UTF-8, plain or gzip, one entry at a time.
+
+Always true: memory is bounded by one line, never by the file; whatever is wrong with a file is a
+:class:`~nlp_retrieval.errors.SourceError` that names the file and the line. Compression is recognised by the first
+bytes, not by the name. JSON is read strictly: no NaN, no infinities, no nesting without end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic import JsonValue
+
+from nlp_retrieval.errors import SourceError
+
+__all__ = ["DECODER", "MAX_ENTRY", "describe_json_error", "open_bytes", "read_error", "read_json_lines", "read_lines"]
+
+JsonObject = dict[str, JsonValue]
+
+MAX_ENTRY = 64 * 2**20
+"""No line and no entry of a list may be longer (bytes or characters): a file without line ends must not fill memory."""
+
+READ_ERRORS = (EOFError, zlib.error, OSError)
+"""What reading may raise after a file was opened: gzip cut off or damaged, a disk or network that fails."""
+
+_GZIP = b"\x1f\x8b"
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
+    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
+    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
+    b"PAR1": "a Parquet file; export it as JSON lines first",
+    b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
+    BOM_UTF16_LE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
+    BOM_UTF16_BE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
+}
+
+
+def _refuse_constant(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is not JSON; leave the field out, or write null, where there is no value")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {literal[:40]} is too large")
+    return value
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+"""JSON as its standard has it: Python's own NaN and Infinity, and numbers that overflow to them, are refused."""
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
+    """Open a file for reading; gzip is unpacked on the way.
+
+    Args:
+        path: a file; ``~`` is the home folder.
+
+    Raises:
+        SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
+    """
+    file = Path(path).expanduser()
+    try:
+        raw = file.open("rb")
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file{_hint(file)}") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path}: this is a folder; pass the path of a file in it") from None
+    except PermissionError:
+        raise SourceError(f"{path}: permission denied; make the file readable for this user") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path}: cannot be opened: {error}; check the path") from error
+    with raw:
+        try:
+            head = raw.peek(16)
+        except OSError as error:
+            raise read_error(str(path), error) from error
+        if head.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+                yield io.BufferedReader(unpacked)
+            return
+        for magic, what in _FOREIGN.items():
+            if head.startswith(magic):
+                raise SourceError(f"{path}: this is {what}")
+        yield raw
+
+
+def _hint(file: Path) -> str:
+    """What is wrong with the path of a file that is not there."""
+    if not file.parent.is_dir():
+        return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
+    try:
+        # a folder may hold millions of files, and this is only a hint
+        close = get_close_matches(file.name, [other.name for other in islice(file.parent.iterdir(), 1000)], n=1)
+    except OSError:
+        close = []
+    likely = f"; did you mean {close[0]!r}?" if close else "; check the path"
+    return f" in {str(file.parent.resolve())!r}{likely}"
+
+
+def read_error(place: str, error: Exception) -> SourceError:
+    """Return what to raise for one of ``READ_ERRORS``.
+
+    Args:
+        place: the file and how far it was read.
+        error: what reading raised.
+    """
+    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+        return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")
+    return SourceError(f"{place}: reading failed: {error}")
+
+
+def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
+    """Return what to raise for bytes that are not UTF-8."""
+    byte = error.object[error.start]
+    return SourceError(
+        f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); save the file as UTF-8, "
+        "for example with iconv -f ISO-8859-1 -t UTF-8"
+    )
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file with their numbers, from 1, without their line ends.
+
+    Args:
+        path: a UTF-8 file, plain or gzip; a byte order mark is passed over.
+
+    Raises:
+        SourceError: the file is missing, damaged or not UTF-8, or a line is longer than ``MAX_ENTRY`` bytes.
+    """
+    with open_bytes(path) as stream:
+        number = 0
+        while True:
+            number += 1
+            try:
+                raw = stream.readline(MAX_ENTRY + 1)
+            except READ_ERRORS as error:
+                raise read_error(f"{path}, line {number}", error) from error
+            if not raw:
+                return
+            if len(raw) > MAX_ENTRY:
+                raise SourceError(f"{path}, line {number}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+            if number == 1:
+                raw = raw.removeprefix(BOM_UTF8)
+            try:
+                text = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise encoding_error(f"{path}, line {number}", error) from None
+            yield number, text.rstrip("\r\n")
+
+
+def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``); blank lines are passed over.
+
+    Args:
+        path: a file as :func:`read_lines` takes it.
+
+    Raises:
+        SourceError: as :func:`read_lines`, and for a line that is not one JSON object.
+    """
+    for number, line in read_lines(path):
+        if not line or line.isspace():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row: JsonValue = DECODER.decode(line)
+        except (ValueError, RecursionError) as error:
+            if number == 1 and line.lstrip().startswith("["):
+                raise SourceError(_IS_A_LIST.format(place=place)) from None
+            raise SourceError(f"{place}: {describe_json_error(error)}") from None
+        if not isinstance(row, dict):
+            if isinstance(row, list) and number == 1:
+                raise SourceError(_IS_A_LIST.format(place=place))
+            raise SourceError(f"{place}: expected a JSON object, found {kind(row)}; write one object per line")
+        yield place, row
+
+
+_IS_A_LIST = "{place}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
+
+
+def describe_json_error(error: Exception) -> str:
+    """Say in half a sentence what the JSON decoder complains about.
+
+    Args:
+        error: a ValueError or RecursionError of ``DECODER``.
+    """
+    if isinstance(error, RecursionError):
+        return "JSON that is nested too deeply; flatten it"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON: {error.msg} (column {error.colno}); repair this entry, or write the file again"
+    return f"not valid JSON: {error}"
+
+
+def kind(value: JsonValue) -> str:
+    """Name the JSON type of a value, for error messages."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return f"a number ({value!r:.40})"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+    return "an object"

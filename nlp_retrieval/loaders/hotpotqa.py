@@ -1,0 +1,144 @@
+"""HotpotQA: questions with their own contexts, some of which support the answer (Yang et al., 2018, https://hotpotqa.github.io)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.json_list import read_json_objects
+from nlp_retrieval.loaders.records import as_id, as_text, make_item, make_query, quoted, supporting_titles
+
+__all__ = ["HotpotqaLoader"]
+
+_NO_GOLD = "HotpotQA's test release keeps the supporting facts back: use the train or dev release"
+
+
+class HotpotqaLoader(BaseLoader, BaseQueryLoader):
+    """Items, queries and gold from HotpotQA's own release files (``hotpot_dev_distractor_v1.json``).
+
+    The contexts of all questions together are the corpus: one item per title, with the title as its id. Where one title
+    comes with different texts, the first is kept and a warning counts the others. While streaming, two digests per title
+    are remembered, not the texts. Queries carry ``answer``, ``type`` and ``level`` in their metadata, where the release has them.
+
+    Args:
+        path: the release file, one JSON list, plain or gzip.
+    """
+
+    name = "hotpotqa"
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield one item per title, in the order in which the titles first occur.
+
+        Raises:
+            SourceError: the file is missing or malformed.
+        """
+        seen: dict[bytes, bytes] = {}
+        differing = 0
+        first = ""
+        for place, row in read_json_objects(self.path):
+            for title, sentences in _contexts(place, row):
+                content = _join(sentences)
+                key, text = _digest(title), _digest(content)
+                if key not in seen:
+                    seen[key] = text
+                    yield make_item(place, title, content, {"title": title})
+                elif seen[key] != text:
+                    differing += 1
+                    first = first or f'"{title}" ({place})'
+        if differing:
+            warnings.warn(
+                f"{self.path}: {differing} contexts have a title seen before with another text, first {first}; "
+                "the first text of each title was kept",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def queries(self) -> list[Query]:
+        """Return the questions in the order of the file.
+
+        Raises:
+            SourceError: the file is missing or malformed.
+        """
+        queries: list[Query] = []
+        for place, query_id, row in self._questions():
+            metadata: JsonObject = {field: row[field] for field in ("answer", "type", "level") if field in row}
+            text = as_text(place, "question", _field(place, row, "question"))
+            queries.append(make_query(place, query_id, text, metadata=metadata))
+        return queries
+
+    def gold(self) -> list[Gold]:
+        """Return the titles that support each answer, which are item ids, in the order of the questions.
+
+        Raises:
+            SourceError: the file is missing or malformed, has no supporting facts, or names one that no context holds.
+        """
+        gold: list[Gold] = []
+        titles: set[bytes] = set()
+        wanted: dict[str, str] = {}
+        for place, query_id, row in self._questions():
+            titles.update(_digest(title) for title, _ in _contexts(place, row))
+            supporting = supporting_titles(place, row, _NO_GOLD)
+            for title in supporting:
+                wanted.setdefault(title, place)
+            gold.append(Gold(query_id=query_id, relevance=dict.fromkeys(supporting, 1)))
+        absent = [title for title in wanted if _digest(title) not in titles]
+        if absent:
+            raise SourceError(
+                f'{wanted[absent[0]]}: the supporting fact "{absent[0]}" is in no context of the file, the first of '
+                f"{len(absent)} such titles; the fullwiki release does not promise them: use the distractor release"
+            )
+        return gold
+
+    def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
+        places: dict[str, str] = {}
+        for place, row in read_json_objects(self.path):
+            query_id = as_id(place, "_id", _field(place, row, "_id"))
+            if query_id in places:
+                raise SourceError(f'{place}: the id "{query_id}" is taken by {places[query_id]}; ids must be unique')
+            places[query_id] = place
+            yield place, query_id, row
+        if not places:
+            raise SourceError(f"{self.path}: there are no questions in it; is this a release file of HotpotQA?")
+
+
+def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:
+    contexts = _field(place, row, "context")
+    for context in contexts if isinstance(contexts, list) else [contexts]:
+        match context:
+            case [str(title), list(sentences)] if title.strip() and all(isinstance(one, str) for one in sentences):
+                yield title, sentences
+            case _:
+                raise SourceError(
+                    f'{place}: "context" is not a list of [title, [sentences]] pairs; is this a release file of HotpotQA?'
+                )
+
+
+def _join(sentences: list[JsonValue]) -> str:
+    """Join sentences, most of which bring their leading space along, with a space where neither side has one."""
+    content = ""
+    for sentence in map(str, sentences):
+        glued = content and sentence and not content[-1].isspace() and not sentence[0].isspace()
+        content += f" {sentence}" if glued else sentence
+    return content.strip()
+
+
+def _digest(text: str) -> bytes:
+    # an id is compared through this: 128 bits, so that two titles never meet; unpaired surrogates are refused later
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _field(place: str, row: JsonObject, field: str) -> JsonValue:
+    if field not in row:
+        raise SourceError(f'{place}: no "{field}" field (found: {quoted(row)}); is this a release file of HotpotQA?')
+    return row[field]

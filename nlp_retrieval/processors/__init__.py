@@ -1,0 +1,1 @@
+"""Query in, sub-queries out."""

@@ -1,0 +1,1 @@
+"""What reorders candidates against the original query."""

@@ -1,0 +1,1 @@
+"""One engine per file."""

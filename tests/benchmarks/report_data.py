@@ -1,0 +1,93 @@
+"""Reports for the tests of what shows them: made by hand, with figures that are all different."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, Measures
+
+MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
+
+
+def measures_like(level: float, k_values: Sequence[int] = (5, 10, 21)) -> Measures:
+    """Every measure at every cutoff, rising with the cutoff from about ``level``."""
+    return {
+        f"{name}@{k}": round(min(1.0, level + 0.04 * place + 0.0113 * step), 6)
+        for place, name in enumerate(MEASURES)
+        for step, k in enumerate(k_values)
+    }
+
+
+def cost_like(latency_ms: float = 10.0, **changes: float) -> Cost:
+    figures = {
+        "index_seconds": latency_ms * 1.7,
+        "index_bytes": latency_ms * 1_234_567,
+        "index_peak_bytes": latency_ms * 21_234_567,
+        "search_peak_bytes": latency_ms * 12_345_678,
+        "latency_ms": latency_ms,
+        "latency_p95_ms": latency_ms * 2.1,
+        "queries_per_second": 1000 / (latency_ms + 1),
+    } | changes
+    return Cost(
+        index_seconds=figures["index_seconds"],
+        index_bytes=int(figures["index_bytes"]),
+        index_peak_bytes=int(figures["index_peak_bytes"]),
+        stage_ms={"process": latency_ms * 0.1, "retrieve": latency_ms * 0.8},
+        latency_ms=figures["latency_ms"],
+        latency_p95_ms=figures["latency_p95_ms"],
+        queries_per_second=figures["queries_per_second"],
+        search_peak_bytes=int(figures["search_peak_bytes"]),
+    )
+
+
+def configuration(
+    name: str,
+    measures: Measures,
+    groups: dict[str, Measures] | None = None,
+    cost: Cost | None = None,
+    empty_queries: int = 0,
+) -> ConfigurationResult:
+    return ConfigurationResult(
+        name=name,
+        config={"name": "searcher", "retrievers": [{"name": "pyserini", "k1": 0.9}]},
+        fingerprint=f"f-{name}",
+        measures=measures,
+        groups=groups or {},
+        cost=cost or cost_like(),
+        empty_queries=empty_queries,
+    )
+
+
+def report_of(
+    *configurations: ConfigurationResult,
+    k_values: Sequence[int] = (5, 10, 21),
+    query_counts: dict[str, int] | None = None,
+) -> BenchmarkReport:
+    """A report with the first configuration as its baseline."""
+    return BenchmarkReport(
+        configurations=list(configurations),
+        baseline=configurations[0].name,
+        k_values=list(k_values),
+        query_counts=query_counts or {"": 1200},
+        n_items=32_000,
+        manifest={"finished": "2026-11-21T23:14:00+00:00", "versions": {"nlp_retrieval": "0.1.0"}, "seed": 17},
+        files={"results": "runs/wiki/results.json"},
+    )
+
+
+def usual_report() -> BenchmarkReport:
+    """Three configurations, two groups of queries, three cutoffs."""
+    rows = [("bm25", 0.31, 2.5), ("dense", 0.27, 24.0), ("hybrid", 0.36, 31.0)]
+    return report_of(
+        *(
+            configuration(
+                name,
+                measures_like(level),
+                {"hops=2": measures_like(level + 0.1), "hops=3": measures_like(level - 0.1)},
+                cost_like(latency),
+                empty_queries=place * 3,
+            )
+            for place, (name, level, latency) in enumerate(rows)
+        ),
+        query_counts={"": 1200, "hops=2": 700, "hops=3": 500},
+    )
