@@ -16,15 +16,16 @@ from html import escape
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.table import amount, family_label, printable
 
-COLOURS = 8
+_COLOURS = 8
 _WIDTH = 420.0
 _LEFT = 38.0
 _TOP = 30.0
 _BOTTOM = 44.0
-_SHORTEST = 236.0
+_SHORTEST = 272.0
 _LINE = 15.0
-_CHARACTER = 6.9
-_LONGEST_LABEL = 18
+_DIGIT = 7.0
+_WIDTHS = {**dict.fromkeys("ijl.,:;'|! ", 4.2), **dict.fromkeys("ftr-()[]/", 5.2), **dict.fromkeys("mwMW@%—…", 12.0)}
+_LONGEST_LABEL = 20
 _SMALLEST_SPAN = 0.1
 
 _MARKERS = (
@@ -72,12 +73,11 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
         report: a finished benchmark.
         measure: a measure with values between 0 and 1, without its cutoff: ``"recall"``, ``"perfect_recall"``.
     """
-    curves = {
-        place: points
+    found = {
+        place: [(k, _finite(result.measures.get(f"{measure}@{k}"))) for k in report.k_values]
         for place, result in enumerate(report.configurations)
-        if (points := [(k, value) for k in report.k_values if (value := _finite(result.measures.get(f"{measure}@{k}")))
-                       is not None])
-    }  # fmt: skip
+    }
+    curves = {place: kept for place, points in found.items() if (kept := [(k, v) for k, v in points if v is not None])}
     if not curves:
         return ""
     labels = {place: _label(report, place) for place in curves}
@@ -91,7 +91,7 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
     for place, label_y in zip(order, label_heights, strict=True):
         marks = [(x.at(k), y.at(value)) for k, value in curves[place]]
         title = f"{printable(report.configurations[place].name)}: " + _series_text(curves[place])
-        body += [f'<g class="series-{place % COLOURS}"><title>{escape(title)}</title>']
+        body += [f'<g class="series-{place % _COLOURS}"><title>{escape(title)}</title>']
         line = "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
         dash = _DASHES[place % len(_DASHES)]
         body += [f'<path class="curve" fill="none" stroke="currentColor" stroke-dasharray="{dash}" d="M{line}"/>']
@@ -131,33 +131,37 @@ def quality_latency(report: BenchmarkReport, measure: str = "recall") -> str:
     for place, (px, py) in marks.items():
         latency, value = points[place]
         said.append(f"{printable(report.configurations[place].name)}: {value:.3f} in {amount(latency)} ms")
-        body += [f'<g class="series-{place % COLOURS}"><title>{escape(said[-1])}</title>', _marker(place, px, py)]
+        body += [f'<g class="series-{place % _COLOURS}"><title>{escape(said[-1])}</title>', _marker(place, px, py)]
         if place in label_places:
             left, middle = label_places[place]
-            if abs(middle - py) > 1:
-                near = left - 2 if left > px else left + _text_width(texts[place]) + 2
-                body += [_leader(px, py, near, middle)]
-            body += [_text(left, middle, texts[place], anchor="start")]
+            if abs(middle - py) > 1 and not left < px < left + _text_width(texts[place]):
+                body += [_leader(px, py, left - 2 if left > px else left + _text_width(texts[place]) + 2, middle)]
+            body += [_beside(px, left, middle, texts[place])]
         body += ["</g>"]
     return _svg("chart-latency", f"{heading} against median latency", "; ".join(said), height, body)
 
 
-def stage_bar(stage_ms: dict[str, float], stages: Sequence[str], longest: float) -> str:
-    """Return one stacked bar, decorative beside the figures it shows.
+def stage_bar(stage_ms: dict[str, float], stages: Sequence[str]) -> str:
+    """Return one stacked bar of the stages' shares of their sum, decorative beside the figures it shows.
 
     Args:
         stage_ms: milliseconds by stage.
         stages: all stages of the report; the place of a stage gives its colour.
-        longest: the sum that fills the whole width, one for all bars that are compared.
     """
-    rects, left = [], 0.0
-    for place, stage in enumerate(stages):
-        share = 100 * (_finite(stage_ms.get(stage)) or 0.0) / longest if longest > 0 else 0.0
-        rects.append(f'<rect class="series-{place % COLOURS}" fill="currentColor" x="{left:.2f}" y="0" '
-                     f'width="{share:.2f}" height="10"/>')  # fmt: skip
+    times = [max(0.0, _finite(stage_ms.get(stage)) or 0.0) for stage in stages]
+    whole, left, rects = sum(times) or 1.0, 0.0, []
+    for place, time in enumerate(times):
+        share = 100 * time / whole
+        extent = f'x="{left:.2f}" width="{share:.2f}" height="10"'
+        rects.append(f'<rect class="{series_class(place)}" fill="currentColor" {extent}/>')
         left += share
-    return (f'<svg class="stage-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-            f'{"".join(rects)}</svg>')  # fmt: skip
+    box = 'viewBox="0 0 100 10" preserveAspectRatio="none"'
+    return f'<svg class="stage-bar" {box} aria-hidden="true">{"".join(rects)}</svg>'
+
+
+def series_class(place: int) -> str:
+    """Return the class that colours a series; where colours come round again they are paler."""
+    return f"series-{place % _COLOURS}" + (" again" if place // _COLOURS % 2 else "")
 
 
 def _finite(value: float | None) -> float | None:
@@ -183,7 +187,7 @@ def _cutoff_axis(k_values: list[int], right: float) -> _Axis:
     axis = _Axis(low, high, _LEFT + 8, right, k_values, logarithmic)
     ticks: list[float] = []
     for k in sorted(k_values, reverse=True):  # the largest cutoff keeps its label where labels would touch
-        if not ticks or axis.at(ticks[-1]) - axis.at(k) > _CHARACTER * (len(str(k)) + len(str(int(ticks[-1])))) / 2 + 6:
+        if not ticks or axis.at(ticks[-1]) - axis.at(k) > _DIGIT * (len(str(k)) + len(str(int(ticks[-1])))) / 2 + 6:
             ticks.append(k)
     return _Axis(low, high, _LEFT + 8, right, ticks, logarithmic)
 
@@ -229,28 +233,36 @@ def _spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[
     return places
 
 
+_Point = tuple[float, float]
 _Box = tuple[float, float, float, float]
 
 
-def _place_labels(marks: dict[int, tuple[float, float]], texts: dict[int, str], area: _Box) -> dict[int, tuple[float, float]]:
+def _place_labels(marks: dict[int, _Point], texts: dict[int, str], area: _Box) -> dict[int, _Point]:
     """Find each label a free place near its point: left edge and middle. One that finds none is left to the title."""
     taken: list[_Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in marks.values()]
     places = {}
-    offsets = sorted((step * _LINE / 2 for step in range(-80, 81)), key=abs)
+    far = sorted((step * _LINE / 2 for step in range(-80, 81)), key=abs)
     for place, (x, y) in marks.items():
         width = _text_width(texts[place])
+        beside = [(x + 9, 0.0), (x - 9 - width, 0.0), (x - width / 2, -_LINE), (x - width / 2, _LINE)]
         free = (
             (left, y + offset, box)
-            for offset in offsets
-            for left in (x + 9, x - 9 - width)
-            if (box := (left, y + offset - _LINE / 2, left + width, y + offset + _LINE / 2))
-            and box[0] >= area[0] and box[1] >= area[1] and box[2] <= area[2] and box[3] <= area[3]
-            and not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
-        )  # fmt: skip
+            for left, offset in [*beside, *((left, offset) for offset in far for left in (x + 9, x - 9 - width))]
+            if _inside(box := (left, y + offset - _LINE / 2, left + width, y + offset + _LINE / 2), area)
+            and not any(_overlap(box, other) for other in taken)
+        )
         if found := next(free, None):
             places[place] = found[:2]
             taken.append(found[2])
     return places
+
+
+def _inside(box: _Box, area: _Box) -> bool:
+    return box[0] >= area[0] and box[1] >= area[1] and box[2] <= area[2] and box[3] <= area[3]
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _label(report: BenchmarkReport, place: int) -> str:
@@ -262,8 +274,14 @@ def _label(report: BenchmarkReport, place: int) -> str:
 
 
 def _text_width(text: str) -> float:
-    """Estimate pixels from above: fonts differ, and a label too wide is better than two that touch."""
-    return _CHARACTER * sum(1.9 if unicodedata.east_asian_width(char) in "WF" else 1.0 for char in text)
+    """Estimate pixels by the widest of the usual fonts: a label thought too wide is better than two that touch."""
+    return sum(_WIDTHS.get(char, _character_width(char)) for char in text)
+
+
+def _character_width(char: str) -> float:
+    if unicodedata.east_asian_width(char) in "WF":
+        return 13.0
+    return 7.6 if char.isascii() and not char.isupper() else 9.0
 
 
 def _series_text(points: list[tuple[int, float]]) -> str:
@@ -273,6 +291,16 @@ def _series_text(points: list[tuple[int, float]]) -> str:
 def _marker(place: int, x: float, y: float) -> str:
     shape = _MARKERS[place % len(_MARKERS)]
     return f'<path class="marker" fill="currentColor" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>'
+
+
+def _beside(px: float, left: float, middle: float, text: str) -> str:
+    """Set a label so that its edge towards the point is where it was planned, however wide the font turns out."""
+    width = _text_width(text)
+    if left > px:
+        return _text(left, middle, text, anchor="start")
+    if left + width < px:
+        return _text(left + width, middle, text, anchor="end")
+    return _text(left + width / 2, middle, text, anchor="middle")
 
 
 def _leader(x1: float, y1: float, x2: float, y2: float) -> str:

@@ -11,16 +11,17 @@ import base64
 import hashlib
 import json
 import os
-import tempfile
+import secrets
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
+from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
 
-from nlp_retrieval.benchmarks.charts import COLOURS, quality_latency, recall_curves, stage_bar
+from nlp_retrieval.benchmarks.charts import quality_latency, recall_curves, series_class, stage_bar
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.table import (
     COST,
@@ -34,7 +35,7 @@ from nlp_retrieval.benchmarks.table import (
     query_groups,
 )
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.errors import SourceError
+from nlp_retrieval.errors import InputError
 
 _SHOWN_FIRST = ("perfect_recall", "recall", "ndcg", "mrr", COST)
 _DATE_KEYS = ("finished", "started", "created", "date")
@@ -88,30 +89,25 @@ def write_page(report: BenchmarkReport, path: str | Path) -> None:
         path: the file to write. Its folder is made where it is missing.
 
     Raises:
-        SourceError: the folder or the file cannot be written.
+        InputError: the folder or the file cannot be written.
     """
     target, page = Path(path), render_page(report).encode()
+    scratch = target.with_name(f".report-{secrets.token_hex(8)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(page)
-                file.flush()
-                os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(scratch, 0o666 & ~umask)  # mkstemp's 0600 would keep a web server from showing the page
-            os.replace(scratch, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(scratch)
-            raise
+        with scratch.open("xb") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(target)
     except OSError as error:
-        raise SourceError(f"{target}: the report cannot be written: {error}; choose another output folder") from error
+        raise InputError(f"{target}: the report cannot be written ({error}); choose another path") from error
+    finally:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
@@ -138,11 +134,8 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _json(value: object) -> str:
-    return f"<pre>{_text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str))}</pre>"
-
-
-def _text_lines(text: str) -> str:
-    return "\n".join(_text(line) for line in text.split("\n"))
+    lines = json.dumps(value, indent=2, ensure_ascii=False, default=str).split("\n")
+    return f"<pre>{chr(10).join(map(_text, lines))}</pre>"
 
 
 def _header(report: BenchmarkReport) -> str:
@@ -175,9 +168,9 @@ def _results(report: BenchmarkReport) -> str:
     columns = [*measure_columns(report), *COST_COLUMNS]
     families = list(dict.fromkeys(column.family for column in columns))
     spans = "".join(
-        f'<th scope="colgroup" class="family" data-family="{_text(family)}" '
-        f'colspan="{sum(column.family == family for column in columns)}">{_text(family_label(family))}</th>'
-        for family in families
+        f'<th scope="colgroup" class="family" data-family="{_text(family)}" colspan="{count}">'
+        f"<span>{_text(family_label(family))}</span></th>"
+        for family, count in Counter(column.family for column in columns).items()
     )
     heads = "".join(_column_head(column, first) for column, first in _with_first(columns))
     bodies = "".join(_group_rows(report, columns, group, place) for place, group in enumerate(query_groups(report)))
@@ -189,17 +182,18 @@ def _results(report: BenchmarkReport) -> str:
 <tr>{heads}</tr></thead>
 {bodies}</table>
 </div>
-<p class="note"><b class="best">Bold on a tint</b>: the best value measured in its column and group of queries, with
-every value that prints the same. Differences to the baseline, <bdi>{_text(report.baseline)}</bdi>, are subtracted for
-measures and divided for costs. Latency is of one query at a time, throughput of one call with all queries; cost is over
-all queries, whatever the group. 1 MB is 10<sup>6</sup> bytes; an index is counted without its items. Peak memory is that
-of the whole process. Queries that found nothing score 0 and count.</p>
+<p class="note"><b class="best">Bold on a tint</b> is the best value measured in its column and group of queries, with
+every value that prints the same. Differences to the baseline, <bdi>{_text(report.baseline)}</bdi>, are subtracted
+for measures and divided for costs. Latency is of one query at a time, throughput of one call with all queries; cost is
+over all queries, whatever the group. 1 MB is 10<sup>6</sup> bytes; an index is counted without its items. Peak memory
+is that of the whole process. Queries that found nothing score 0 and count.</p>
 </section>"""
 
 
 def _controls(report: BenchmarkReport, families: list[str]) -> str:
     groups = query_groups(report)
-    options = "".join(f'<option value="{place}">{_group_label(report, group)}</option>' for place, group in enumerate(groups))
+    labels = [_group_label(report, group) for group in groups]
+    options = "".join(f'<option value="{place}">{label}</option>' for place, label in enumerate(labels))
     every = '<option value="">every group</option>' if len(groups) > 1 else ""
     boxes = "".join(
         f'<label><input type="checkbox" name="family" value="{_text(family)}"'
@@ -207,7 +201,8 @@ def _controls(report: BenchmarkReport, families: list[str]) -> str:
         for family in families
     )
     return (
-        f'<div class="controls" hidden><label class="groups">Queries <select id="group">{options}{every}</select></label>'
+        '<div class="controls" hidden>'
+        f'<label class="groups">Queries <select id="group">{options}{every}</select></label>'
         f'<fieldset><legend>Columns</legend>{boxes}</fieldset><label><input type="checkbox" id="differences"> '
         f"Differences to <bdi>{_text(report.baseline)}</bdi></label></div>"
     )
@@ -225,9 +220,10 @@ def _with_first(columns: list[Column]) -> list[tuple[Column, bool]]:
 
 def _column_head(column: Column, first: bool) -> str:
     full = column.label if column.cost else f"{family_label(column.family)} {column.label}"
+    shown = "<br>".join(_text(column.label).rsplit(" ", 1))
     return (
         f'<th scope="col" data-family="{_text(column.family)}" data-label="{_text(full)}"'
-        f' data-sort="{"low" if column.lower_is_better else "high"}"{_first(first)}>{_text(column.label)}</th>'
+        f' data-sort="{"low" if column.lower_is_better else "high"}"{_first(first)}>{shown}</th>'
     )
 
 
@@ -237,23 +233,20 @@ def _first(first: bool) -> str:
 
 def _group_rows(report: BenchmarkReport, columns: list[Column], group: str, place: int) -> str:
     cells: list[list[str]] = [[] for _ in report.configurations]
+    is_baseline = [result.name == report.baseline for result in report.configurations]
     for column, first in _with_first(columns):
         values = [column.value(result, group) for result in report.configurations]
         best = column.best(values)
-        baseline = next((v for v, r in zip(values, report.configurations, strict=True) if r.name == report.baseline), None)
+        baseline = values[is_baseline.index(True)] if any(is_baseline) else None
         for row, value in enumerate(values):
-            is_baseline = report.configurations[row].name == report.baseline
-            difference = "" if is_baseline else column.difference(value, baseline)
+            difference = "" if is_baseline[row] else column.difference(value, baseline)
             cells[row].append(_cell(column, value, row in best, difference, first))
     rows = "\n".join(
-        f'<tr><th scope="row" class="name">{_name(result)}{_tags(report, result)}</th>{"".join(row)}</tr>'
+        f'<tr><th scope="row" class="name">{_name(result)}{_tags(report, result, group)}</th>{"".join(row)}</tr>'
         for result, row in zip(report.configurations, cells, strict=True)
     )
-    head = (
-        f'<tr class="group"><th scope="rowgroup" colspan="{len(columns) + 1}"><span>{_group_label(report, group)}</span>'
-        "</th></tr>"
-    )
-    return f'<tbody data-group="{place}">\n{head}\n{rows}\n</tbody>\n'
+    head = f'<th scope="rowgroup" colspan="{len(columns) + 1}"><span>{_group_label(report, group)}</span></th>'
+    return f'<tbody data-group="{place}">\n<tr class="group">{head}</tr>\n{rows}\n</tbody>\n'
 
 
 def _cell(column: Column, value: float | None, best: bool, difference: str, first: bool) -> str:
@@ -265,9 +258,9 @@ def _cell(column: Column, value: float | None, best: bool, difference: str, firs
     return f'<td data-family="{_text(column.family)}"{_first(first)}>{shown}{spoken}{small}</td>'
 
 
-def _tags(report: BenchmarkReport, result: ConfigurationResult) -> str:
+def _tags(report: BenchmarkReport, result: ConfigurationResult, group: str = "") -> str:
     tags = '<small class="tag">baseline</small>' if result.name == report.baseline else ""
-    if result.empty_queries:
+    if result.empty_queries and not group:  # they are counted over all queries only
         tags += f'<small class="tag">{_count(result.empty_queries, "query", "queries")} found nothing</small>'
     return tags
 
@@ -279,34 +272,45 @@ def _charts(report: BenchmarkReport) -> str:
         (quality_latency(report), "Recall at the largest cutoff against median latency. Up and left is better."),
     ]
     figures = "\n".join(f"<figure>{svg}<figcaption>{said}</figcaption></figure>" for svg, said in charts if svg)
-    if not figures:
-        return ""
-    return f'<section aria-labelledby="charts"><h2 id="charts">At a glance</h2><div class="charts">{figures}</div></section>'
+    head = '<section aria-labelledby="charts"><h2 id="charts">At a glance</h2>'
+    return f'{head}<div class="charts">{figures}</div></section>' if figures else ""
 
 
 def _stages(report: BenchmarkReport) -> str:
-    stages = list(dict.fromkeys(stage for result in report.configurations for stage in result.cost.stage_ms))
+    stages = _stage_order(report)
     if not stages:
         return ""
     heads = "".join(
-        f'<th scope="col"><span class="swatch series-{place % COLOURS}"></span><bdi>{_text(stage)}</bdi></th>'
+        f'<th scope="col"><span class="swatch {series_class(place)}"></span><bdi>{_text(stage)}</bdi></th>'
         for place, stage in enumerate(stages)
     )
-    longest = max(sum(result.cost.stage_ms.values()) for result in report.configurations)
     rows = "\n".join(
         f'<tr><th scope="row" class="name">{_name(result)}</th>'
+        + f'<td class="bar">{stage_bar(result.cost.stage_ms, stages)}</td>'
+        + f"<td>{amount(result.cost.latency_ms)}</td>"
         + "".join(_stage_cell(result.cost.stage_ms.get(stage)) for stage in stages)
-        + f'<td class="first">{amount(result.cost.latency_ms)}</td>'
-        + f'<td class="bar">{stage_bar(result.cost.stage_ms, stages, longest)}</td></tr>'
+        + "</tr>"
         for result in report.configurations
     )
     return f"""<section aria-labelledby="stages"><h2 id="stages">Where the time goes</h2>
 <div class="scroll" role="region" aria-labelledby="stages" tabindex="0"><table class="stages">
-<thead><tr><th scope="col" class="name">Configuration</th>{heads}<th scope="col" class="first">whole query</th>
-<th scope="col" class="bar">share, one scale for all</th></tr></thead>
+<thead><tr><th scope="col" class="name">Configuration</th><th scope="col" class="bar">share of each stage</th>
+<th scope="col">whole query</th>{heads}</tr></thead>
 <tbody>{rows}</tbody></table></div>
 <p class="note">Median milliseconds for one query at a time. Medians of stages need not add up to that of the whole.</p>
 </section>"""
+
+
+def _stage_order(report: BenchmarkReport) -> list[str]:
+    """Merge the stages of all configurations: one that only some have stands before what follows it there."""
+    merged: list[str] = []
+    for result in report.configurations:
+        own = list(result.cost.stage_ms)
+        for place, stage in enumerate(own):
+            if stage not in merged:
+                follower = next((later for later in own[place:] if later in merged), None)
+                merged.insert(len(merged) if follower is None else merged.index(follower), stage)
+    return merged
 
 
 def _stage_cell(value: float | None) -> str:
@@ -325,8 +329,6 @@ def _configurations(report: BenchmarkReport) -> str:
 
 def _manifest(report: BenchmarkReport) -> str:
     files = "".join(f"<li>{_text(what)}: <code>{_text(where)}</code></li>" for what, where in report.files.items())
-    return (
-        '<section aria-labelledby="run"><h2 id="run">The run</h2>'
-        + (f'<ul class="files">{files}</ul>' if files else "")
-        + f"<details><summary>Manifest: what is needed to run it again</summary>{_json(report.manifest)}</details></section>"
-    )
+    listed = f'<ul class="files">{files}</ul>' if files else ""
+    return f"""<section aria-labelledby="run"><h2 id="run">The run</h2>{listed}
+<details><summary>Manifest: what is needed to run it again</summary>{_json(report.manifest)}</details></section>"""

@@ -20,7 +20,7 @@ from rich.text import Text
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 
 COST = "cost"
-ABSENT = "–"
+ABSENT = "\N{EN DASH}"
 UNTESTED = "Differences are not tested for significance; any of them may be chance."
 
 _MEASURES = {
@@ -75,8 +75,8 @@ class Column:
         if value is None or baseline is None:
             return ""
         if self.cost is not None:
-            return f"×{amount(value / baseline)}" if baseline > 0 else ""
-        moved = f"{value - baseline:+.3f}".replace("-", "−")
+            return f"\N{MULTIPLICATION SIGN}{amount(value / baseline)}" if baseline > 0 else ""
+        moved = f"{value - baseline:+.3f}".replace("-", "\N{MINUS SIGN}")
         return "±0.000" if moved[1:] == "0.000" else moved
 
     def best(self, values: Sequence[float | None]) -> set[int]:
@@ -128,7 +128,7 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
     }
     return [
         Column(key, family, f"@{cutoff}" if cutoff else family_label(family))
-        for family, cutoff, key in sorted((split_measure(key) + (key,) for key in keys), key=_measure_order)
+        for family, cutoff, key in sorted(((*split_measure(key), key) for key in keys), key=_measure_order)
     ]
 
 
@@ -159,12 +159,14 @@ class SummaryTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         columns = self._columns()
         shown = list(columns)
-        table = self._table(shown, options.max_width, options)
-        while len(shown) > 1 and Measurement.get(console, options.update(width=10_000), table).maximum > options.max_width:
+        unlimited, width = options.update(width=10_000), options.max_width
+        table = self._table(shown, width, options)
+        while len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
             shown.remove(self._least_important(shown))
-            table = self._table(shown, options.max_width, options)
+            table = self._table(shown, width, options)
         yield table
-        left_out = f"{len(columns) - len(shown)} columns left out: the terminal is narrow. " if shown != columns else ""
+        missing = len(columns) - len(shown)
+        left_out = f"Columns left out, because the terminal is narrow: {missing}. " if missing else ""
         yield Text(f"* baseline. {left_out}{UNTESTED}", style="dim" if console.is_terminal else "")
 
     def _columns(self) -> list[Column]:
@@ -178,17 +180,17 @@ class SummaryTable:
 
     def _least_important(self, shown: list[Column]) -> Column:
         """Return what to leave out next: small cutoffs first, then nDCG, index size, latency, recall."""
-        for family in ("recall", "perfect_recall"):
-            of_family = [column for column in shown if column.family == family]
-            other = [column for column in shown if column.family in ("recall", "perfect_recall") and column not in of_family]
-            if len(of_family) > 1 and len(of_family) >= len(other):
-                return of_family[0]
+        recall, perfect = ([column for column in shown if column.family == name] for name in ("recall", "perfect_recall"))
+        if (longer := max(recall, perfect, key=len))[1:]:
+            return longer[0]
         order = ["perfect_recall", "recall", "latency_ms", "index_bytes", "ndcg"]
         return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))
 
     def _table(self, columns: list[Column], width: int, options: ConsoleOptions) -> Table:
         names = [printable(result.name) for result in self.report.configurations]
-        widest = max([_NARROWEST_NAME, *(len(_marked(name)) for name in names)])
+        groups = query_groups(self.report)
+        titles = [self._group_title(group) for group in groups] if len(groups) > 1 else []
+        widest = max([_NARROWEST_NAME, *(len(_marked(name)) for name in names), *map(len, titles)])
         # a long name folds over several lines before figures are left out for it
         name_width = min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
         table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -197,7 +199,6 @@ class SummaryTable:
             head = "ms per\nquery" if column.key == "latency_ms" else column.label.replace(" ", "\n")
             heading = head if column.cost else f"{_SHORT[column.family]}\n{column.label}"
             table.add_column(heading, justify="right", no_wrap=True)
-        groups = query_groups(self.report)
         for group in groups:
             if len(groups) > 1:
                 table.add_section()

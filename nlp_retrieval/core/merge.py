@@ -19,7 +19,9 @@ RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
 
 
-def merge_subqueries(hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int) -> CandidateBatch:
+def merge_subqueries(
+    hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int
+) -> CandidateBatch:
     """Merge the hits of sub-queries into one list per query, cut to the best k.
 
     Args:

@@ -74,7 +74,8 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
         raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
     fields = dict(settings)
     if "name" not in fields:
-        raise ConfigurationError(f"{place}no 'name' (found: {', '.join(map(repr, fields)) or 'nothing'}); {nearest('', names(kind))}")
+        found = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
     name = fields.pop("name")
     if not isinstance(name, str):
         raise ConfigurationError(f"{place}name: {name!r} is not a string")

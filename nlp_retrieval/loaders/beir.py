@@ -34,8 +34,8 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold of a collection in BEIR's layout; every file may be gzip (``corpus.jsonl.gz``).
 
     ``corpus.jsonl`` has ``_id``, ``text`` and, where there are titles, ``title``; ``queries.jsonl`` has ``_id`` and
-    ``text``; ``qrels/<split>.tsv`` has a query's id, an item's id and an integer grade. An object named ``metadata`` and
-    all further fields become metadata. A query's ``family``, where its metadata has one, is its family.
+    ``text``; ``qrels/<split>.tsv`` has a query's id, an item's id and an integer grade. An object named ``metadata``
+    and all further fields become metadata. A query's ``family``, where its metadata has one, is its family.
 
     Args:
         path: the folder; or a corpus file alone, which has no queries.
@@ -94,8 +94,8 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         unknown = [query_id for query_id in judgements if query_id not in places]
         if unknown:
             raise SourceError(
-                f'{self._qrels()}: {len(unknown)} of its {len(judgements)} queries are not in {path}, first "{unknown[0]}"; '
-                "are both files of the same collection?"
+                f"{self._qrels()}: {len(unknown)} of its {len(judgements)} queries are not in {path}, "
+                f'first "{unknown[0]}"; are both files of the same collection?'
             )
         return queries
 
@@ -115,12 +115,14 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             if number == 1 and grade.lower() in _HEADER_GRADES:
                 continue
             if not _GRADE.fullmatch(grade):
-                raise SourceError(f"{place}: the grade {grade[:40]!r} is not an integer; 0 is not relevant, 1 and up is")
+                raise SourceError(
+                    f"{place}: the grade {grade[:40]!r} is not an integer; 0 is not relevant, 1 and up is"
+                )
             grades = judgements.setdefault(query_id, {})
             if grades.setdefault(item_id, int(grade)) != int(grade):
                 raise SourceError(
-                    f'{place}: item "{item_id}" has grade {grade} here and {grades[item_id]} above for query "{query_id}"; '
-                    "keep one"
+                    f'{place}: item "{item_id}" has grade {grade} here and {grades[item_id]} above '
+                    f'for query "{query_id}"; keep one'
                 )
         if not judgements:
             raise SourceError(f"{path}: there are no judgements in it; choose another split")

@@ -1,8 +1,8 @@
 """Cuts long items into overlapping passages that know where they came from.
 
-Always true, for every passage: ``parent.content[start:end] == passage.content``; the passages of an item stand in order
-and together cover everything in it but white space; none is longer than ``size``. A text without spaces (Chinese, base64)
-is cut like any other. The work is linear in the length of the text.
+Always true, for every passage: ``parent.content[start:end] == passage.content``; the passages of an item stand in
+order and together cover everything in it but white space; none is longer than ``size``. A text without spaces (Chinese,
+base64) is cut like any other. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LONGEST_WORD = 50
 _UNSPACED = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff"
 """Scripts whose characters count as one word each: Han, kana and their punctuation."""
 
-_ENDS = frozenset(".!?…。！？．｡")
-_CLOSERS = "\"')]}”’»」』）】"
+_ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
+_CLOSERS = "\"')]}”\u2019»」』\uff09】"
 _KEYS = ("parent_id", "chunk", "start", "end")
 
 
@@ -100,27 +100,17 @@ class ChunkingLoader(BaseLoader):
 
 
 class _Words:
-    """The words of a text as spans, where sentences end, and lengths in words or characters."""
+    """The words of a text as spans, and lengths in words or characters. Boundary i lies before word i."""
 
     def __init__(self, text: str, characters: int | None) -> None:
         longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
         pattern = rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,{longest}}}|\s{{{longest}}}"
+        self.text = text
         self.begins, self.ends = array("q"), array("q")
-        # boundary i lies before word i: between words that do not touch, and after sentences
-        self.gaps, self.sentences = array("q"), array("q")
-        before = 0
-        for number, match in enumerate(re.finditer(pattern, text)):
+        for match in re.finditer(pattern, text):
             begin, end = match.span()
-            if number:
-                word = text[self.begins[-1] : before]
-                if begin > before or word.isspace():
-                    self.gaps.append(number)
-                ends_here = word.rstrip(_CLOSERS)[-1:] in _ENDS and (begin > before or not word.isascii())
-                if (ends_here and match[0] not in _CLOSERS) or "\n" in text[before:begin]:
-                    self.sentences.append(number)
             self.begins.append(begin)
             self.ends.append(end)
-            before = end
         count = len(self.begins)
         # where a word begins and ends, in the unit that sizes are given in
         self.low = array("q", range(count)) if characters is None else self.begins
@@ -138,20 +128,23 @@ class _Words:
                 yield first, count - 1
                 return
             earliest = bisect_left(self.high, self.low[first] + least, lo=first) + 1
-            end = _last(self.sentences, earliest, end) or _last(self.gaps, earliest, end) or end
+            end = self.best(range(end, earliest - 1, -1), end)
             yield first, end - 1
-            back = max(first + 1, bisect_left(self.low, self.high[end - 1] - overlap))
-            latest = bisect_right(self.low, self.high[end - 1] - overlap // 2, hi=end)
-            first = min(end, _first(self.sentences, back, latest) or _first(self.gaps, back, latest) or back)
+            reach = self.high[end - 1]
+            back = max(first + 1, bisect_left(self.low, reach - overlap))
+            latest = min(end, bisect_right(self.low, reach - overlap // 2))
+            first = min(end, self.best(range(back, latest + 1), back))
 
-
-def _last(boundaries: array[int], low: int, high: int) -> int | None:
-    """The last boundary in low..high, both included."""
-    at = bisect_right(boundaries, high) - 1
-    return boundaries[at] if at >= 0 and boundaries[at] >= low else None
-
-
-def _first(boundaries: array[int], low: int, high: int) -> int | None:
-    """The first boundary in low..high, both included."""
-    at = bisect_left(boundaries, low)
-    return boundaries[at] if at < len(boundaries) and boundaries[at] <= high else None
+    def best(self, boundaries: range, otherwise: int) -> int:
+        """The first boundary of a sentence among some, else the first between words, else another one."""
+        gap = None
+        for boundary in boundaries:
+            before, after = self.ends[boundary - 1], self.begins[boundary]
+            word = self.text[self.begins[boundary - 1] : before]
+            space = word[-1:] if word.isspace() else self.text[before:after]
+            ended = word.rstrip(_CLOSERS)[-1:] in _ENDS and (space or not word.isascii())
+            if "\n" in space or (ended and self.text[after] not in _CLOSERS):
+                return boundary
+            if space and gap is None:
+                gap = boundary
+        return otherwise if gap is None else gap

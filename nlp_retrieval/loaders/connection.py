@@ -19,15 +19,14 @@ from nlp_retrieval.errors import DependencyError, SourceError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["connect", "hide_secrets", "scrub"]
+__all__ = ["connect", "hide_secrets", "resolve", "scrub"]
 
 HIDDEN = "***"
 
-# a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
-_PASSWORD = re.compile(r"^([^:]*://[^:@/]*:)(.*)(?=@)", re.DOTALL)
-_SECRET_SETTING = re.compile(
-    r"(?i)([?&;][^=&;]*(?:pass|pwd|secret|token|key|credential|odbc_connect)[^=&;]*=)([^&;]*)"
-)
+# a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little,
+# also in what is hardly a URL
+_PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.*)(?=@)", re.DOTALL)
+_SECRET_SETTING = re.compile(r"(?i)([?&;][^=&;]*(?:pass|pwd|secret|token|key|credential|odbc_connect)[^=&;]*=)([^&;]*)")
 
 _PACKAGES = {
     "psycopg2": "psycopg2-binary",
@@ -93,13 +92,12 @@ def connect(url: str) -> Iterator[Connection]:
     """Open a connection that streams its results and changes nothing: it is rolled back at the end.
 
     Args:
-        url: a SQLAlchemy URL or ``env:NAME``.
+        url: a SQLAlchemy URL, as :func:`resolve` returns it.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
         SourceError: the URL is malformed, or the database cannot be reached.
     """
-    url = resolve(url)
     engine = _engine(url)
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -107,9 +105,9 @@ def connect(url: str) -> Iterator[Connection]:
         try:
             connection = engine.connect()
         except (SQLAlchemyError, OSError) as error:
+            reason = scrub(getattr(error, "orig", None) or error, url)
             raise SourceError(
-                f"{hide_secrets(url)}: the database cannot be opened: {scrub(getattr(error, 'orig', None) or error, url)}; "
-                "check host, name, user and password"
+                f"{hide_secrets(url)}: the database cannot be opened: {reason}; check host, name, user and password"
             ) from None  # the driver's own message may show the password
         with connection:
             yield connection.execution_options(stream_results=True)
@@ -123,7 +121,9 @@ def _engine(url: str) -> Engine:
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
+        raise DependencyError(
+            f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})'
+        ) from error
     shown = hide_secrets(url)
     try:
         parsed = make_url(url)
@@ -131,11 +131,11 @@ def _engine(url: str) -> Engine:
         raise SourceError(
             f"{shown}: not a database URL; write driver://user:password@host/name or sqlite:///path/to/file.db"
         ) from None
-    database = parsed.database
-    if parsed.get_backend_name() == "sqlite" and database and not database.startswith((":memory:", "file:")):
+    database = parsed.database or ":memory:"
+    is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
+    if is_file and not Path(database).is_file():
         # SQLite would create the file, and the complaint would be about a missing table
-        if not Path(database).is_file():
-            raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
+        raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
     try:
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:

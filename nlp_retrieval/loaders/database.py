@@ -16,13 +16,13 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
-from nlp_retrieval.loaders.connection import connect, hide_secrets, scrub
+from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError, nearest
+from nlp_retrieval.loaders.connection import connect, hide_secrets, resolve, scrub
 from nlp_retrieval.loaders.files import JsonObject
-from nlp_retrieval.loaders.records import as_id, make_item, quoted
+from nlp_retrieval.loaders.records import as_id, as_text, as_title, make_item, quoted, with_title
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Executable
+    from sqlalchemy import ColumnClause, Connection, Executable
 
 __all__ = ["DatabaseLoader"]
 
@@ -31,23 +31,24 @@ _BATCH = 500
 
 
 class DatabaseLoader(BaseLoader):
-    """Items from a database: the rows of a table or of a query.
+    r"""Items from a database: the rows of a table or of a query.
 
-    Rows of a table come ordered by id, so that the same rows give the same index; order a query yourself (``ORDER BY``).
-    In metadata, dates and times become ISO 8601 text, decimals floats, UUIDs text, NULL null; binary values and
-    intervals are refused. The connection is rolled back: nothing is written.
+    Rows of a table come ordered by id, so that the same rows give the same index; order a query yourself
+    (``ORDER BY``). In metadata, dates and times become ISO 8601 text, decimals floats, UUIDs text, NULL null; binary
+    values and intervals are refused. The connection is rolled back: nothing is written.
 
     Args:
         url: a SQLAlchemy URL (``postgresql+psycopg://user@host/name``, ``sqlite:///file.db``), or ``env:NAME``, the
             name of an environment variable that holds it, so that no password stands in a config file. A password
             in the URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
-        query: an SQL query with ``:name`` where a parameter goes (a plain colon is written ``\\:``). Not with ``table``.
+        query: an SQL query with ``:name`` where a parameter goes (a plain colon is written ``\:``). Not with
+            ``table``.
         table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
         id_column: the column that holds the id: text, integer or UUID, unique.
         content_column: the column that holds the text, never NULL.
-        title_column: the column that holds the title, or NULL. None: the items have no titles, and a column ``title`` is
-            left out unless ``metadata_columns`` names it.
+        title_column: the column that holds the title, or NULL. None: a column ``title``, where one is kept as metadata,
+            is the title.
         metadata_columns: the columns to keep as metadata. None: all the others.
     """
 
@@ -87,22 +88,25 @@ class DatabaseLoader(BaseLoader):
             SourceError: the database, the table or a column is missing, the SQL fails, or a row cannot be an item.
             ConfigurationError: the parameters are not those of the query.
         """
-        with connect(self._url) as connection:
-            from sqlalchemy.exc import SQLAlchemyError
+        url = resolve(self._url)
+        source = f"{self._arguments['url']}, {f'table {self.table}' if self.table is not None else 'query'}"
+        with connect(url) as connection:
+            for number, row in enumerate(self._rows(connection, source, url), start=1):
+                yield self._item(f"{source}, row {number}", row)
 
-            source = f"{self._arguments['url']}, {f'table {self.table}' if self.table is not None else 'query'}"
-            try:
-                statement = self._query() if self.table is None else self._select(connection, source, self.table)
-                values = {key: _as_list(value) for key, value in (self.parameters or {}).items()}
-                result = connection.execution_options(yield_per=_BATCH).execute(statement, values)
-                if not result.returns_rows:
-                    raise SourceError(f"{source}: it returned no rows at all; pass a SELECT")
-                columns = self._columns(source, list(result.keys()))
-                for number, row in enumerate(result, start=1):
-                    yield self._item(f"{source}, row {number}", columns, row)
-            except SQLAlchemyError as error:
-                reason = scrub(getattr(error, "orig", None) or error, self._url)
-                raise SourceError(f"{source}: the database refused: {reason}; check the SQL") from None
+    def _rows(self, connection: Connection, source: str, url: str) -> Iterator[dict[str, object]]:
+        try:
+            statement = self._query() if self.table is None else self._select(connection, source, self.table)
+            values = {key: _as_list(value) for key, value in (self.parameters or {}).items()}
+            result = connection.execution_options(yield_per=_BATCH).execute(statement, values)
+            columns = self._columns(source, list(result.keys()) if result.returns_rows else [])
+            for row in result:
+                yield {column: row[position] for position, column in columns.items()}
+        except RetrievalError:
+            raise
+        except Exception as error:  # drivers raise what they like, and their messages may show the password
+            reason = scrub(getattr(error, "orig", None) or error, url)
+            raise SourceError(f"{source}: the database refused: {reason}; check the SQL") from None
 
     def _query(self) -> Executable:
         from sqlalchemy import bindparam, text
@@ -131,9 +135,13 @@ class DatabaseLoader(BaseLoader):
         for place, wanted in places:
             names = [*inspector.get_table_names(schema=place), *inspector.get_view_names(schema=place)]
             if wanted in names:
-                found = [str(one["name"]) for one in inspector.get_columns(wanted, schema=place)]
-                used = [column(found[position]) for position in self._columns(source, found)]
-                return select(*used).select_from(table(wanted, *used, schema=place)).order_by(column(self.id_column))
+                found = [one["name"] for one in inspector.get_columns(wanted, schema=place)]
+                used: list[ColumnClause[object]] = [
+                    column(found[position]) for position in self._columns(source, found)
+                ]
+                # the database's own spelling of the name carries whether it has to be quoted
+                rows = table(names[names.index(wanted)], *used, schema=place)
+                return select(*used).select_from(rows).order_by(rows.c[self.id_column])
             known.extend(f"{place}.{one}" if place else one for one in names)
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
@@ -151,15 +159,53 @@ class DatabaseLoader(BaseLoader):
         for column in wanted:
             if column not in found:
                 parameter = parameters.get(column, "metadata_columns")
-                raise SourceError(f'{source}: no column "{column}" (found: {quoted(found)}); pass {parameter}= with one of them')
+                raise SourceError(
+                    f'{source}: no column "{column}" (found: {quoted(found)}); pass {parameter}= with one of them'
+                )
         if self.metadata_columns is None:
-            # `title` would be read as the title, which these items do not have or have in another column
-            wanted.update(dict.fromkeys(column for column in found if column != "title"))
+            # a second `title` would be read as the title, which another column holds
+            wanted.update(dict.fromkeys(column for column in found if column != "title" or self.title_column is None))
         for column in wanted:
             if found.count(column) > 1:
-                raise SourceError(f'{source}: there are {found.count(column)} columns "{column}"; give one another name with AS')
+                raise SourceError(
+                    f'{source}: there are {found.count(column)} columns "{column}"; give one another name with AS'
+                )
         return {position: column for position, column in enumerate(found) if column in wanted}
 
-    def _item(self, place: str, columns: dict[int, str], values: Sequence[object]) -> SearchableItem:
-        row = {column: values[position] for position, column in columns.items()}
-        ...
+    def _item(self, place: str, row: dict[str, object]) -> SearchableItem:
+        item_id = as_id(place, self.id_column, _plain(place, self.id_column, row[self.id_column], whole=True))
+        place = f"{place} (id {item_id!r:.80})"
+        content = as_text(place, self.content_column, _plain(place, self.content_column, row[self.content_column]))
+        kept = self.metadata_columns
+        if kept is None:
+            kept = [column for column in row if column not in (self.id_column, self.content_column, self.title_column)]
+        metadata: JsonObject = {column: _plain(place, column, row[column]) for column in kept}
+        if self.title_column is not None:
+            title = as_title(place, self.title_column, _plain(place, self.title_column, row[self.title_column]))
+            metadata = with_title(place, title, metadata)
+        return make_item(place, item_id, content, metadata)
+
+
+def _as_list(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:
+    return value if value is None or isinstance(value, (str, int, float)) else list(value)
+
+
+def _plain(place: str, column: str, value: object, whole: bool = False) -> JsonValue:
+    """Turn what a driver returns into a JSON value; ``whole`` makes a decimal without fraction an integer (Oracle)."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case decimal.Decimal():
+            return int(value) if whole and value == value.to_integral_value() else float(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case uuid.UUID():
+            return str(value)
+        case list() | tuple():
+            return [_plain(place, column, inner) for inner in value]
+        case dict():
+            return {str(key): _plain(place, column, inner) for key, inner in value.items()}
+    raise SourceError(
+        f'{place}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; '
+        "convert it in a query (CAST), or leave it out with metadata_columns"
+    )

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import math
+import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from pydantic import JsonValue
 
 from nlp_retrieval.errors import SourceError
 
-__all__ = ["DECODER", "MAX_ENTRY", "describe_json_error", "open_bytes", "read_error", "read_json_lines", "read_lines"]
+__all__ = ["MAX_ENTRY", "decode_json", "describe_json_error", "open_bytes", "read_error", "read_json_lines", "read_lines"]
 
 JsonObject = dict[str, JsonValue]
 
@@ -60,6 +61,28 @@ def _finite(literal: str) -> float:
 
 DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 """JSON as its standard has it: Python's own NaN and Infinity, and numbers that overflow to them, are refused."""
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def decode_json(text: str, start: int = 0) -> tuple[JsonValue, int]:
+    """Decode the JSON value that starts at a position; return it and the position after it.
+
+    Raises:
+        ValueError: what stands there is not JSON, or has a character that no file could hold.
+        RecursionError: it is nested too deeply.
+    """
+    value: JsonValue
+    value, end = DECODER.raw_decode(text, start)
+    if _SURROGATE.search(text, start, end):
+        # a file of UTF-8 cannot hold half a pair, but an escape in it can: refused here, before an index chokes on it
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(f"{half} is half of a surrogate pair; write the character itself") from None
+    return value, end
 
 
 @contextmanager
@@ -163,7 +186,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``); blank lines are passed over.
+    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``), blank lines left out.
 
     Args:
         path: a file as :func:`read_lines` takes it.
@@ -176,7 +199,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
             continue
         place = f"{path}, line {number}"
         try:
-            row: JsonValue = DECODER.decode(line)
+            row, end = decode_json(line, len(line) - len(line.lstrip()))
+            if rest := line[end:].strip():
+                raise json.JSONDecodeError("Extra data", line, line.index(rest, end))
         except (ValueError, RecursionError) as error:
             if number == 1 and line.lstrip().startswith("["):
                 raise SourceError(_IS_A_LIST.format(place=place)) from None

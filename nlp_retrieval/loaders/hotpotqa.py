@@ -25,8 +25,9 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold from HotpotQA's own release files (``hotpot_dev_distractor_v1.json``).
 
     The contexts of all questions together are the corpus: one item per title, with the title as its id. Where one title
-    comes with different texts, the first is kept and a warning counts the others. While streaming, two digests per title
-    are remembered, not the texts. Queries carry ``answer``, ``type`` and ``level`` in their metadata, where the release has them.
+    comes with different texts, the first is kept and a warning counts the others. While streaming, two digests per
+    title are remembered, not the texts. Queries carry ``answer``, ``type`` and ``level`` in their metadata, where the
+    release has them.
 
     Args:
         path: the release file, one JSON list, plain or gzip.
@@ -120,7 +121,8 @@ def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue
                 yield title, sentences
             case _:
                 raise SourceError(
-                    f'{place}: "context" is not a list of [title, [sentences]] pairs; is this a release file of HotpotQA?'
+                    f'{place}: "context" is not a list of [title, [sentences]] pairs; '
+                    "is this a release file of HotpotQA?"
                 )
 
 

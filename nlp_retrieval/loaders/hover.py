@@ -91,7 +91,8 @@ class HoverLoader(BaseQueryLoader):
         if not kept:
             found = ", ".join(f"{what}: {count}" for what, count in sorted(left_out.items())[:8]) or "an empty list"
             raise SourceError(
-                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {found}); change the filter"
+                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {found}); "
+                "change the filter"
             )
 
     def _fits(self, place: str, row: JsonObject) -> bool:

@@ -18,10 +18,10 @@ from pydantic import JsonValue
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import (
-    DECODER,
     MAX_ENTRY,
     READ_ERRORS,
     JsonObject,
+    decode_json,
     describe_json_error,
     encoding_error,
     kind,
@@ -104,19 +104,21 @@ class _Window:
     def value(self, number: int) -> JsonValue:
         while True:
             try:
-                value: JsonValue
-                value, end = DECODER.raw_decode(self.text, self.at)
+                value, end = decode_json(self.text, self.at)
             except json.JSONDecodeError as error:
                 if not self.ended and self.may_be_cut(error):
                     self.fill()
                     continue
-                cut = self.ended and self.may_be_cut(error)
-                problem = "the file ends within it: it is cut off; fetch it again" if cut else describe_json_error(error)
+                cut = error.msg.startswith("Unterminated string") or error.pos >= len(self.text.rstrip())
+                problem = (
+                    "the file ends within it: it is cut off; fetch it again" if cut else describe_json_error(error)
+                )
                 raise SourceError(f"{self.here(error.pos)} (entry {number}): {problem}") from None
             except (ValueError, RecursionError) as error:
                 raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(error)}") from None
-            if end == len(self.text) and not self.ended:
-                self.fill()  # the "12" before the window's edge may be the start of "123"
+            near = isinstance(value, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
+            if near and not self.ended:
+                self.fill()  # the "12" before the window's edge may be the start of "123" or "12e4"
                 continue
             self.at = end
             return value
@@ -166,7 +168,7 @@ class _Window:
         if found != "{":
             return SourceError(f"{expected}, found {found!r}; is this the right file?")
         try:
-            _, end = DECODER.raw_decode(self.text, self.at)
+            _, end = decode_json(self.text, self.at)
         except (ValueError, RecursionError):
             end = len(self.text)
         if self.text[end:].lstrip().startswith("{"):

@@ -82,9 +82,7 @@ class JsonlLoader(BaseLoader):
                 stacklevel=2,
             )
 
-    def _required(
-        self, place: str, row: JsonObject, parameter: str, field: str, aliases: tuple[str, ...]
-    ) -> JsonValue:
+    def _required(self, place: str, row: JsonObject, parameter: str, field: str, aliases: tuple[str, ...]) -> JsonValue:
         if field in row:
             return row[field]
         meant = likely(field, row, aliases)

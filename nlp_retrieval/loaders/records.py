@@ -16,7 +16,17 @@ from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import JsonObject, kind
 
-__all__ = ["as_id", "as_text", "as_title", "likely", "make_item", "make_query", "metadata_of", "quoted", "supporting_titles"]
+__all__ = [
+    "as_id",
+    "as_text",
+    "as_title",
+    "likely",
+    "make_item",
+    "make_query",
+    "metadata_of",
+    "quoted",
+    "supporting_titles",
+]
 
 ID_NAMES = ("id", "_id", "docid", "doc_id", "item_id", "pid", "passage_id", "document_id", "uid", "key")
 CONTENT_NAMES = ("content", "contents", "text", "body", "passage", "abstract", "document", "description", "paragraph")

@@ -1,0 +1,53 @@
+"""A progress bar on whatever takes longer than a second; silent where standard error is no terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """Told how many more units are done."""
+
+    def __call__(self, n: int) -> None:
+        """Move on by ``n``."""
+
+
+def _unseen(n: int) -> None:
+    del n
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Advance]:
+    """Show how far something is, on standard error, once it has taken a second.
+
+    Args:
+        what: what is being done ("encoding").
+        total: units of it.
+    """
+    if not sys.stderr.isatty():
+        yield _unseen
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total)
+    begin, shown = time.perf_counter(), False
+
+    def advance(n: int) -> None:
+        nonlocal shown
+        bar.advance(task, n)
+        if not shown and time.perf_counter() - begin > 1.0:
+            bar.start()
+            shown = True
+
+    try:
+        yield advance
+    finally:
+        if shown:
+            bar.stop()

@@ -1,0 +1,162 @@
+"""Encoding by sentence-transformers: any bi-encoder of the hub, or a local folder."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Literal
+from weakref import WeakValueDictionary
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, fingerprint_of_folder, require_dense_extra
+from nlp_retrieval.errors import DependencyError, ModelError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+Backend = Literal["torch", "onnx", "openvino"]
+
+_loaded: WeakValueDictionary[str, SentenceTransformer] = WeakValueDictionary()
+_loading = threading.Lock()
+
+
+class SentenceTransformerEncoder(BaseEncoder):
+    """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
+
+    The model is loaded at first use, and shared by all encoders of equal settings.
+
+    Args:
+        model: a hub name, or a local folder saved by sentence-transformers. A name is looked for in the hub's cache, then
+            in installed packages that carry it, then on the hub.
+        query_prompt: put before every query; by default what the model itself defines.
+        passage_prompt: put before every passage; by default what the model itself defines.
+        normalize: scale vectors to length 1, so that the inner product is the cosine.
+        precision: of the model's arithmetic. ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+            vectors are float32 in any case.
+        backend: ``torch``, or ``onnx`` or ``openvino``, where the model folder holds such an export or the library can make it.
+        max_length: tokens that are read of a text; by default the model's own limit.
+        batch_size: texts encoded at once; batches are made of texts of like length.
+        device: ``cpu``, ``cuda``, ...; by default the best there is.
+        revision: commit, tag or branch on the hub.
+        trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+    """
+
+    name = "sentence-transformers"
+    search_only = frozenset({"batch_size", "device"})
+
+    def __init__(
+        self,
+        model: str = "sentence-transformers/all-MiniLM-L6-v2",
+        query_prompt: str | None = None,
+        passage_prompt: str | None = None,
+        normalize: bool = True,
+        precision: Precision = "auto",
+        backend: Backend = "torch",
+        max_length: Annotated[int, Field(ge=1)] | None = None,
+        batch_size: Annotated[int, Field(ge=1)] = 64,
+        device: str | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        self.model = model
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.normalize = normalize
+        self.precision: Precision = precision
+        self.backend: Backend = backend
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.revision = revision
+        self.trust_remote_code = trust_remote_code
+        self._shared: SentenceTransformer | None = None
+
+    @property
+    def folder(self) -> ModelFolder:
+        """Where the model's files are, and where they come from."""
+        require_dense_extra()
+        return _find(self.model, self.revision)
+
+    def model_fingerprint(self) -> str:
+        return fingerprint_of_folder(self.folder.path)
+
+    def index_identity(self) -> Config:
+        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
+        found = super().index_identity()
+        return {key: value for key, value in found.items() if key != "revision"} | {"model": PurePath(self.model).name}
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self._encode(queries, self.query_prompt, "query")
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self._encode(passages, self.passage_prompt, "document")
+
+    def _encode(self, texts: list[str], prompt: str | None, task: Literal["query", "document"]) -> Vectors:
+        model = self._model()
+        if prompt is None:
+            prompt = model.prompts.get(task)
+        raw = model.encode(
+            texts, prompt=prompt or None, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+        )
+        vectors: Vectors = raw.float().cpu().numpy()
+        if self.normalize:
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.where(lengths > 0, lengths, 1.0)
+        return vectors
+
+    def _model(self) -> SentenceTransformer:
+        if self._shared is None:
+            key = canonical_json({key: value for key, value in self.config.items() if key != "batch_size"})
+            with _loading:
+                self._shared = _loaded.get(key) or self._load()
+                _loaded[key] = self._shared
+        return self._shared
+
+    def _load(self) -> SentenceTransformer:
+        path = str(self.folder.path)
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer
+
+            dtype = getattr(torch, _resolved(self.precision, self.device))
+            model = SentenceTransformer(
+                path,
+                device=self.device,
+                backend=self.backend,
+                trust_remote_code=self.trust_remote_code,
+                model_kwargs={"dtype": dtype} if self.backend == "torch" else {},
+                local_files_only=True,
+            )
+        except ImportError as error:
+            raise DependencyError(
+                f"{self.backend} encoding of {self.model} needs a package that is not installed ({error}): "
+                f"pip install 'nlp_retrieval[dense]' 'sentence-transformers[{self.backend}]'"
+            ) from error
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
+        if self.max_length is not None:
+            model.max_seq_length = self.max_length
+        return model
+
+
+@lru_cache(maxsize=64)
+def _find(model: str, revision: str | None) -> ModelFolder:
+    return find_model(model, revision)
+
+
+def _resolved(precision: Precision, device: str | None) -> str:
+    """What ``auto`` means on this machine."""
+    if precision != "auto":
+        return precision
+    import torch
+
+    if device != "cpu" and torch.cuda.is_available():
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16", False) else "float32"

@@ -1,0 +1,88 @@
+"""The compiled inner loop of BM25 scoring; importing it needs numba, which compiles it at the first call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, Rows, Scores
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator]
+def _sift(sums: Scores, rows: Rows, size: int, score: float, row: int) -> None:
+    """Put an entry at the root of a heap of ``size`` entries and let it sink to its place."""
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        other = child + 1
+        if other < size and (sums[other] < sums[child] or (sums[other] == sums[child] and rows[other] > rows[child])):
+            child = other
+        if score < sums[child] or (score == sums[child] and row > rows[child]):
+            break
+        sums[place], rows[place] = sums[child], rows[child]
+        place = child
+    sums[place], rows[place] = score, row
+
+
+@njit(nogil=True)  # type: ignore[untyped-decorator]
+def score_and_select(
+    bounds: Rows,
+    terms: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    n_items: int,
+    mask: Mask,
+    found: Rows,
+    values: Scores,
+) -> None:
+    """Score each query over its postings, and keep the best in a heap whose root is the worst of them.
+
+    Args:
+        bounds: query q owns ``terms[bounds[q]:bounds[q + 1]]``.
+        terms: of all queries.
+        indptr: of the postings.
+        rows: of the postings.
+        weights: of the postings, all above 0.
+        n_items: size of the index.
+        mask: rows that may be returned; empty for all.
+        found: receives rows, ``[queries, k]``, left as it is behind the last hit.
+        values: receives scores.
+    """
+    k = found.shape[1]
+    sums = np.zeros(n_items, np.float64)
+    touched = np.empty(n_items, np.int64)
+    heap_rows = np.empty(k + 1, np.int64)
+    heap_sums = np.empty(k + 1, np.float64)
+    for query in range(len(bounds) - 1):
+        n_touched = 0
+        for term in terms[bounds[query] : bounds[query + 1]]:
+            for posting in range(indptr[term], indptr[term + 1]):
+                row = rows[posting]
+                if sums[row] == 0.0:
+                    touched[n_touched] = row
+                    n_touched += 1
+                sums[row] += weights[posting]
+        size = 0
+        for number in range(n_touched):
+            row = touched[number]
+            score = sums[row]
+            sums[row] = 0.0
+            if len(mask) > 0 and not mask[row]:
+                continue
+            if size < k:
+                place = size
+                size += 1
+                while place > 0:
+                    parent = (place - 1) // 2
+                    if heap_sums[parent] < score or (heap_sums[parent] == score and heap_rows[parent] > row):
+                        break
+                    heap_sums[place], heap_rows[place] = heap_sums[parent], heap_rows[parent]
+                    place = parent
+                heap_sums[place], heap_rows[place] = score, row
+            elif score > heap_sums[0] or (score == heap_sums[0] and row < heap_rows[0]):
+                _sift(heap_sums, heap_rows, size, score, row)
+        for last in range(size - 1, -1, -1):
+            values[query, last], found[query, last] = heap_sums[0], heap_rows[0]
+            _sift(heap_sums, heap_rows, last, heap_sums[last], heap_rows[last])

@@ -1,0 +1,172 @@
+"""BM25 without Java: the tokenisation and the scoring of bm25s, over an index that fixes neither k1 nor b.
+
+The index keeps term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
+(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4), so that k1 and b can be swept over one index.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.retrievers.bm25_scoring import Postings, Scorer
+
+_BATCH = 4096
+_NO_STEMMER = "none"
+
+
+class Bm25sRetriever(BaseRetriever):
+    """BM25 in pure Python and numpy; with numba installed, large batches are scored by compiled code.
+
+    Args:
+        k1: how soon repeated terms stop counting.
+        b: how much long items are held back, 0 to 1.
+        stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), or "none".
+        stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), or None for no list.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
+    """
+
+    name = "bm25s"
+    search_only = frozenset({"k1", "b", "merge", "backend"})
+
+    def __init__(
+        self,
+        k1: Annotated[float, Field(ge=0)] = 0.9,
+        b: Annotated[float, Field(ge=0, le=1)] = 0.4,
+        stemmer: str = "porter",
+        stopwords: str | None = "en",
+        merge: MergeRule = "max",
+        backend: Literal["auto", "numpy", "numba"] = "auto",
+    ) -> None:
+        self.k1 = k1
+        self.b = b
+        self.stemmer = stemmer
+        self.stopwords = stopwords
+        self.merge = merge
+        self.backend: Literal["auto", "numpy", "numba"] = backend
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        analyzer = Analyzer(self.stemmer, self.stopwords)
+        lengths = np.zeros(len(items), np.int32)
+        parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]] = []
+        first = 0
+        with progress("bm25s: indexing", len(items)) as advance:
+            for texts in items.texts(_BATCH):
+                counts, terms = analyzer.analyze(texts, grow=True)
+                lengths[first : first + len(texts)] = counts
+                parts.append(_count(counts, terms, first, len(analyzer.vocabulary)))
+                first += len(texts)
+                advance(len(texts))
+        terms, rows, frequencies = (np.concatenate([part[column] for part in parts]) for column in range(3))
+        order = np.argsort(terms, kind="stable")
+        indptr = np.zeros(len(analyzer.vocabulary) + 1, np.int64)
+        np.cumsum(np.bincount(terms, minlength=len(analyzer.vocabulary)), out=indptr[1:])
+        np.save(folder / "rows.npy", rows[order], allow_pickle=False)
+        np.save(folder / "frequencies.npy", frequencies[order], allow_pickle=False)
+        np.save(folder / "indptr.npy", indptr, allow_pickle=False)
+        np.save(folder / "lengths.npy", lengths, allow_pickle=False)
+        (folder / "vocabulary.json").write_text(json.dumps(list(analyzer.vocabulary), ensure_ascii=False), "utf-8")
+
+    def load(self, folder: Path) -> None:
+        def array(name: str) -> NDArray[np.int64]:
+            loaded: NDArray[np.int64] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            return loaded
+
+        vocabulary = json.loads((folder / "vocabulary.json").read_text("utf-8"))
+        self._analyzer = Analyzer(self.stemmer, self.stopwords, {term: number for number, term in enumerate(vocabulary)})
+        postings = Postings(array("rows"), array("frequencies"), array("indptr"), array("lengths"))
+        self._scorer = Scorer(postings, self.k1, self.b, self.backend)
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        counts, terms = self._analyzer.analyze(queries, grow=False)
+        return self._scorer.search(counts, terms, k, allowed)
+
+
+class Analyzer:
+    """Text to term numbers: lower case, words of at least two characters, stop words out, stems.
+
+    Args:
+        stemmer: see :class:`Bm25sRetriever`.
+        stopwords: see :class:`Bm25sRetriever`.
+        vocabulary: term numbers by stem.
+
+    Raises:
+        ConfigurationError: there is no such stemmer or stop word list.
+    """
+
+    def __init__(self, stemmer: str, stopwords: str | None, vocabulary: dict[str, int] | None = None) -> None:
+        import Stemmer
+        from bm25s.tokenization import Tokenizer
+
+        known = [*Stemmer.algorithms(), _NO_STEMMER]
+        if stemmer not in known:
+            raise ConfigurationError(f"bm25s: there is no stemmer {stemmer!r}; {nearest(stemmer, known)}")
+        try:
+            self._tokenizer = Tokenizer(stopwords=stopwords if stopwords is not None else [])
+        except ValueError as error:
+            raise ConfigurationError(f"bm25s: stopwords={stopwords!r}: {error}") from None
+        self._stop = frozenset(self._tokenizer.stopwords)
+        self._stem = Stemmer.Stemmer(stemmer).stemWord if stemmer != _NO_STEMMER else str
+        self.vocabulary = vocabulary if vocabulary is not None else {}
+        self._of_word: dict[str, int] = {}
+
+    def analyze(self, texts: list[str], *, grow: bool) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return how many terms each text has, and the numbers of all terms one after another.
+
+        Args:
+            texts: what to analyse.
+            grow: whether terms that are not in the vocabulary join it, or are passed over.
+        """
+        counts = np.zeros(len(texts), np.int32)
+        numbers: list[int] = []
+        known, split = self._of_word, self._tokenizer.splitter
+        for position, text in enumerate(texts):
+            before = len(numbers)
+            for word in split(text.lower()):
+                number = known.get(word)
+                if number is None:
+                    number = self._number_of(word, grow)
+                if number >= 0:
+                    numbers.append(number)
+            counts[position] = len(numbers) - before
+        return counts, np.array(numbers, np.int32)
+
+    def _number_of(self, word: str, grow: bool) -> int:
+        if word in self._stop:
+            number = -1
+        else:
+            stem = self._stem(word)
+            number = self.vocabulary.setdefault(stem, len(self.vocabulary)) if grow else self.vocabulary.get(stem, -1)
+        if len(self._of_word) < _WORDS_REMEMBERED:
+            self._of_word[word] = number
+        return number
+
+
+_WORDS_REMEMBERED = 1_000_000
+"""A bound on what a long-lived process keeps of the words that users type."""
+
+
+def _count(
+    counts: NDArray[np.int32], terms: NDArray[np.int32], first: int, n_terms: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Term, row and frequency of every pair of a term and an item in a batch, by row."""
+    owner = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    pairs, frequencies = np.unique(owner * n_terms + terms, return_counts=True)
+    return (
+        (pairs % max(n_terms, 1)).astype(np.int32),
+        (pairs // max(n_terms, 1) + first).astype(np.int32),
+        frequencies.astype(np.int32),
+    )
+
+

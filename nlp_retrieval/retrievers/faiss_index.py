@@ -1,0 +1,149 @@
+"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.FaissRetriever`: building, opening, searching by FAISS.
+
+A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError, IndexWriteError
+
+if TYPE_CHECKING:
+    from nlp_retrieval.retrievers.faiss import FaissRetriever
+
+IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
+SearchSettings = dict[str, int]
+Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+_FILE = "index.faiss"
+_ADDED_AT_ONCE = 16_384
+
+
+class VectorIndex(Protocol):
+    """What finds vectors by inner product."""
+
+    dimension: int
+    n_items: int
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
+        """Return ``[queries, k]`` rows (-1: none) and scores, best first."""
+
+
+class FlatIndex:
+    """Exact search over a memory-mapped file of vectors.
+
+    Args:
+        vectors: ``[items, dimension]``.
+    """
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+        self.n_items, self.dimension = vectors.shape
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
+        del settings  # exact search has none
+        if allowed is None:
+            scores, rows = faiss.knn(queries, self._vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+            return rows, scores
+        chosen = np.flatnonzero(allowed)
+        found = np.full((len(queries), k), -1, np.int64)
+        values = np.full((len(queries), k), -np.inf, np.float32)
+        if len(chosen):
+            width = min(k, len(chosen))
+            scores, places = faiss.knn(queries, self._vectors[chosen], width, metric=faiss.METRIC_INNER_PRODUCT)
+            found[:, :width], values[:, :width] = chosen[places], scores
+        return found, values
+
+
+class AnnIndex:
+    """A FAISS index object.
+
+    Args:
+        index: as FAISS read it.
+    """
+
+    def __init__(self, index: faiss.Index) -> None:
+        self._index = index
+        self.n_items, self.dimension = index.ntotal, index.d
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
+        selector = None
+        if allowed is not None:
+            selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        if isinstance(self._index, faiss.IndexHNSW):
+            parameters = faiss.SearchParametersHNSW(sel=selector, efSearch=max(settings["ef_search"], k))
+        elif isinstance(self._index, faiss.IndexIVF):
+            parameters = faiss.SearchParametersIVF(sel=selector, nprobe=min(settings["nprobe"], self._index.nlist))
+        else:
+            parameters = faiss.SearchParameters(sel=selector)
+        scores, rows = self._index.search(queries, k, params=parameters)
+        return rows, scores
+
+
+def build_ann_index(vectors: Vectors, index_type: IndexType, settings: FaissRetriever, folder: Path) -> None:
+    """Build an index that is not flat, and write it.
+
+    Args:
+        vectors: ``[items, dimension]``, on disk.
+        index_type: which.
+        settings: its parameters.
+        folder: receives the file.
+
+    Raises:
+        ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
+    """
+    n_items, dimension = vectors.shape
+    index = _empty_index(index_type, n_items, dimension, settings)
+    if not index.is_trained:
+        sample = np.random.default_rng(settings.seed).choice(n_items, min(settings.train_size, n_items), replace=False)
+        index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
+    for first in range(0, n_items, _ADDED_AT_ONCE):
+        index.add(np.ascontiguousarray(vectors[first : first + _ADDED_AT_ONCE]))
+    try:
+        faiss.write_index(index, str(folder / _FILE))
+    except RuntimeError as error:
+        raise IndexWriteError(f"FAISS cannot write {folder / _FILE}: {error}; is the disk full?") from error
+
+
+def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> faiss.Index:
+    metric = faiss.METRIC_INNER_PRODUCT
+    if index_type == "hnsw":
+        index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)
+        index.hnsw.efConstruction = settings.ef_construction
+        return index
+    if index_type == "sq8":
+        return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
+    if dimension % settings.pq_bytes:
+        fitting = [size for size in (8, 12, 16, 24, 32, 48, 64, 96, 128) if dimension % size == 0]
+        raise ConfigurationError(
+            f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
+        )
+    nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
+    bits = 8
+    if n_items < max(nlist, 2**bits):
+        raise ConfigurationError(
+            f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
+            "use index_type='flat'"
+        )
+    quantizer = faiss.IndexFlatIP(dimension)
+    index = faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)
+    index.cp.seed = settings.seed
+    index.cp.min_points_per_centroid = 1  # FAISS warns on standard error below 39; the size was checked above
+    index.pq.cp.min_points_per_centroid = 1
+    return index
+
+
+def open_index(folder: Path) -> VectorIndex:
+    """Open what a build wrote; its files were checked."""
+    if (folder / _FILE).exists():
+        return AnnIndex(faiss.read_index(str(folder / _FILE)))
+    return FlatIndex(np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False))

@@ -1,0 +1,1 @@
+"""Tests of nlp_retrieval.loaders."""

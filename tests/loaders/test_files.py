@@ -1,0 +1,225 @@
+"""What may be wrong with a file, and the streaming of one big JSON list."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders import files, json_list
+from nlp_retrieval.loaders.files import read_json_lines, read_lines
+from nlp_retrieval.loaders.json_list import read_json_list, read_json_objects
+
+from .conftest import Write
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def message_of(rows: Iterator[object]) -> str:
+    with pytest.raises(SourceError) as caught:
+        list(rows)
+    return str(caught.value)
+
+
+@given(
+    values=st.lists(JSON_VALUES, max_size=6),
+    size=st.integers(1, 40),
+    indent=st.sampled_from([None, 0, 2]),
+    ascii_only=st.booleans(),
+    packed=st.booleans(),
+)
+def test_a_streamed_list_equals_what_json_load_gives(
+    values: list[object], size: int, indent: int | None, ascii_only: bool, packed: bool
+) -> None:
+    raw = json.dumps(values, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(gzip.compress(raw) if packed else raw)
+        file.flush()
+        assert [value for _, value in read_json_list(file.name, size)] == json.loads(raw)
+
+
+@given(st.text(alphabet='[]{},:"\\ \n0123eE+-.truefalsn', max_size=30), st.integers(1, 8))
+def test_a_list_is_accepted_exactly_where_json_load_accepts_it(text: str, size: int) -> None:
+    try:
+        expected = json.loads(f"[{text}")
+    except ValueError:
+        expected = None
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(f"[{text}".encode())
+        file.flush()
+        if expected is None:
+            message_of(read_json_list(file.name, size))
+        else:
+            assert [value for _, value in read_json_list(file.name, size)] == expected
+
+
+@pytest.mark.parametrize("size", [1, 7, 2**20])
+def test_places_in_a_list_name_line_and_entry(write: Write, size: int) -> None:
+    path = write("a.json", '\n[\n {"a": 1},\n\n {"a":\n 2}, 3]\n')
+    assert [place for place, _ in read_json_list(path, size)] == [
+        f"{path}, line 3 (entry 1)",
+        f"{path}, line 5 (entry 2)",
+        f"{path}, line 6 (entry 3)",
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 5, 2**20])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "a.json: the file is empty; expected one JSON list"),
+        (" \n ", "the file is empty"),
+        ("7", "line 1: expected one JSON list ('['), found '7'"),
+        ('{"data": [1]}', "found a JSON object; pass the file whose top level is the list"),
+        ('[{"a": 1},\n{"a": }]', "line 2 (entry 2): not valid JSON: Expecting value"),
+        ('[{"a": 1},\n{"a": 2', "line 2 (entry 2): the file ends within it: it is cut off; fetch it again"),
+        ('[{"a": 1},\n{"a": "x', "line 2 (entry 2): the file ends within it"),
+        ("[1,\n2", "line 2: expected ',' or ']' after entry 2, the file ends: it is cut off"),
+        ("[1\n2]", "line 2: expected ',' or ']' after entry 1, found '2'"),
+        ("[1,]", "line 1 (entry 2): "),
+        ("[1]\n]", "line 2: ']' after the end of the list"),
+        ("[1, NaN]", "line 1 (entry 2): not valid JSON: NaN is not JSON; leave the field out"),
+        ('[{"a": -Infinity}]', "-Infinity is not JSON"),
+        ("[1e999]", "the number 1e999 is too large"),
+        ("[" + "1" * 5000 + "]", "line 1 (entry 1): not valid JSON"),
+    ],
+)
+def test_a_malformed_list_is_an_error_that_names_the_line(write: Write, text: str, expected: str, size: int) -> None:
+    path = write("a.json", text)
+    message = message_of(read_json_list(path, size))
+    assert message.startswith(str(path))
+    assert expected in message
+
+
+def test_json_lines_in_the_place_of_a_list_are_recognised(write: Write) -> None:
+    path = write("a.json", [{"a": 1}, {"a": 2}])
+    assert "found JSON lines; make a list of them (jq -s" in message_of(read_json_list(path))
+
+
+def test_a_list_of_other_things_than_objects_is_refused_where_objects_are_needed(write: Write) -> None:
+    path = write("a.json", '[{"a": 1}, [2]]')
+    assert "line 1 (entry 2): expected a JSON object, found a list" in message_of(read_json_objects(path))
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_nesting_without_end_is_an_error(write: Write, opening: str) -> None:
+    path = write("a.json", "[" + opening * 100_000)
+    assert "nested too deeply" in message_of(read_json_list(path))
+    path = write("a.jsonl", opening * 100_000)
+    assert "line 1: " in message_of(read_json_lines(path))
+
+
+def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_ENTRY", 2**20)
+    monkeypatch.setattr(json_list, "MAX_ENTRY", 2**20)
+    path = write("a.json.gz", b'["' + b"a" * 2**23)
+    assert "line 1: an entry longer than 1 MiB" in message_of(read_json_list(path))
+    path = write("a.jsonl.gz", b'{}\n"' + b"a" * 2**23)
+    assert "line 2: longer than 1 MiB" in message_of(read_json_lines(path))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_lines_are_numbered_and_byte_order_marks_and_blank_lines_passed_over(write: Write, name: str) -> None:
+    path = write(name, '\ufeff{"a": "ü\u2028"}\r\n\n   \n{"a": 2}'.encode())
+    assert list(read_json_lines(path)) == [(f"{path}, line 1", {"a": "ü\u2028"}), (f"{path}, line 4", {"a": 2})]
+    listed = write("b.json", "\ufeff[1]")
+    assert [value for _, value in read_json_list(listed, 1)] == [1]
+
+
+def test_gzip_is_recognised_by_its_bytes_and_not_by_its_name(write: Write) -> None:
+    packed = write("a.jsonl", gzip.compress(b'{"a": 1}\n'))
+    plain = write("inner.gz", b"")
+    plain.write_bytes(b'{"a": 1}\n')
+    assert [row for _, row in read_json_lines(packed)] == [row for _, row in read_json_lines(plain)] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
+        ("null", "line 2: expected a JSON object, found null"),
+        ('{"a": 1} {"a": 2}', "line 2: not valid JSON: Extra data (column 10)"),
+        ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
+        ("id,text", "line 2: not valid JSON: Expecting value (column 1)"),
+    ],
+)
+def test_a_malformed_line_is_an_error_that_names_it(write: Write, line: str, expected: str) -> None:
+    path = write("a.jsonl", f"{{}}\n{line}\n")
+    assert f"{path}, {expected}" in message_of(read_json_lines(path))
+
+
+@pytest.mark.parametrize("text", ['[{"id": "a"}]', '[\n{"id": "a"}\n]'])
+def test_a_list_in_the_place_of_json_lines_is_recognised(write: Write, text: str) -> None:
+    assert "line 1: the file is one JSON list; write one object per line" in message_of(
+        read_json_lines(write("a.jsonl", text))
+    )
+
+
+def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:
+    write("corpus.jsonl", "")
+    message = message_of(read_lines(tmp_path / "corpus.json"))
+    assert "corpus.json: no such file in" in message
+    assert "did you mean 'corpus.jsonl'?" in message
+    assert "nor a folder" in message_of(read_lines(tmp_path / "data" / "corpus.json"))
+    assert "cannot be opened" in message_of(read_lines("a\0b"))
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    assert f"{tmp_path}: this is a folder; pass the path of a file in it" == message_of(read_lines(tmp_path))
+
+
+def test_other_encodings_are_errors_that_name_the_line_and_the_cure(write: Write) -> None:
+    path = write("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n')
+    assert f"{path}, line 2: not UTF-8 (byte 0xe9" in message_of(read_lines(path))
+    assert "iconv" in message_of(read_lines(path))
+    listed = write("a.json", b'[1,\n2,\n"caf\xe9"]')
+    for size in (1, 4, 1000):
+        assert f"{listed}, line 3: not UTF-8 (byte 0xe9" in message_of(read_json_list(listed, size))
+    assert "UTF-16 text; save it as UTF-8" in message_of(read_lines(write("b.jsonl", "{}".encode("utf-16"))))
+
+
+def test_other_kinds_of_file_are_named(write: Write) -> None:
+    assert "this is a zip archive; unpack it first" in message_of(read_lines(write("a.jsonl", b"PK\x03\x04....")))
+    assert "this is a Parquet file" in message_of(read_lines(write("b.jsonl", b"PAR1....")))
+
+
+@pytest.mark.parametrize("reader", [read_lines, read_json_list])
+def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, reader: object) -> None:
+    assert callable(reader)
+    rows = json.dumps(list(range(100_000)), indent=0).encode()
+    packed = gzip.compress(rows)
+    damaged = bytearray(packed)
+    damaged[len(packed) // 2] ^= 0xFF
+    for name, raw in {"cut": packed[: len(packed) // 2], "short": packed[:12], "damaged": bytes(damaged)}.items():
+        path = write(name, raw)
+        message = message_of(reader(path))
+        assert message.startswith(f"{path}, line ")
+        assert "the gzip data is cut off or damaged" in message
+
+
+def test_a_list_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "big.json"
+    entry = json.dumps({"id": "x", "text": "word " * 1000})
+    with path.open("w") as file:
+        file.write("[" + ",\n".join([entry] * 12_000) + "]")
+    assert path.stat().st_size > 60_000_000
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in read_json_list(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 12_000
+    assert peak < 12_000_000

@@ -1,0 +1,149 @@
+"""JsonlLoader: which field is which."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.loaders.jsonl import JsonlLoader
+
+from .conftest import Write
+
+
+def error_of(loader: JsonlLoader) -> str:
+    with pytest.raises(SourceError) as caught:
+        loader.load()
+    return str(caught.value)
+
+
+def test_id_text_title_and_all_other_fields_become_items_in_the_order_of_the_file(write: Write) -> None:
+    path = write(
+        "items.jsonl",
+        [
+            {"id": "b", "title": "T", "content": "éüß 漢字 🙂", "year": 1999, "tags": ["x", None]},
+            {"id": "a", "title": None, "content": ""},
+        ],
+    )
+    assert JsonlLoader(path).load() == [
+        SearchableItem(item_id="b", content="éüß 漢字 🙂", metadata={"title": "T", "year": 1999, "tags": ["x", None]}),
+        SearchableItem(item_id="a", content=""),
+    ]
+
+
+def test_fields_may_have_any_name(write: Write) -> None:
+    path = write("items.jsonl", [{"docid": 7, "head": "H", "body": "text", "title": "other", "n": 1}])
+    loader = JsonlLoader(str(path), id_field="docid", content_field="body", title_field="head")
+    assert loader.load() == [SearchableItem(item_id="7", content="text", metadata={"title": "H", "n": 1})]
+
+
+def test_without_a_title_field_no_other_field_becomes_the_title(write: Write) -> None:
+    path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T"}])
+    assert JsonlLoader(path, title_field=None).load()[0].text == "c"
+    assert JsonlLoader(path, title_field=None, metadata_fields=["title"]).load()[0].text == "T\nc"
+
+
+def test_only_the_metadata_fields_asked_for_are_kept_beside_the_title(write: Write) -> None:
+    path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T", "x": 1, "y": 2}, {"id": "b", "content": "d"}])
+    first, second = JsonlLoader(path, metadata_fields=("x", "id")).load()
+    assert first.metadata == {"x": 1, "id": "a", "title": "T"}
+    assert second.metadata == {"id": "b"}
+    assert JsonlLoader(path, metadata_fields=[]).load()[0].metadata == {"title": "T"}
+
+
+def test_a_metadata_field_that_no_row_has_is_warned_about(write: Write) -> None:
+    path = write("items.jsonl", [{"id": "a", "content": "c", "year": 1}])
+    with pytest.warns(RetrievalWarning, match='none of its 1 rows has the metadata fields "yaer"'):
+        JsonlLoader(path, metadata_fields=["yaer"]).load()
+
+
+def test_an_object_named_metadata_is_laid_flat(write: Write) -> None:
+    path = write("items.jsonl", [{"id": "a", "content": "c", "metadata": {"title": "T", "year": 1}, "lang": "en"}])
+    assert JsonlLoader(path).load()[0].metadata == {"title": "T", "year": 1, "lang": "en"}
+
+
+@pytest.mark.parametrize("row", [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}])
+def test_two_values_for_one_name_are_an_error(write: Write, row: dict[str, Any]) -> None:
+    message = error_of(JsonlLoader(write("items.jsonl", [{"id": "a", "content": "c", **row}])))
+    assert "line 1: " in message
+    assert "rename one" in message
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"_id": "a", "text": "c"}, 'line 2: no "id" field (found: "_id", "text"); pass id_field="_id"'),
+        ({"ID": "a", "text": "c"}, 'pass id_field="ID"'),
+        ({"docid": "a", "text": "c"}, 'pass id_field="docid"'),
+        ({"id": "a", "contents": "c"}, 'no "content" field (found: "id", "contents"); pass content_field="contents"'),
+        ({"id": "a", "body": "c"}, 'pass content_field="body"'),
+        ({"x": 1, "y": 2}, "pass id_field= and the name of the field that holds it"),
+        ({}, 'no "id" field (found: none)'),
+        ({f"field{n}": n for n in range(100)}, "and 88 more"),
+        ({"id": "", "content": "c"}, 'line 2: "id" is empty; every record needs an id of its own'),
+        ({"id": " \n", "content": "c"}, '"id" is empty'),
+        ({"id": None, "content": "c"}, '"id" is null; an id is text or an integer'),
+        ({"id": 1.0, "content": "c"}, '"id" is a number (1.0); an id is text or an integer'),
+        ({"id": True, "content": "c"}, '"id" is a boolean'),
+        ({"id": ["a"], "content": "c"}, '"id" is a list'),
+        ({"id": "a", "content": None}, 'line 2: "content" is null; expected text'),
+        ({"id": "a", "content": {"text": "c"}}, '"content" is an object; expected text'),
+        ({"id": "a", "content": "c", "title": 7}, '"title" is a number (7); expected text'),
+        ({"id": "a", "content": "c", "x": json.loads("[" * 400 + "]" * 400)}, "line 2: item 'a': "),
+    ],
+)
+def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(
+    write: Write, row: dict[str, Any], expected: str
+) -> None:
+    path = write("items.jsonl", [{"id": "ok", "content": "c"}, row])
+    loader = JsonlLoader(path)
+    assert expected in (message := error_of(loader))
+    assert message.startswith(f"{path}, line 2: ")
+    assert next(loader.stream()).item_id == "ok"
+
+
+@pytest.mark.parametrize("field", ["id", "content", "title", "x"])
+def test_half_of_a_surrogate_pair_is_an_error(write: Write, field: str) -> None:
+    row = json.dumps({"id": "a", "content": "c", field: "half \ud83d"})
+    assert "line 1: not valid JSON: \\ud83d is half of a surrogate pair" in error_of(JsonlLoader(write("items.jsonl", row)))
+
+
+def test_escaped_pairs_and_backslashes_are_no_halves(write: Write) -> None:
+    path = write("items.jsonl", r'{"id": "a", "content": "\ud83d\ude42 \\ud83d"}')
+    assert JsonlLoader(path).load()[0].content == "\U0001f642 \\ud83d"
+
+
+def test_hostile_ids_and_texts_stay_what_they_are(write: Write) -> None:
+    ids = ["../../etc/passwd", "a'; DROP TABLE x;--", "a\tb", "漢", "x" * 10_000]
+    items = JsonlLoader(write("items.jsonl", [{"id": one, "content": "same"} for one in ids])).load()
+    assert [item.item_id for item in items] == ids
+
+
+def test_settings_are_checked_and_the_file_only_when_it_is_read() -> None:
+    loader = JsonlLoader("missing.jsonl", id_field="_id")
+    assert repr(loader) == "JsonlLoader(path='missing.jsonl', id_field='_id')"
+    config = dict(loader.config)
+    assert config.pop("name") == "jsonl"
+    assert JsonlLoader(**config) == loader
+    with pytest.raises(ConfigurationError, match="metadata_fields"):
+        JsonlLoader("a", metadata_fields="year")
+
+
+def test_a_file_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "big.jsonl"
+    with path.open("w") as file:
+        file.writelines(json.dumps({"id": n, "content": "word " * 1000}) + "\n" for n in range(12_000))
+    assert path.stat().st_size > 60_000_000
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in JsonlLoader(path).stream())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 12_000
+    assert peak < 4_000_000
