@@ -19,6 +19,7 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |   |-- IndexDamagedError              a file is missing, cut off or changed
     |   |-- IndexLockedError               another process is writing to it
     |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
+    |-- OutputError (OSError)              a file of results cannot be written
     `-- EngineError                        an engine broke its contract
 
     RetrievalWarning (UserWarning)         something was left out or degraded; the message counts it
@@ -101,6 +102,10 @@ class IndexLockedError(IndexStateError):
 
 class IndexWriteError(IndexStateError, OSError):
     """The index directory cannot be written: permission denied, disk full, not a directory."""
+
+
+class OutputError(RetrievalError, OSError):
+    """A file of results (a report, a run, a table) cannot be written."""
 
 
 class EngineError(RetrievalError):

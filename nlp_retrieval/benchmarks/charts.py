@@ -44,11 +44,7 @@ _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 class _Axis:
     """A scale from values to pixels.
 
-    Args:
-        low, high: the ends in values, ``low < high``, both positive where it is logarithmic.
-        start, end: the same ends in pixels.
-        ticks: the values that are labelled.
-        logarithmic: whether equal ratios are equally far apart.
+    ``low < high`` are the ends in values (positive where it is logarithmic), ``start`` and ``end`` those in pixels.
     """
 
     low: float
@@ -123,7 +119,8 @@ def quality_latency(report: BenchmarkReport, measure: str = "recall") -> str:
     y = _quality_axis([value for _, value in points.values()], height)
     x = _latency_axis([latency for latency, _ in points.values()], right)
     heading = f"{family_label(measure)} at {k}"
-    body = _grid(x, y, right, height, heading, "median latency, ms (log scale)")
+    edge = "; 0 at the left edge" if any(latency <= 0 for latency, _ in points.values()) else ""
+    body = _grid(x, y, right, height, heading, f"median latency, ms (log scale{edge})")
     marks = {place: (x.at(latency), y.at(value)) for place, (latency, value) in points.items()}
     texts = {place: _label(report, place) for place in points}
     label_places = _place_labels(marks, texts, (_LEFT + 2, _TOP - 6, _WIDTH, height - _BOTTOM - 1))
@@ -174,7 +171,9 @@ def _quality_axis(values: list[float], height: float) -> _Axis:
     step = next((step for step in (0.02, 0.05, 0.1, 0.2) if (max(high - low, _SMALLEST_SPAN)) / step <= 6), 0.2)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     while (last - first) * step < _SMALLEST_SPAN - 1e-9:
-        first, last = (first - 1, last) if (last + 1) * step > 1 + 1e-9 else (first, last + 1)
+        above, below = last * step - high, low - first * step
+        grow_down = first > 0 and (below < above or (last + 1) * step > 1 + 1e-9)
+        first, last = (first - 1, last) if grow_down else (first, last + 1)
     ticks = [round(number * step, 2) for number in range(first, last + 1)]
     return _Axis(ticks[0], ticks[-1], height - _BOTTOM, _TOP, ticks)
 

@@ -1,8 +1,8 @@
 """What a ranking is worth: seven measures at every cutoff, from one search at the largest.
 
 Definitions are those of trec_eval and ir-measures, which the tests hold them against. Gold with a grade of 0 or less is
-not relevant and gives no gain. A query that found nothing scores 0 and counts. Cost is one look-up per gold document and
-one write per hit: where a gold document stands is asked, not what every hit is worth.
+not relevant and gives no gain. A query that found nothing scores 0 and counts. What is looked up is where each gold
+document stands, not what each hit is worth: there are far fewer of the former.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ __all__ = ["MEASURES", "Evaluation", "RetrievalEvaluator", "measure_names"]
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 """The measures, in the order in which they are shown."""
+
+_Key = tuple[str, str]
+"""What a relevant document is known by: ``("item_id", id)`` or ``("title", normalised title)``."""
 
 
 def measure_names(k_values: Sequence[int]) -> list[str]:
@@ -67,7 +70,7 @@ class Evaluation:
         count = len(self.query_ids) if mask is None else int(mask.sum())
         if count == 0:
             raise GoldError("no query is in this group, so it has no mean; leave the group out")
-        # fsum, because the order in which numpy adds depends on the processor and results.json is compared byte by byte.
+        # fsum, because numpy's order of adding depends on the processor, and results.json is compared byte by byte.
         return {
             name: math.fsum((values if mask is None else values[mask]).tolist()) / count
             for name, values in self.per_query.items()
@@ -106,16 +109,17 @@ class RetrievalEvaluator:
             raise ItemError(
                 f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none"
             )
-        wanted = [_relevant(one) for one in gold]
-        _check(gold, wanted)
+        wanted = _wanted(gold)
+        places = _places(set(chain.from_iterable(wanted)), item_ids, titles)
+        _refuse_unknown(gold, wanted, places, item_ids, titles)
+        found = [places[key] for key in chain.from_iterable(wanted)]
         self.query_ids = [one.query_id for one in gold]
         self._item_ids = item_ids
-        found = _rows_of(gold, wanted, item_ids, titles)
 
         # A unit is one relevant document of one query; a title that several rows carry is one unit with several rows.
-        self._unit_offsets = offsets_of([len(keys) for keys in wanted])
+        self._unit_offsets = offsets_of([len(documents) for documents in wanted])
         self._owner = np.repeat(np.arange(len(gold)), np.diff(self._unit_offsets))
-        self._grades = np.array([grade for keys in wanted for grade in keys.values()], np.float64)
+        self._grades = np.array([grade for documents in wanted for grade, _ in documents.values()], np.float64)
         self._row_offsets = offsets_of([len(rows) for rows in found])
         self._rows = np.fromiter(chain.from_iterable(found), np.int64)
         self._relevant = np.diff(self._unit_offsets).astype(np.float64)
@@ -132,8 +136,8 @@ class RetrievalEvaluator:
         """Score a matrix of rankings.
 
         Args:
-            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty place and takes up
-                no rank.
+            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty place and
+                takes up no rank.
 
         Raises:
             EngineError: not one ranking per query, a row outside the corpus, or a row twice in one ranking.
@@ -175,8 +179,19 @@ class RetrievalEvaluator:
         if len(rows) and (rows.min() < 0 or rows.max() >= len(self._item_ids)):
             wrong = rows[(rows < 0) | (rows >= len(self._item_ids))][0]
             raise EngineError(f"a ranking names row {wrong}; the corpus has rows 0..{len(self._item_ids) - 1}")
-        positions = self._positions(offsets, rows)
+        positions = self._positions(offsets, rows.astype(np.int64, copy=False))
         return Evaluation(list(self.query_ids), self._measures(positions), int((lengths == 0).sum()))
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Return the relevant gold as grades by item id, for other tools.
+
+        A title that several rows carry is one document here and several to a tool that knows ids only.
+        """
+        units = np.repeat(np.arange(len(self._owner)), np.diff(self._row_offsets))
+        qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
+        for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
+            qrels[self.query_ids[self._owner[unit]]][self._item_ids[row]] = int(self._grades[unit])
+        return qrels
 
     def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
         """Per unit, where in its query's ranking it stands first, from 0; ``_nowhere`` if beyond the cutoffs."""
@@ -184,8 +199,8 @@ class RetrievalEvaluator:
         last_place = np.full(len(self._item_ids), -1, np.int64)
         seen = np.empty(len(rows), np.int64)
         gold_place = np.empty(len(self._rows), np.int64)
-        # One table for all queries stays in the processor's cache: eight times as fast as numpy.isin over pairs of query
-        # and row. It need not be cleared, because places of earlier queries are smaller than a query's own.
+        # One table for all queries stays in the processor's cache: seven times as fast as numpy.isin over pairs of
+        # query and row. It need not be cleared, because places of earlier queries are smaller than a query's own.
         gold_offsets = self._row_offsets[self._unit_offsets]
         for begin, end, gold_begin, gold_end in zip(
             offsets[:-1].tolist(),
@@ -242,8 +257,7 @@ class RetrievalEvaluator:
 
     def _sums(self, inside: Mask, values: NDArray[np.generic]) -> Scores:
         """Per query, the sum of ``values`` over the units that are ``inside``, best first."""
-        sums: Scores = np.bincount(self._owner[inside], values[inside], minlength=len(self.query_ids))
-        return sums
+        return np.bincount(self._owner[inside], values[inside], minlength=len(self.query_ids)).astype(np.float64)
 
 
 def _cutoffs(k_values: Sequence[int]) -> list[int]:
@@ -256,66 +270,65 @@ def _cutoffs(k_values: Sequence[int]) -> list[int]:
     return sorted({int(k) for k in k_values})
 
 
-def _relevant(one: Gold) -> dict[str, int]:
-    """What one query has to find, with grades; a key is an item id or a normalised title."""
-    keys: dict[str, int] = {}
-    for name, grade in one.relevance.items():
-        if grade > 0:
-            key = normalize_title(name) if one.by == "title" else name
-            keys[key] = max(grade, keys.get(key, 0))
-    return keys
-
-
-def _check(gold: Sequence[Gold], wanted: Sequence[dict[str, int]]) -> None:
+def _wanted(gold: Sequence[Gold]) -> list[dict[_Key, tuple[int, str]]]:
+    """Per query, the grade of each relevant document, and its name as the gold has it."""
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
     repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
     if repeated:
         raise GoldError(
-            f"{len(repeated)} query ids stand more than once in the gold (first: {repeated[0]!r}); merge their relevance"
+            f"{len(repeated)} query ids stand more than once in the gold (first: {repeated[0]!r}); "
+            "give one Gold per query, with all of its relevance"
         )
-    hopeless = [one.query_id for one, keys in zip(gold, wanted, strict=True) if not keys]
+    wanted: list[dict[_Key, tuple[int, str]]] = [{} for _ in gold]
+    for one, documents in zip(gold, wanted, strict=True):
+        for name, grade in one.relevance.items():
+            if grade > 0:
+                key = (one.by, normalize_title(name) if one.by == "title" else name)
+                documents[key] = max((grade, name), documents.get(key, (0, "")))
+    hopeless = [one.query_id for one, documents in zip(gold, wanted, strict=True) if not documents]
     if hopeless:
         raise GoldError(
             f"{len(hopeless)} of {len(gold)} queries have no gold with a grade above 0 (first: {hopeless[0]!r}); "
             "no ranking can find anything for them: leave these queries out"
         )
+    return wanted
 
 
-def _rows_of(
-    gold: Sequence[Gold], wanted: Sequence[dict[str, int]], item_ids: Sequence[str], titles: Sequence[str] | None
-) -> list[list[int]]:
-    """Per unit, the rows that find it."""
-    ids = {key for one, keys in zip(gold, wanted, strict=True) if one.by == "item_id" for key in keys}
-    named = {key for one, keys in zip(gold, wanted, strict=True) if one.by == "title" for key in keys} - {""}
-    if named and titles is None:
-        raise GoldError("the gold names titles and the corpus has none; give titles, or gold by item id")
-    places: dict[tuple[str, str], list[int]] = {
-        ("item_id", item_id): [row] for row, item_id in enumerate(item_ids) if item_id in ids
-    }
-    if named and titles is not None:
+def _places(keys: set[_Key], item_ids: Sequence[str], titles: Sequence[str] | None) -> dict[_Key, list[int]]:
+    """The rows that carry each id or title, of those that are in the corpus."""
+    places: dict[_Key, list[int]] = {}
+    for row, item_id in enumerate(item_ids):
+        if ("item_id", item_id) in keys:
+            places["item_id", item_id] = [row]
+    if any(by == "title" for by, _ in keys):
+        if titles is None:
+            raise GoldError("the gold names titles and the corpus has none; give titles, or gold by item id")
         for row, title in enumerate(map(normalize_title, titles)):
-            if title in named:
+            if title and ("title", title) in keys:
                 places.setdefault(("title", title), []).append(row)
-    unknown = [
-        (one, key) for one, keys in zip(gold, wanted, strict=True) for key in keys if (one.by, key) not in places
-    ]
-    if unknown:
-        raise GoldError(_unknown(unknown, sum(map(len, wanted)), item_ids, titles))
-    return [places[one.by, key] for one, keys in zip(gold, wanted, strict=True) for key in keys]
+    return places
 
 
-def _unknown(unknown: list[tuple[Gold, str]], total: int, item_ids: Sequence[str], titles: Sequence[str] | None) -> str:
-    first, key = unknown[0]
-    name = next(name for name, grade in first.relevance.items() if grade > 0 and key in (name, normalize_title(name)))
-    what = "item id" if first.by == "item_id" else "title"
-    queries = len({one.query_id for one, _ in unknown})
+def _refuse_unknown(
+    gold: Sequence[Gold],
+    wanted: Sequence[dict[_Key, tuple[int, str]]],
+    places: dict[_Key, list[int]],
+    item_ids: Sequence[str],
+    titles: Sequence[str] | None,
+) -> None:
+    unknown = [(number, key) for number, documents in enumerate(wanted) for key in documents if key not in places]
+    if not unknown:
+        return
+    number, key = unknown[0]
+    by, name = key[0], wanted[number][key][1]
     cure = "use the corpus that the gold was made for, or leave these queries out"
-    if first.by == "item_id" and titles is not None and name in titles:
-        cure = f"{name!r} is a title of the corpus: give such gold as Gold(..., by='title')"
-    elif first.by == "title" and name in item_ids:
-        cure = f"{name!r} is an item id of the corpus: give such gold as Gold(..., by='item_id')"
-    return (
-        f"{len(unknown)} of {total} relevant gold entries, over {queries} of the queries, are not among the {len(item_ids)} items "
-        f"(first: {what} {name!r} of query {first.query_id!r}); {cure}"
+    if by == "item_id" and titles is not None and name in titles:
+        cure = f"{name!r} is a title of the corpus: make such gold with by='title'"
+    elif by == "title" and name in item_ids:
+        cure = f"{name!r} is an item id of the corpus: make such gold with by='item_id'"
+    raise GoldError(
+        f"{len(unknown)} of {sum(map(len, wanted))} relevant documents, of {len({query for query, _ in unknown})} of "
+        f"{len(gold)} queries, are not in the corpus of {len(item_ids)} items "
+        f"(first: {by.replace('_', ' ')} {name!r} of query {gold[number].query_id!r}); {cure}"
     )

@@ -10,11 +10,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import secrets
+import math
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -22,6 +20,7 @@ from importlib import resources
 from pathlib import Path
 
 from nlp_retrieval.benchmarks.charts import quality_latency, recall_curves, series_class, stage_bar
+from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.table import (
     COST,
@@ -35,10 +34,9 @@ from nlp_retrieval.benchmarks.table import (
     query_groups,
 )
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.errors import InputError
 
 _SHOWN_FIRST = ("perfect_recall", "recall", "ndcg", "mrr", COST)
-_DATE_KEYS = ("finished", "started", "created", "date")
+_DATE_KEY = "finished"
 
 
 def render_page(report: BenchmarkReport) -> str:
@@ -89,22 +87,9 @@ def write_page(report: BenchmarkReport, path: str | Path) -> None:
         path: the file to write. Its folder is made where it is missing.
 
     Raises:
-        InputError: the folder or the file cannot be written.
+        OutputError: the folder or the file cannot be written.
     """
-    target, page = Path(path), render_page(report).encode()
-    scratch = target.with_name(f".report-{secrets.token_hex(8)}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with scratch.open("xb") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(target)
-    except OSError as error:
-        raise InputError(f"{target}: the report cannot be written ({error}); choose another path") from error
-    finally:
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
+    write_output(Path(path), render_page(report).encode())
 
 
 @cache
@@ -156,7 +141,7 @@ def _header(report: BenchmarkReport) -> str:
 
 
 def _date(manifest: Config) -> str:
-    found = next((manifest[key] for key in _DATE_KEYS if isinstance(manifest.get(key), str)), "")
+    found = str(manifest.get(_DATE_KEY, ""))
     try:
         day = datetime.fromisoformat(found).date().isoformat() if found else ""
     except ValueError:
@@ -287,7 +272,7 @@ def _stages(report: BenchmarkReport) -> str:
     rows = "\n".join(
         f'<tr><th scope="row" class="name">{_name(result)}</th>'
         + f'<td class="bar">{stage_bar(result.cost.stage_ms, stages)}</td>'
-        + f"<td>{amount(result.cost.latency_ms)}</td>"
+        + _stage_cell(result.cost.latency_ms)
         + "".join(_stage_cell(result.cost.stage_ms.get(stage)) for stage in stages)
         + "</tr>"
         for result in report.configurations
@@ -314,7 +299,9 @@ def _stage_order(report: BenchmarkReport) -> list[str]:
 
 
 def _stage_cell(value: float | None) -> str:
-    return "<td></td>" if value is None else f'<td><data value="{value!r}">{amount(value)}</data></td>'
+    if value is None or not math.isfinite(value):
+        return "<td></td>"
+    return f'<td><data value="{value!r}">{amount(value)}</data></td>'
 
 
 def _configurations(report: BenchmarkReport) -> str:

@@ -22,7 +22,8 @@ class Cost:
         index_seconds: to build its part of the index from the items; the sum over its retrievers, also where the index
             was found built (then it is what building it took at the time).
         index_bytes: size on disk of its part of the index, the items not counted.
-        index_peak_bytes: largest resident memory of the process while its part of the index was built.
+        index_peak_bytes: largest resident memory of the process while its part of the index was built. It is of the whole
+            process, so what was loaded before counts too.
         stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
         latency_ms: median milliseconds for one query, all stages together.
         latency_p95_ms: 95th percentile of the same.
@@ -73,7 +74,8 @@ class BenchmarkReport:
         k_values: the cutoffs, ascending.
         query_counts: how many queries there are, by group; the key ``""`` counts all.
         n_items: size of the corpus.
-        manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware.
+        manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
+            when it ended, in ISO 8601.
         files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
     """
 

@@ -180,8 +180,9 @@ class SummaryTable:
 
     def _least_important(self, shown: list[Column]) -> Column:
         """Return what to leave out next: small cutoffs first, then nDCG, index size, latency, recall."""
-        recall, perfect = ([column for column in shown if column.family == name] for name in ("recall", "perfect_recall"))
-        if (longer := max(recall, perfect, key=len))[1:]:
+        curves = [[column for column in shown if column.family == name] for name in ("recall", "perfect_recall")]
+        longer = max(curves, key=len)
+        if len(longer) > 1:
             return longer[0]
         order = ["perfect_recall", "recall", "latency_ms", "index_bytes", "ndcg"]
         return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))

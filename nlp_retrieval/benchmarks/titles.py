@@ -8,7 +8,7 @@ The evaluation of HoVer and DSPy goes further: it deletes the articles too. Meas
 all different, that makes 29 groups of 59 titles equal (*Hiding Place* and *The Hiding Place* are two works), against 10
 groups of 20 here, of which 7 differ in case alone.
 
->>> normalize_title("Martin_O’Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
+>>> normalize_title("Martin_O'Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
 ('martin oneill', 'at&t', 'heat (1995 film)')
 """
 
@@ -29,10 +29,10 @@ _FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
 _MEANINGFUL = frozenset("#&%@")
 """Punctuation to Unicode, but a word to readers: C# is not C, R&B is not RB."""
 
-_APOSTROPHES = frozenset("`´ʹʻʼʽ")
-"""Letters and symbols to Unicode, but typed for an apostrophe: Hawaiʻi, Hawai'i."""
+_APOSTROPHES = frozenset("`\u00b4\u02b9\u02bb\u02bc\u02bd")
+"""Letters and symbols to Unicode (acute accent, Hawaiian okina, ...), but typed for an apostrophe."""
 
-_SEPARATORS = frozenset("/\\:;−")
+_SEPARATORS = frozenset("/\\:;\u2212")
 
 
 class _Punctuation(dict[int, str]):
@@ -60,11 +60,10 @@ _PUNCTUATION = _Punctuation()
 def normalize_title(title: str) -> str:
     """Return the form in which titles are compared; equal forms mean one title.
 
-    Canonical equivalence and caseless matching are Unicode's (NFD, case folding; TR15 and section 3.13 of the standard).
+    Canonical equivalence and caseless matching are Unicode's (NFD and case folding: UAX 15, and chapter 3.13).
     Compatibility forms (NFKD) are left alone, because they turn ``U²`` into ``U2``; accents are left alone, because
     *Pelé* is not *Pele*. A qualifier in parentheses at the end keeps them: *Cherry Creek (Colorado)* is not *Cherry
-    Creek, Colorado*. Where nothing but punctuation is left out of which to make a word, the punctuation stays: the band
-    *!!!* is not the empty title.
+    Creek, Colorado*. Punctuation stays where there is nothing else: the band *!!!* is not the empty title.
 
     Args:
         title: as the corpus or the gold has it.

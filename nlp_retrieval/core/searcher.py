@@ -16,9 +16,10 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
-from nlp_retrieval.core.index_store import Generation, IndexReport, build_index, open_generation
+from nlp_retrieval.core.index_store import Generation, IndexReport, build_index, fingerprint_of, open_generation
 from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.interleave import interleave
+from nlp_retrieval.core.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries
@@ -129,6 +130,21 @@ class Searcher(Component):
         generation = open_generation(path)
         self._opened = _Opened(generation, {label: r.open(generation) for label, r in self.retrievers.items()})
         return self
+
+    @property
+    def opened(self) -> Generation:
+        """The generation of the index that is searched.
+
+        Raises:
+            IndexMissingError: none was opened.
+        """
+        return self._require_open().generation
+
+    def index_records(self) -> list[RetrieverRecord]:
+        """What the opened index says of this searcher's retrievers: their files, and what building them cost."""
+        manifest = self.opened.manifest
+        prints = {fingerprint_of(manifest.corpus.fingerprint, r.index_identity()) for r in self.retrievers.values()}
+        return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:
         """Take up a newer generation of the index, if there is one; returns whether there was."""

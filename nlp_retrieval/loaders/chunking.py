@@ -25,6 +25,7 @@ _LONGEST_WORD = 50
 _UNSPACED = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff"
 """Scripts whose characters count as one word each: Han, kana and their punctuation."""
 
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
 _CLOSERS = "\"')]}”\u2019»」』\uff09】"
 _KEYS = ("parent_id", "chunk", "start", "end")
@@ -85,6 +86,10 @@ class ChunkingLoader(BaseLoader):
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """The spans of the passages; one empty span for a text of white space, whose title can still be found."""
+        if self._fits(text):
+            start = len(text) - len(text.lstrip()) if text.strip() else 0
+            yield start, start + len(text.strip())
+            return
         words = _Words(text, self.size if self.unit == "characters" else None)
         covered = 0
         for first, last in words.windows(self.size, self.overlap):
@@ -92,11 +97,19 @@ class ChunkingLoader(BaseLoader):
             # long white space counts as words, so that it cannot blow up a passage, but nobody searches for it
             start += len(text[start:end]) - len(text[start:end].lstrip())
             end = start + len(text[start:end].rstrip())
-            if end > covered:
+            if end > max(start, covered):
                 yield start, end
                 covered = end
         if not covered:
             yield 0, 0
+
+    def _fits(self, text: str) -> bool:
+        """Whether a text surely fits whole, as most do; much cheaper than to look at its words one by one."""
+        if self.unit == "characters":
+            return len(text.strip()) <= self.size
+        # long words and long white space count more than once, but not more often than this
+        most = len(text.split()) + len(text) // _LONGEST_WORD
+        return most <= self.size and not _HAS_UNSPACED.search(text)
 
 
 class _Words:

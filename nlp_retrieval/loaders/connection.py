@@ -89,7 +89,7 @@ def resolve(url: str) -> str:
 
 @contextmanager
 def connect(url: str) -> Iterator[Connection]:
-    """Open a connection that streams its results and changes nothing: it is rolled back at the end.
+    """Open a connection that streams its results and is rolled back at the end.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
@@ -110,6 +110,9 @@ def connect(url: str) -> Iterator[Connection]:
                 f"{hide_secrets(url)}: the database cannot be opened: {reason}; check host, name, user and password"
             ) from None  # the driver's own message may show the password
         with connection:
+            if engine.dialect.name == "sqlite":
+                # what defines tables takes effect at once there, and a rollback would come too late
+                connection.exec_driver_sql("PRAGMA query_only = ON")
             yield connection.execution_options(stream_results=True)
     finally:
         engine.dispose()

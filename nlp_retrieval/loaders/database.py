@@ -35,7 +35,8 @@ class DatabaseLoader(BaseLoader):
 
     Rows of a table come ordered by id, so that the same rows give the same index; order a query yourself
     (``ORDER BY``). In metadata, dates and times become ISO 8601 text, decimals floats, UUIDs text, NULL null; binary
-    values and intervals are refused. The connection is rolled back: nothing is written.
+    values and intervals are refused. The connection is rolled back at the end; with a server, use an account that
+    may only read.
 
     Args:
         url: a SQLAlchemy URL (``postgresql+psycopg://user@host/name``, ``sqlite:///file.db``), or ``env:NAME``, the
@@ -151,6 +152,8 @@ class DatabaseLoader(BaseLoader):
         Raises:
             SourceError: one is missing, or a name that is used stands there twice.
         """
+        if not found:
+            raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
         required = {"id_column": self.id_column, "content_column": self.content_column}
         if self.title_column is not None:
             required["title_column"] = self.title_column

@@ -25,7 +25,15 @@ from pydantic import JsonValue
 
 from nlp_retrieval.errors import SourceError
 
-__all__ = ["MAX_ENTRY", "decode_json", "describe_json_error", "open_bytes", "read_error", "read_json_lines", "read_lines"]
+__all__ = [
+    "MAX_ENTRY",
+    "decode_json",
+    "describe_json_error",
+    "open_bytes",
+    "read_error",
+    "read_json_lines",
+    "read_lines",
+]
 
 JsonObject = dict[str, JsonValue]
 

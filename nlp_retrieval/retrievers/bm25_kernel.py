@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def _sift(sums: Scores, rows: Rows, size: int, score: float, row: int) -> None:
     """Put an entry at the root of a heap of ``size`` entries and let it sink to its place."""
     place = 0
@@ -25,7 +25,7 @@ def _sift(sums: Scores, rows: Rows, size: int, score: float, row: int) -> None:
     sums[place], rows[place] = score, row
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def score_and_select(
     bounds: Rows,
     terms: NDArray[np.int32],

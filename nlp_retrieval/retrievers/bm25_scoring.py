@@ -92,7 +92,8 @@ class Scorer:
             return np.zeros(0, np.int64), np.zeros(0)
         slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
         rows = np.concatenate([self._rows[part] for part in slices])
-        scores = np.bincount(rows, np.concatenate([self._weights[part] for part in slices]), self._n_items)
+        weights = np.concatenate([self._weights[part] for part in slices])
+        scores = np.bincount(rows, weights, self._n_items).astype(np.float64, copy=False)
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
@@ -101,7 +102,7 @@ class Scorer:
             keep = values >= np.partition(values, len(values) - k)[len(values) - k]
             matching, values = matching[keep], values[keep]
         order = np.lexsort((matching, -values))[:k]
-        return matching[order], values[order]
+        return matching[order].astype(np.int64), values[order]
 
     def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
         n_queries = len(bounds) - 1

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import faiss
+import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +19,9 @@ from nlp_retrieval.errors import ConfigurationError, IndexWriteError
 
 if TYPE_CHECKING:
     from nlp_retrieval.retrievers.faiss import FaissRetriever
+
+faiss: Any = _faiss
+"""FAISS types its Python side in part only, and wrongly where it does."""
 
 IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
 SearchSettings = dict[str, int]
@@ -71,7 +74,7 @@ class AnnIndex:
         index: as FAISS read it.
     """
 
-    def __init__(self, index: faiss.Index) -> None:
+    def __init__(self, index: Any) -> None:
         self._index = index
         self.n_items, self.dimension = index.ntotal, index.d
 
@@ -114,7 +117,7 @@ def build_ann_index(vectors: Vectors, index_type: IndexType, settings: FaissRetr
         raise IndexWriteError(f"FAISS cannot write {folder / _FILE}: {error}; is the disk full?") from error
 
 
-def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> faiss.Index:
+def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> Any:
     metric = faiss.METRIC_INNER_PRODUCT
     if index_type == "hnsw":
         index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)

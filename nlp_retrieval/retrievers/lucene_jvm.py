@@ -4,7 +4,8 @@ Decided here: which Java, with which class path and options, and that it stays q
 before its first import, so this has to happen before anybody imports pyserini; pyserini then joins the running machine,
 and where pyserini was first, this module joins that one.
 
-The heap keeps Java's default, a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads, changes it.
+The heap keeps Java's default, a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads, changes
+it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,7 @@ def start() -> None:
         DependencyError: pyserini or pyjnius is not installed.
         JavaError: no Java of version 21 or newer was found, or it does not start.
     """
-    global _started
+    global _started  # noqa: PLW0603 - there is one Java per process, as there is one of this
     with _starting:
         if _started:
             return
@@ -108,6 +110,13 @@ def java_exception() -> type[Exception]:
     start()
     exception: type[Exception] = import_module("jnius").JavaException
     return exception
+
+
+def reason(error: Exception) -> str:
+    """Return what lies at the bottom of a Java exception, in one line."""
+    trace = [line.strip() for line in getattr(error, "stacktrace", None) or []]
+    causes = [after for line, after in pairwise(trace) if line.startswith("Caused by")]
+    return causes[-1] if causes else str(error)
 
 
 def find_jar() -> Path:
@@ -165,7 +174,9 @@ def inspect_java(home: Path) -> JavaHome:
 
 def _ask_version(home: Path) -> int:
     try:
-        answer = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30)
+        answer = subprocess.run(  # noqa: S603 - the program that the user's JAVA_HOME names
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.SubprocessError):
         return 0
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)

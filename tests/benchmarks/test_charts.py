@@ -9,7 +9,8 @@ import pytest
 
 from nlp_retrieval.benchmarks.charts import quality_latency, recall_curves, stage_bar
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from tests.benchmarks.report_data import configuration, cost_like, measures_like, report_of, usual_report
+
+from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 NAN = float("nan")
 

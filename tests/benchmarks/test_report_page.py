@@ -12,8 +12,9 @@ import pytest
 
 from nlp_retrieval.benchmarks.report_page import render_page, write_page
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.errors import InputError
-from tests.benchmarks.report_data import configuration, cost_like, measures_like, report_of, usual_report
+from nlp_retrieval.errors import OutputError
+
+from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 VOID = {"meta", "input", "br", "path", "rect"}
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -79,8 +80,7 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     assert source.startswith("<!DOCTYPE html>")
     assert not page.open
     facts = page.texts("li")
-    assert facts[:4] == ["3 configurations", "1,200 queries", "32,000 items in the corpus", "cutoffs 5, 10
-    assert 21"]
+    assert facts[:4] == ["3 configurations", "1,200 queries", "32,000 items in the corpus", "cutoffs 5, 10 and 21"]
     assert page.texts("time") == ["2026-11-21"]
     identifiers = [a["id"] for _, a in page.elements if "id" in a]
     assert len(identifiers) == len(set(identifiers))
@@ -180,6 +180,13 @@ def test_names_that_are_no_clean_text_still_give_a_page(tmp_path: Path) -> None:
     assert "\x00" not in page
 
 
+def test_a_report_of_nothing_still_gives_a_page() -> None:
+    empty = replace(usual_report(), configurations=[], k_values=[], query_counts={}, manifest={}, files={})
+    page = Page(render_page(empty))
+    assert "0 configurations" in page.texts("li")
+    assert not page.of("svg")
+
+
 def test_the_full_configuration_and_the_manifest_stand_in_details() -> None:
     page = Page(render_page(usual_report()))
     assert len(page.of("details")) == 4
@@ -213,7 +220,7 @@ def test_a_failed_write_keeps_the_old_page(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(InputError, match=r"report\.html: the report cannot be written.*No space left"):
+    with pytest.raises(OutputError, match=r"report\.html cannot be written.*No space left"):
         write_page(usual_report(), target)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.table import COST_COLUMNS, Column, amount, measure_columns, summary_table
-from tests.benchmarks.report_data import configuration, cost_like, measures_like, report_of, usual_report
+
+from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 
 def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:

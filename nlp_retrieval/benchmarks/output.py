@@ -1,0 +1,21 @@
+"""Writing files of results: whole or not at all, and an error that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.errors import OutputError
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Replace a file by ``content``; its folder is made where it is missing.
+
+    Raises:
+        OutputError: the folder or the file cannot be written; what was there before is unchanged.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error

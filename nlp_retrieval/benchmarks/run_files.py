@@ -1,0 +1,81 @@
+"""The files of a run: what a benchmark leaves in its output folder.
+
+``results.json`` holds quality alone, in a fixed order and without times, so that two runs can be compared byte by
+byte. ``costs.json`` and ``manifest.json`` hold the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
+from nlp_retrieval.benchmarks.output import write_output
+from nlp_retrieval.benchmarks.report_page import write_page
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.trec import write_qrels, write_run
+
+
+def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
+    """Write the page, the results, the costs, the manifest and the TREC files of a run.
+
+    Args:
+        run: a finished run.
+        folder: made where it is missing; files of an earlier run are replaced.
+
+    Returns:
+        The report, with the places of its files.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    target = Path(folder)
+    report = run.report
+    files = {
+        "report": target / "report.html",
+        "results": target / "results.json",
+        "costs": target / "costs.json",
+        "manifest": target / "manifest.json",
+        "trec": target / "trec",
+    }
+    for name, rankings in run.rankings.items():
+        write_run(files["trec"] / f"{file_name(name)}.trec", run.query_ids, rankings, tag=name)
+    write_qrels(files["trec"] / "qrels.txt", run.qrels)
+    write_output(files["results"], _json(results_of(report)))
+    write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations}))
+    write_output(files["manifest"], _json(report.manifest))
+    written = replace(report, files={kind: str(path) for kind, path in files.items()})
+    write_page(written, files["report"])
+    return written
+
+
+def results_of(report: BenchmarkReport) -> dict[str, Any]:
+    """Quality as plain values: per configuration, every measure by name, over all queries and by group."""
+    return {
+        "baseline": report.baseline,
+        "k": report.k_values,
+        "queries": report.query_counts[""],
+        "query_groups": {group: count for group, count in report.query_counts.items() if group},
+        "items": report.n_items,
+        "configurations": {
+            result.name: {
+                "fingerprint": result.fingerprint,
+                "empty_queries": result.empty_queries,
+                "measures": result.measures,
+                "groups": result.groups,
+            }
+            for result in report.configurations
+        },
+    }
+
+
+def file_name(name: str) -> str:
+    """A configuration's name as a file name: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+
+
+def _json(content: object) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

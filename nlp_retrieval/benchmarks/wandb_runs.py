@@ -1,0 +1,171 @@
+"""A benchmark as Weights & Biases runs: one per configuration in one group, and one that sums up.
+
+Runs are offline unless the user is logged in or says otherwise, and nothing that looks like a key is ever logged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from nlp_retrieval.benchmarks.environment import without_secrets
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.errors import DependencyError
+
+Mode = Literal["online", "offline"]
+
+
+@dataclass(frozen=True)
+class WandbSettings:
+    """Where runs go.
+
+    Args:
+        project: of Weights & Biases.
+        mode: ``online``, ``offline``, or None: online where an API key is configured, else offline.
+        group: what the runs of this benchmark have in common; by default the time at which it finished.
+        entity: a user or team; by default the user's own.
+    """
+
+    project: str = "nlp_retrieval"
+    mode: Mode | None = None
+    group: str | None = None
+    entity: str | None = None
+
+
+def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
+    """Log a finished benchmark.
+
+    In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
+    curves over ``k``, and the summary holds every measure and cost by name. The last run, ``summary``, holds the table of
+    all configurations, the plots and the page.
+
+    Args:
+        report: with its files.
+        settings: where to.
+        folder: the runs' files go into ``<folder>/wandb``.
+
+    Returns:
+        The folders of the runs, in order.
+
+    Raises:
+        DependencyError: wandb is not installed.
+    """
+    try:
+        import wandb
+    except ImportError:
+        raise DependencyError("logging to Weights & Biases needs wandb: pip install 'nlp_retrieval[wandb]'") from None
+    mode = settings.mode or ("online" if wandb.api.api_key else "offline")
+    group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
+    target = Path(folder).absolute()
+    target.mkdir(parents=True, exist_ok=True)
+    folders = []
+    with _quiet():
+        for result in report.configurations:
+            with _run(settings, mode, group, result.name, "configuration", _flat_config(result, report), target) as run:
+                _log_configuration(run, result, report)
+                folders.append(Path(run.dir).parent)
+        config = {"baseline": report.baseline, "k": report.k_values, "manifest": without_secrets(report.manifest)}
+        with _run(settings, mode, group, "summary", "summary", config, target) as run:
+            _log_summary(wandb, run, report)
+            folders.append(Path(run.dir).parent)
+    return folders
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    before = os.environ.get("WANDB_SILENT")
+    os.environ["WANDB_SILENT"] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["WANDB_SILENT"]
+        else:
+            os.environ["WANDB_SILENT"] = before
+
+
+@contextmanager
+def _run(
+    settings: WandbSettings, mode: Mode, group: str, name: str, job: str, config: dict[str, Any], folder: Path
+) -> Iterator[Any]:
+    import wandb
+
+    run = wandb.init(
+        project=settings.project,
+        entity=settings.entity,
+        group=group,
+        name=name,
+        job_type=job,
+        config=config,
+        mode=mode,
+        dir=str(folder),
+        reinit="finish_previous",
+        settings=wandb.Settings(
+            silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
+            x_disable_stats=True, x_disable_meta=True, x_disable_machine_info=True,
+        ),
+    )  # fmt: skip
+    try:
+        yield run
+    finally:
+        run.finish()
+
+
+def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, Any]:
+    """The configuration, flat enough to filter and group by, and complete beside it."""
+    retrievers = result.config.get("retrievers", [])
+    parts = list(retrievers.values()) if isinstance(retrievers, dict) else retrievers
+    named = {kind: (result.config.get(kind) or {}).get("name", "none") for kind in ("processor", "fusion", "reranker")}
+    flat = {
+        "retrievers": "+".join(part["name"] for part in parts),
+        "scope": result.config.get("scope"),
+        "fingerprint": result.fingerprint,
+        "baseline": result.name == report.baseline,
+        "queries": report.query_counts[""],
+        "items": report.n_items,
+        "searcher": result.config,
+    }
+    cleaned: dict[str, Any] = without_secrets(named | flat)
+    return cleaned
+
+
+def _log_configuration(run: Any, result: ConfigurationResult, report: BenchmarkReport) -> None:
+    run.define_metric("k")
+    families = list(dict.fromkeys(name.partition("@")[0] for name in result.measures))
+    for family in families:
+        run.define_metric(family, step_metric="k")
+    for k in report.k_values:
+        run.log({"k": k} | {family: result.measures[f"{family}@{k}"] for family in families})
+    run.summary.update(
+        result.measures
+        | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
+        | {f"cost/{key}": value for key, value in asdict(result.cost).items() if key != "stage_ms"}
+        | {f"cost/stage_ms/{stage}": value for stage, value in result.cost.stage_ms.items()}
+        | {"empty_queries": result.empty_queries}
+    )
+
+
+def _log_summary(wandb: Any, run: Any, report: BenchmarkReport) -> None:
+    measures = list(report.configurations[0].measures)
+    costs = [key for key in asdict(report.configurations[0].cost) if key != "stage_ms"]
+    table = wandb.Table(columns=["configuration", *measures, *costs])
+    for result in report.configurations:
+        cost = asdict(result.cost)
+        table.add_data(result.name, *(result.measures[name] for name in measures), *(cost[key] for key in costs))
+    depth = report.k_values[-1]
+    curves = wandb.plot.line_series(
+        xs=report.k_values,
+        ys=[[result.measures[f"recall@{k}"] for k in report.k_values] for result in report.configurations],
+        keys=[result.name for result in report.configurations],
+        title="Recall over k",
+        xname="k",
+    )
+    scatter = wandb.plot.scatter(table, "latency_ms", f"recall@{depth}", title="Quality against latency")
+    logged: dict[str, Any] = {"comparison": table, "recall over k": curves, "quality against latency": scatter}
+    if page := report.files.get("report"):
+        logged["report"] = wandb.Html(Path(page).read_text("utf-8"), inject=False)
+    run.log(logged)

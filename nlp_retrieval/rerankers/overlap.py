@@ -1,0 +1,86 @@
+"""The document scorer of multi-hop HoVer pipelines: what a document shares with the original claim, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.reranker import BaseReranker, Blend
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.rerankers.mentions import Mentions, SpacyMentions, mentions_by_rules, normalize
+
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class OverlapReranker(BaseReranker):
+    """Scores a document by its overlap with the claim, each part between 0 and 1.
+
+    ``entities``: share of the claim's entities that are entities of the document. ``proper_nouns``: the same for single
+    proper nouns. ``phrases``: share of the claim's phrases that stand verbatim in the document; 1 where the document's
+    title (without its qualifier in brackets) stands verbatim in the claim. The score is their weighted sum.
+
+    Args:
+        entity_weight: of ``entities``.
+        proper_noun_weight: of ``proper_nouns``.
+        phrase_weight: of ``phrases``.
+        spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules do, without
+            any model.
+        blend: what becomes of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+    """
+
+    name = "overlap"
+
+    def __init__(
+        self,
+        entity_weight: Weight = 0.30,
+        proper_noun_weight: Weight = 0.40,
+        phrase_weight: Weight = 0.30,
+        spacy_pipeline: str | None = None,
+        blend: Blend = "replace",
+    ) -> None:
+        if entity_weight + proper_noun_weight + phrase_weight == 0:
+            raise ConfigurationError("OverlapReranker: all weights are 0; at least one must be above 0")
+        self.entity_weight = entity_weight
+        self.proper_noun_weight = proper_noun_weight
+        self.phrase_weight = phrase_weight
+        self.spacy_pipeline = spacy_pipeline
+        self.blend: Blend = blend
+        self._spacy = SpacyMentions(spacy_pipeline) if spacy_pipeline is not None else None
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        claims = self._mentions(queries)
+        documents = self._mentions([item.text for item in items])
+        parts = np.array(
+            [
+                (
+                    _share(claim.entities, document.entities),
+                    _share(claim.proper_nouns, document.proper_nouns),
+                    _phrase_match(claim, document, item.title),
+                )
+                for claim, document, item in zip(claims, documents, items, strict=True)
+            ]
+        )
+        weights = np.array([self.entity_weight, self.proper_noun_weight, self.phrase_weight])
+        entities, proper_nouns, phrases = parts.T
+        return {"score": parts @ weights, "entities": entities, "proper_nouns": proper_nouns, "phrases": phrases}
+
+    def _mentions(self, texts: list[str]) -> list[Mentions]:
+        return self._spacy.find(texts) if self._spacy is not None else [mentions_by_rules(text) for text in texts]
+
+
+def _share(wanted: frozenset[str], found: frozenset[str]) -> float:
+    return len(wanted & found) / len(wanted) if wanted else 0.0
+
+
+def _phrase_match(claim: Mentions, document: Mentions, title: str) -> float:
+    name = normalize(title.partition(" (")[0])
+    if name and f" {name} " in claim.words:
+        return 1.0
+    if not claim.phrases:
+        return 0.0
+    return sum(f" {phrase} " in document.words for phrase in claim.phrases) / len(claim.phrases)

@@ -1,0 +1,127 @@
+"""Writes a Lucene index whose document numbers are the rows of the items.
+
+That holds because one thread adds the documents and only neighbouring segments merge, in the end into one. Two threads
+gain little once Python prepares one batch while Java indexes another, and would leave the order to chance.
+
+A document is its text, without positions and unstored, and its zero-padded row as ``id``: what pyserini's
+``LuceneSearcher`` needs in order to search the same folder and to break ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from nlp_retrieval.errors import IndexWriteError
+from nlp_retrieval.retrievers import lucene_calls as calls
+from nlp_retrieval.retrievers.lucene_analysis import make_analyzer
+from nlp_retrieval.retrievers.lucene_jvm import Java, java_class, java_exception, reason
+
+_RAM_MB = 256.0
+_LUCENE = "org.apache.lucene"
+_DOCUMENT, _INDEX = f"{_LUCENE}.document", f"{_LUCENE}.index"
+_STRING = "java.lang.String"
+
+
+def build_index(
+    texts: Iterable[list[str]], folder: Path, *, language: str, stemmer: str, document_vectors: bool
+) -> None:
+    """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 256 MB.
+
+    Args:
+        texts: batches of texts, in row order. An empty text keeps its row, and nothing finds it.
+        folder: where Lucene writes; its files are final when this returns.
+        language: one of :data:`lucene_analysis.LANGUAGES`.
+        stemmer: one of :data:`lucene_analysis.STEMMERS`; for English.
+        document_vectors: also keep each document's terms, which RM3 needs.
+
+    Raises:
+        ConfigurationError: there is no such analyzer.
+        IndexWriteError: Lucene cannot write there.
+    """
+    analyzer = make_analyzer(language, stemmer)
+    with _writing(folder):
+        settings = java_class(f"{_INDEX}.IndexWriterConfig")(analyzer)
+        settings.setRAMBufferSizeMB(_RAM_MB)
+        settings.setUseCompoundFile(False)
+        settings.setMergePolicy(java_class(f"{_INDEX}.LogDocMergePolicy")())
+        directory = open_directory(folder)
+        writer = java_class(f"{_INDEX}.IndexWriter")(directory, settings)
+        try:
+            _add_all(texts, writer, _content_type(document_vectors))
+            writer.forceMerge(1)
+            writer.close()
+        except BaseException:
+            with suppress(java_exception()):
+                writer.rollback()
+            raise
+        finally:
+            directory.close()
+    (folder / "write.lock").unlink(missing_ok=True)
+
+
+def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java) -> None:
+    """Add the batches in order: Java indexes one while Python prepares the next."""
+    worker, running, row = calls.pool(1), None, 0
+    try:
+        for batch in texts:
+            if not batch:
+                continue
+            ids = calls.java_list([f"{number:010d}" for number in range(row, row + len(batch))])
+            document = _document_maker(ids, calls.java_list(batch), content_type)
+            add = calls.method(f"{_INDEX}.IndexWriter", "addDocument", "long", "java.lang.Iterable").bindTo(writer)
+            action = calls.chain(document, add).asType(calls.signature("void", "int"))
+            task = calls.for_each_index(len(batch), action)
+            if running is not None:
+                running.get()
+            running = calls.submit(worker, task)
+            row += len(batch)
+    finally:
+        # also when the texts fail to come: the writer must not be rolled back under a running task
+        if running is not None:
+            running.get()
+
+
+def _document_maker(ids: Java, texts: Java, content_type: Java) -> Java:
+    """Return a handle from a position in these lists to a document: stored id, id for breaking ties, text."""
+    get = calls.method("java.util.List", "get", "java.lang.Object", "int")
+    item_id = get.bindTo(ids).asType(calls.signature(_STRING, "int"))
+    text = get.bindTo(texts).asType(calls.signature("java.lang.CharSequence", "int"))
+    to_bytes = calls.constructor(f"{_LUCENE}.util.BytesRef", "java.lang.CharSequence")
+    stored = calls.constructor(f"{_DOCUMENT}.StoredField", _STRING, _STRING).bindTo("id")
+    sortable = calls.constructor(f"{_DOCUMENT}.BinaryDocValuesField", _STRING, f"{_LUCENE}.util.BytesRef").bindTo("id")
+    field_type = f"{_INDEX}.IndexableFieldType"
+    field = calls.constructor(f"{_DOCUMENT}.Field", _STRING, "java.lang.CharSequence", field_type).bindTo("contents")
+    fields = [
+        calls.chain(item_id, stored),
+        calls.chain(item_id, to_bytes.asType(calls.signature(f"{_LUCENE}.util.BytesRef", _STRING)), sortable),
+        calls.chain(text, calls.fill(field, 1, calls.constant(field_type, content_type))),
+    ]
+    document = calls.static("java.util.List", "of", "java.util.List", *["java.lang.Object"] * 3)
+    for position, part in enumerate(fields):
+        document = calls.fill(document, position, part.asType(calls.signature("java.lang.Object", "int")))
+    return calls.join_arguments(document, "java.util.List", "int", 3).asType(
+        calls.signature("java.lang.Iterable", "int")
+    )
+
+
+def _content_type(document_vectors: bool) -> Java:
+    content_type = java_class(f"{_DOCUMENT}.FieldType")()
+    content_type.setIndexOptions(java_class(f"{_INDEX}.IndexOptions").DOCS_AND_FREQS)
+    content_type.setStoreTermVectors(document_vectors)
+    return content_type
+
+
+def open_directory(folder: Path) -> Java:
+    """Return Lucene's memory-mapped view of a folder."""
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    return java_class(f"{_LUCENE}.store.MMapDirectory")(path)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except java_exception() as error:
+        raise IndexWriteError(f"Lucene cannot write its index to {folder}: {reason(error)}") from error

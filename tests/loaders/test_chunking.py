@@ -1,0 +1,205 @@
+"""ChunkingLoader: every passage knows where it came from."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ItemError
+from nlp_retrieval.loaders.chunking import ChunkingLoader
+from nlp_retrieval.loaders.jsonl import JsonlLoader
+
+
+class OneItem(BaseLoader):
+    """One item.
+
+    Args:
+        content: its text.
+        metadata: its metadata.
+    """
+
+    name = "one"
+
+    def __init__(self, content: str, metadata: dict[str, JsonValue] | None = None) -> None:
+        self.content = content
+        self.metadata = metadata
+
+    def stream(self) -> Iterator[SearchableItem]:
+        yield SearchableItem(item_id="p", content=self.content, metadata=self.metadata or {})
+
+
+def chunks(text: str, size: int = 200, overlap: int = 50, unit: Any = "words") -> list[SearchableItem]:
+    return ChunkingLoader(OneItem(text), size, overlap, unit).load()
+
+
+def texts(*arguments: Any) -> list[str]:
+    return [chunk.content for chunk in chunks(*arguments)]
+
+
+def span(chunk: SearchableItem) -> tuple[int, int]:
+    start, end = chunk.metadata["start"], chunk.metadata["end"]
+    assert isinstance(start, int)
+    assert isinstance(end, int)
+    return start, end
+
+
+TEXTS = st.text(st.sampled_from("ab.?! \n\t\"')漢字。ü\u0301🙂\u2028") | st.characters(codec="utf-8"), max_size=400)
+
+
+@example("0\r0", 1, 0, "characters")
+@given(TEXTS, st.integers(1, 30), st.integers(0, 29), st.sampled_from(["words", "characters"]))
+def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(
+    text: str, size: int, overlap: int, unit: Any
+) -> None:
+    overlap %= size
+    found = chunks(text, size, overlap, unit)
+    assert [chunk.item_id for chunk in found] == [f"p#{n}" for n in range(len(found))]
+    assert found
+    covered = 0
+    last_start = -1
+    for chunk in found:
+        start, end = span(chunk)
+        assert text[start:end] == chunk.content == chunk.content.strip()
+        assert start > last_start
+        assert end > covered or not text.strip()
+        assert not text[covered:start].strip()
+        if unit == "characters":
+            assert end - start <= size
+            assert covered - start <= overlap
+        covered, last_start = end, start
+    assert not text[covered:].strip()
+
+
+@given(st.lists(st.sampled_from(["a", "bb", "end."]), min_size=1, max_size=200), st.integers(1, 20), st.integers(0, 19))
+def test_no_passage_has_more_words_and_no_overlap_is_longer_than_asked(
+    words: list[str], size: int, overlap: int
+) -> None:
+    overlap %= size
+    found = chunks(" ".join(words), size, overlap)
+    assert all(len(chunk.content.split()) <= size for chunk in found)
+    for before, after in pairwise(found):
+        assert len(before.content[span(after)[0] - span(before)[0] :].split()) <= overlap
+
+
+def test_a_passage_keeps_title_and_metadata_and_says_where_it_comes_from() -> None:
+    loader = ChunkingLoader(OneItem("One two. Three four.", {"title": "T", "year": 1}), size=2, overlap=0)
+    assert loader.load() == [
+        SearchableItem(
+            item_id="p#0",
+            content="One two.",
+            metadata={"title": "T", "year": 1, "parent_id": "p", "chunk": 0, "start": 0, "end": 8},
+        ),
+        SearchableItem(
+            item_id="p#1",
+            content="Three four.",
+            metadata={"title": "T", "year": 1, "parent_id": "p", "chunk": 1, "start": 9, "end": 20},
+        ),
+    ]
+
+
+@pytest.mark.parametrize("text", ["short", " short\n", "", " \n "])
+def test_a_short_item_is_one_passage_even_where_only_its_title_can_be_found(text: str) -> None:
+    found = chunks(text)
+    assert [(chunk.item_id, chunk.content) for chunk in found] == [("p#0", text.strip())]
+    start, end = span(found[0])
+    assert text[start:end] == text.strip()
+    assert (start, end) == (0, 0) or text.strip()
+
+
+def test_passages_end_and_start_with_sentences_where_they_can() -> None:
+    text = "One two three four. Five six seven (eight)! Nine ten eleven. Twelve thirteen fourteen fifteen."
+    assert texts(text, 10, 4) == [
+        "One two three four. Five six seven (eight)!",
+        "Five six seven (eight)! Nine ten eleven.",
+        "Nine ten eleven. Twelve thirteen fourteen fifteen.",
+    ]
+
+
+def test_line_ends_are_sentence_ends() -> None:
+    assert texts("a heading\nits first words are these", 4, 0)[0] == "a heading"
+
+
+def test_words_are_not_cut_where_they_fit() -> None:
+    assert texts("alpha beta gamma delta", 12, 0, "characters") == ["alpha beta", "gamma delta"]
+
+
+def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
+    assert texts("我爱北京天安门。天安门上太阳升。伟大领袖毛主席。", 9, 0) == [
+        "我爱北京天安门。",
+        "天安门上太阳升。",
+        "伟大领袖毛主席。",
+    ]
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize(
+    "text", ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"]
+)
+def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(text: str, unit: Any) -> None:
+    found = chunks(text, 20, 5, unit)
+    assert max(len(chunk.content) for chunk in found) <= 20 * 50
+    assert all(chunk.content for chunk in found)
+    assert "".join(text.split()) == "".join(
+        chunk.content[max(0, (span(before)[1] if before else 0) - span(chunk)[0]) :]
+        for before, chunk in zip([None, *found], found, strict=False)
+    )
+
+
+@pytest.mark.parametrize("piece", ["word ", "x", "漢", ". ", ' "', "a\n"])
+def test_the_work_grows_with_the_length_of_the_text_and_no_faster(piece: str) -> None:
+    def seconds(count: int) -> float:
+        begin = time.process_time()
+        chunks(piece * count)
+        return time.process_time() - begin
+
+    short = max(min(seconds(20_000) for _ in range(3)), 1e-3)
+    assert seconds(320_000) < 16 * short * 6
+
+
+def test_metadata_that_would_be_overwritten_is_an_error() -> None:
+    loader = ChunkingLoader(OneItem("text", {"start": 12.5}))
+    with pytest.raises(ItemError, match='item "p": its metadata has "start", which ChunkingLoader writes; rename it'):
+        loader.load()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 0}, "size"),
+        ({"overlap": -1}, "overlap"),
+        ({"size": 50, "overlap": 50}, "overlap=50 must be less than size=50"),
+        ({"unit": "tokens"}, "unit"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        ChunkingLoader(OneItem("a"), **settings)
+
+
+def test_the_inner_loader_is_part_of_the_settings() -> None:
+    loader = ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
+    assert loader.config["loader"] == JsonlLoader("a.jsonl").config
+    assert loader == ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
+    wrong: Any = {"name": "jsonl", "path": "a.jsonl"}
+    with pytest.raises(ConfigurationError, match="loader"):
+        ChunkingLoader(wrong)
+
+
+def test_random_texts_of_words_come_back_whole() -> None:
+    random.seed(7)
+    text = " ".join(random.choice(["alpha", "beta.", "gamma,", "delta?"]) for _ in range(5000))
+    rebuilt = ""
+    for chunk in chunks(text):
+        start, _ = span(chunk)
+        rebuilt = rebuilt[:start].ljust(start) + chunk.content
+    assert rebuilt == text

@@ -1,0 +1,353 @@
+"""DatabaseLoader, on SQLite: rows of tables and queries."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import sqlite3
+import sys
+import tracemalloc
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
+from nlp_retrieval.loaders.connection import hide_secrets, scrub
+from nlp_retrieval.loaders.database import DatabaseLoader, _plain
+
+pytest.importorskip("sqlalchemy")
+
+Make = Callable[..., str]
+SECRET = "s3cr@t/x"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Make:
+    """Run statements on a new database, and return its URL."""
+
+    def make(*statements: str, rows: list[tuple[Any, ...]] | None = None) -> str:
+        path = tmp_path / "docs.db"
+        with closing(sqlite3.connect(path)) as connection:
+            for statement in statements:
+                if rows is not None and statement.startswith("INSERT"):
+                    connection.executemany(statement, rows)
+                else:
+                    connection.execute(statement)
+            connection.commit()
+        return f"sqlite:///{path}"
+
+    return make
+
+
+@pytest.fixture
+def url(database: Make) -> str:
+    return database(
+        "CREATE TABLE docs (id INTEGER, content TEXT, title TEXT, year INTEGER, price NUMERIC)",
+        "INSERT INTO docs VALUES (?, ?, ?, ?, ?)",
+        rows=[(2, "two é漢🙂", None, 1999, 1.5), (1, "one", "T", None, 2)],
+    )
+
+
+def error_of(loader: DatabaseLoader, kind: type[Exception] = SourceError) -> str:
+    with pytest.raises(kind) as caught:
+        loader.load()
+    return str(caught.value)
+
+
+def test_rows_of_a_table_become_items_ordered_by_id(url: str) -> None:
+    assert DatabaseLoader(url, table="docs").load() == [
+        SearchableItem(item_id="1", content="one", metadata={"title": "T", "year": None, "price": 2}),
+        SearchableItem(item_id="2", content="two é漢🙂", metadata={"title": None, "year": 1999, "price": 1.5}),
+    ]
+
+
+def test_rows_of_a_query_come_in_its_order_with_bound_parameters(url: str) -> None:
+    query = "SELECT id AS k, content AS body, year FROM docs WHERE year > :since OR id IN :ids ORDER BY id DESC"
+    loader = DatabaseLoader(
+        url, query=query, parameters={"since": 1990, "ids": [1, 7]}, id_column="k", content_column="body"
+    )
+    assert [(item.item_id, item.metadata) for item in loader.stream()] == [("2", {"year": 1999}), ("1", {"year": None})]
+
+
+def test_a_parameter_is_a_value_and_never_sql(url: str) -> None:
+    loader = DatabaseLoader(url, query="SELECT * FROM docs WHERE content = :text", parameters={"text": "x' OR '1'='1"})
+    assert loader.load() == []
+    assert len(DatabaseLoader(url, table="docs").load()) == 2
+
+
+def test_title_and_metadata_columns_are_chosen_by_name(url: str) -> None:
+    loader = DatabaseLoader(url, table="docs", title_column="title", metadata_columns=["id"])
+    assert [item.metadata for item in loader.stream()] == [{"id": 1, "title": "T"}, {"id": 2}]
+    loader = DatabaseLoader(url, query="SELECT *, 'H' AS head FROM docs WHERE id = 1", title_column="head")
+    assert loader.load()[0].metadata == {"title": "H", "year": None, "price": 2}
+
+
+@pytest.mark.parametrize("name", ['we"ird; DROP TABLE docs; --', "select", "a.b", "Ünï çödé", "per%cent:x", "[x]`y`"])
+def test_tables_and_columns_of_any_name_are_quoted(database: Make, name: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    url = database(
+        f"CREATE TABLE {quoted} ({quoted} TEXT, content TEXT)",
+        f"INSERT INTO {quoted} VALUES ('a', 'text')",
+        "CREATE TABLE docs (id TEXT)",
+    )
+    assert DatabaseLoader(url, table=name, id_column=name).load() == [SearchableItem(item_id="a", content="text")]
+    assert 'no column "content"' in error_of(DatabaseLoader(url, table="docs"))
+
+
+def test_views_and_tables_of_a_schema_are_found(url: str, database: Make) -> None:
+    database("CREATE VIEW recent AS SELECT * FROM docs WHERE year > 1990")
+    assert [item.item_id for item in DatabaseLoader(url, table="recent").stream()] == ["2"]
+    assert len(DatabaseLoader(url, table="main.docs").load()) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["doc", "docs; DROP TABLE docs", "docs--", '"docs"', "main.nothing", "other.docs", "", "*"]
+)
+def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: str, name: str) -> None:
+    message = error_of(DatabaseLoader(url, table=name))
+    assert f"table {name}: no such table or view; " in message
+    assert "docs" in message.split("no such table")[1]
+    assert len(DatabaseLoader(url, table="docs").load()) == 2
+
+
+def test_a_missing_column_lists_those_that_are_there(url: str) -> None:
+    message = error_of(DatabaseLoader(url, table="docs", content_column="text"))
+    assert message.endswith(
+        'table docs: no column "text" (found: "id", "content", "title", "year", "price"); '
+        "pass content_column= with one of them"
+    )
+    assert "pass id_column=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
+    assert "pass metadata_columns=" in error_of(DatabaseLoader(url, table="docs", metadata_columns=["yaer"]))
+
+
+def test_a_column_that_stands_there_twice_is_an_error(url: str) -> None:
+    loader = DatabaseLoader(url, query="SELECT a.*, b.year FROM docs a, docs b")
+    assert 'there are 2 columns "year"; give one another name with AS' in error_of(loader)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("NULL, 'c', 1", 'row 1: "id" is null; an id is text or an integer'),
+        ("'', 'c', 1", 'row 1: "id" is empty'),
+        ("1.5, 'c', 1", 'row 1: "id" is a number (1.5)'),
+        ("7, NULL, 1", "row 1 (id '7'): \"content\" is null; expected text"),
+        ("7, 8, 1", "row 1 (id '7'): \"content\" is a number (8); expected text"),
+        ("7, 'c', x'00ff'", "row 1 (id '7'): column \"extra\" holds bytes, which is neither text nor a JSON value"),
+        ("7, 'c', 9e999", "row 1 (id '7'): item '7': metadata"),
+    ],
+)
+def test_a_row_that_cannot_be_an_item_is_an_error_that_names_it(url: str, values: str, expected: str) -> None:
+    one, two, three = values.split(", ")
+    query = f"SELECT {one} AS id, {two} AS content, {three} AS extra"
+    assert expected in error_of(DatabaseLoader(url, query=query))
+
+
+def test_text_that_is_not_utf8_is_an_error(url: str) -> None:
+    message = error_of(DatabaseLoader(url, query="SELECT 1 AS id, CAST(x'ff' AS TEXT) AS content"))
+    assert "the database refused: Could not decode to UTF-8" in message
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (datetime.date(2020, 1, 2), "2020-01-02"),
+        (datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.UTC), "2020-01-02T03:04:00+00:00"),
+        (datetime.time(3, 4), "03:04:00"),
+        (decimal.Decimal("1.50"), 1.5),
+        (decimal.Decimal("2"), 2.0),
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        ([decimal.Decimal("1"), None, {"a": datetime.date(2020, 1, 2)}], [1.0, None, {"a": "2020-01-02"}]),
+    ],
+)
+def test_values_of_a_database_become_json_values(value: object, expected: object) -> None:
+    found = _plain("here", "column", value)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize("value", [b"x", memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]])
+def test_values_that_json_cannot_hold_are_refused(value: object) -> None:
+    with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it in a query \(CAST\), or leave it out'):
+        _plain("here", "c", value)
+
+
+def test_a_decimal_without_fraction_is_a_good_id() -> None:
+    assert _plain("here", "id", decimal.Decimal(7), whole=True) == 7
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELEC 1", 'query: the database refused: near "SELEC": syntax error; check the SQL'),
+        ("SELECT * FROM nowhere", "no such table: nowhere"),
+        ("SELECT 1 AS id; DROP TABLE docs", "the database refused: "),
+        ("UPDATE docs SET content = 'x'", "the database refused: "),
+        ("DROP TABLE docs", "the database refused: "),
+        ("", "query: the statement gives no rows; pass a SELECT"),
+    ],
+)
+def test_bad_sql_is_an_error_and_changes_nothing(url: str, query: str, expected: str) -> None:
+    assert expected in error_of(DatabaseLoader(url, query=query))
+    assert [item.content for item in DatabaseLoader(url, table="docs").stream()] == ["one", "two é漢🙂"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        (None, "no value for parameter 'since'"),
+        ({"sinec": 1, "since": 1}, "the query has no parameter 'sinec'; did you mean 'since'?"),
+    ],
+)
+def test_parameters_have_to_be_those_of_the_query(url: str, parameters: Any, expected: str) -> None:
+    loader = DatabaseLoader(url, query="SELECT * FROM docs WHERE year > :since", parameters=parameters)
+    assert expected in error_of(loader, ConfigurationError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "pass either query=<SQL> or table=<name>"),
+        ({"query": "SELECT 1", "table": "docs"}, "pass either query=<SQL> or table=<name>"),
+        ({"table": "docs", "parameters": {"a": 1}}, "parameters belong to a query"),
+        ({"query": "SELECT 1", "parameters": {"a": b"x"}}, "parameters"),
+        ({"table": "docs", "metadata_columns": "year"}, "metadata_columns"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        DatabaseLoader("sqlite://", **settings)
+
+
+def test_a_missing_sqlite_file_is_an_error_and_is_not_created(tmp_path: Path) -> None:
+    path = tmp_path / "missing.db"
+    assert f"sqlite:///{path}: no such file; check the path" in error_of(
+        DatabaseLoader(f"sqlite:///{path}", table="docs")
+    )
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(b"not a database" * 100)
+    assert "the database refused: file is not a database" in error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "expected"),
+    [
+        ("rubbish", SourceError, "rubbish: not a database URL; write driver://"),
+        ("postgresql://u@h:port/d", SourceError, "not a database URL"),
+        ("nosuchdb://u@h/d", DependencyError, "SQLAlchemy knows no 'nosuchdb'; check its spelling"),
+        ("sqlite+nosuchdriver:///x.db", DependencyError, "SQLAlchemy knows no 'sqlite+nosuchdriver'"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_an_error(url: str, kind: type[Exception], expected: str, tmp_path: Path) -> None:
+    if url.startswith("sqlite+"):
+        (tmp_path / "x.db").touch()
+        url = f"sqlite+nosuchdriver:///{tmp_path / 'x.db'}"
+    assert expected in error_of(DatabaseLoader(url, table="docs"), kind)
+
+
+def test_a_missing_driver_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    message = error_of(DatabaseLoader(f"postgresql+psycopg://u:{SECRET}@h/d", table="docs"), DependencyError)
+    assert message.endswith('the driver psycopg is not installed: pip install "psycopg[binary]"')
+    assert SECRET not in message
+
+
+def test_without_sqlalchemy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    loader = DatabaseLoader("sqlite://", table="docs")
+    assert 'pip install "nlp_retrieval[database]"' in error_of(loader, DependencyError)
+
+
+def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = DatabaseLoader("env:DOCS_URL", table="docs")
+    assert "the environment variable DOCS_URL is not set; export DOCS_URL=" in error_of(loader)
+    monkeypatch.setenv("DOCS_URL", url)
+    assert len(loader.load()) == 2
+    assert loader.config["url"] == "env:DOCS_URL"
+    monkeypatch.setenv("DOCS_URL", f"nosuchdb://u:{SECRET}@h/d")
+    assert SECRET not in error_of(loader, DependencyError)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://u:{SECRET}@h:5432/d",
+        f"postgresql://:{SECRET}@h",
+        f"postgresql://u/v:{SECRET}@h",
+        f"postgres:u:{SECRET}@h/d",
+        f"u:{SECRET}@h",
+        f"postgresql://h/d?user=u&password={SECRET}",
+        f"mysql://u@h/d?sslmode=on&api_key={SECRET}&x=1",
+        f"mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3D{SECRET}",
+        f"mssql+pyodbc:///?odbc_connect=DRIVER=x;PWD={SECRET};UID=u",
+        f"nosuchdb://u:{SECRET}@h/d",
+    ],
+)
+def test_no_secret_of_a_url_is_ever_shown(url: str) -> None:
+    loader = DatabaseLoader(url, table="docs")
+    with pytest.raises((SourceError, DependencyError)) as caught:
+        loader.load()
+    for shown in (repr(loader), str(loader.config), str(loader.index_identity()), str(caught.value)):
+        assert SECRET not in shown
+        assert "s3cr" not in shown
+    assert caught.value.__cause__ is None or "s3cr" not in str(caught.value.__cause__)
+
+
+def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
+    hidden = DatabaseLoader(f"postgresql://u:{SECRET}@h/d", table="docs")
+    config = {key: value for key, value in hidden.config.items() if key != "name"}
+    rebuilt = DatabaseLoader(**config)
+    assert rebuilt == hidden
+    assert "pass url=env:NAME" in error_of(rebuilt)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///C:/x@y/docs.db",
+        "postgresql://u@h:5432/d",
+        "postgresql://h:5432/d",
+        "env:NAME",
+        "sqlite://",
+        "duckdb:///a.db",
+    ],
+)
+def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
+    assert hide_secrets(url) == url
+
+
+def test_a_message_of_a_driver_loses_the_secrets_in_every_spelling() -> None:
+    url = "postgresql://u:p%40ss@h/d?token=abc"
+    assert scrub("failed: p@ss p%40ss abc for u", url) == "failed: *** *** *** for u"
+
+
+def test_a_loader_can_be_left_half_read(url: str) -> None:
+    stream = DatabaseLoader(url, table="docs").stream()
+    assert next(stream).item_id == "1"
+    stream.close()
+
+
+def test_a_table_of_60_mb_streams_in_little_memory(database: Make, tmp_path: Path) -> None:
+    text = "word " * 1000
+    url = database("CREATE TABLE docs (id INTEGER PRIMARY KEY, content TEXT)")
+    with closing(sqlite3.connect(tmp_path / "docs.db")) as connection:
+        connection.executemany("INSERT INTO docs VALUES (?, ?)", ((n, text) for n in range(12_000)))
+        connection.commit()
+    assert (tmp_path / "docs.db").stat().st_size > 60_000_000
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in DatabaseLoader(url, table="docs").stream())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 12_000
+    assert peak < 12_000_000

@@ -1,0 +1,111 @@
+"""HotpotqaLoader: HotpotQA's own release files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
+
+from .conftest import Write
+
+
+def question(query_id: str, **other: Any) -> dict[str, Any]:
+    return {
+        "_id": query_id,
+        "question": f"question {query_id}?",
+        "answer": "yes",
+        "type": "bridge",
+        "level": "hard",
+        "supporting_facts": [["Kubrick", 0], ["Ballard", 1], ["Kubrick", 1]],
+        "context": [["Kubrick", ["He filmed.", " Much.", "Very much."]], ["Ballard", ["He wrote. ", "Novels."]]],
+    } | other
+
+
+def loader_of(write: Write, *questions: object) -> HotpotqaLoader:
+    return HotpotqaLoader(write("hotpot.json.gz", json.dumps(questions)))
+
+
+def error_of(loader: HotpotqaLoader, method: str = "gold") -> str:
+    with pytest.raises(SourceError) as caught:
+        getattr(loader, method)()
+    return str(caught.value)
+
+
+def test_contexts_become_one_item_per_title(write: Write) -> None:
+    loader = loader_of(
+        write, question("a"), question("b", context=[["Ballard", ["He wrote. ", "Novels."]], ["Third", []]])
+    )
+    assert loader.load() == [
+        SearchableItem(item_id="Kubrick", content="He filmed. Much. Very much.", metadata={"title": "Kubrick"}),
+        SearchableItem(item_id="Ballard", content="He wrote. Novels.", metadata={"title": "Ballard"}),
+        SearchableItem(item_id="Third", content="", metadata={"title": "Third"}),
+    ]
+
+
+def test_of_two_texts_with_one_title_the_first_is_kept_and_the_others_are_counted(write: Write) -> None:
+    loader = loader_of(write, question("a"), *(question(f"b{n}", context=[["Kubrick", ["Other."]]]) for n in range(3)))
+    with pytest.warns(RetrievalWarning, match=r'3 contexts have a title seen before.*first "Kubrick" \(.*entry 2\)'):
+        items = loader.load()
+    assert [item.content for item in items if item.item_id == "Kubrick"] == ["He filmed. Much. Very much."]
+
+
+def test_questions_carry_their_metadata_and_gold_is_each_title_once(write: Write) -> None:
+    loader = loader_of(write, question("a"))
+    assert loader.queries() == [
+        Query(query_id="a", text="question a?", metadata={"answer": "yes", "type": "bridge", "level": "hard"})
+    ]
+    assert loader.gold() == [Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})]
+    assert set(loader.gold()[0].relevance) <= {item.item_id for item in loader.stream()}
+
+
+def test_a_supporting_fact_may_stand_in_the_context_of_another_question(write: Write) -> None:
+    loader = loader_of(write, question("a", context=[]), question("b"))
+    assert [gold.query_id for gold in loader.gold()] == ["a", "b"]
+
+
+def test_a_supporting_fact_in_no_context_is_an_error_that_names_it(write: Write) -> None:
+    message = error_of(loader_of(write, question("a"), question("b", supporting_facts=[["Nobody", 0], ["None", 1]])))
+    assert '(entry 2): the supporting fact "Nobody" is in no context of the file, the first of 2 such titles' in message
+    assert "use the distractor release" in message
+
+
+def test_the_test_release_has_questions_but_no_gold_and_says_so(write: Write) -> None:
+    row = question("a")
+    for field in ("answer", "type", "level", "supporting_facts"):
+        del row[field]
+    loader = loader_of(write, row)
+    assert loader.queries() == [Query(query_id="a", text="question a?")]
+    assert len(loader.load()) == 2
+    assert "test release keeps the supporting facts back" in error_of(loader)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"question": "q"}, 'no "_id" field (found: "question"); is this a release file of HotpotQA?'),
+        (question("first"), 'the id "first" is taken by'),
+        (question("a", question=7), '"question" is a number (7); expected text'),
+    ],
+)
+def test_a_malformed_question_is_an_error_with_its_place(write: Write, row: dict[str, Any], expected: str) -> None:
+    message = error_of(loader_of(write, question("first"), row), "queries")
+    assert "line 1 (entry 2): " in message
+    assert expected in message
+
+
+@pytest.mark.parametrize(
+    "context", [None, "text", {"title": ["T"]}, [["T"]], [["T", "s"]], [["T", [1]]], [[" ", ["s"]]]]
+)
+@pytest.mark.parametrize("method", ["load", "gold"])
+def test_a_malformed_context_is_an_error(write: Write, context: object, method: str) -> None:
+    message = error_of(loader_of(write, question("a", context=context)), method)
+    assert 'line 1 (entry 1): "context" is not a list of [title, [sentences]] pairs' in message
+
+
+def test_an_empty_file_of_questions_is_an_error(write: Write) -> None:
+    assert "there are no questions in it" in error_of(loader_of(write))
