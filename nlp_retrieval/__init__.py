@@ -1,0 +1,148 @@
+"""Compose, search with and honestly compare retrieval pipelines.
+
+The public names are imported when they are first used, so that ``import nlp_retrieval`` is quick and needs no extra.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from nlp_retrieval._version import __version__
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
+    from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
+    from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+    from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.wandb_runs import WandbSettings, log_to_wandb
+    from nlp_retrieval.core.fusion import (
+        BaseFusion,
+        CombMNZ,
+        CombSUM,
+        RawScore,
+        ReciprocalRankFusion,
+        WeightedSum,
+    )
+    from nlp_retrieval.core.index_store import IndexReport, verify_index
+    from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
+    from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+    from nlp_retrieval.core.reranker import BaseReranker
+    from nlp_retrieval.core.retriever import BaseRetriever
+    from nlp_retrieval.core.searcher import Searcher
+    from nlp_retrieval.encoders.base import BaseEncoder
+    from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+    from nlp_retrieval.errors import RetrievalError, RetrievalWarning
+    from nlp_retrieval.loaders.beir import BeirLoader
+    from nlp_retrieval.loaders.chunking import ChunkingLoader
+    from nlp_retrieval.loaders.database import DatabaseLoader
+    from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
+    from nlp_retrieval.loaders.hover import HoverLoader
+    from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.rerankers.overlap import OverlapReranker
+    from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+    from nlp_retrieval.retrievers.faiss import FaissRetriever
+    from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+
+_MODULES = {
+    "BaseEncoder": "encoders.base",
+    "BaseFusion": "core.fusion",
+    "BaseLoader": "core.interfaces",
+    "BaseQueryLoader": "core.interfaces",
+    "BaseReranker": "core.reranker",
+    "BaseRetriever": "core.retriever",
+    "BaseUserQueryProcessor": "core.interfaces",
+    "BeirLoader": "loaders.beir",
+    "BenchmarkReport": "benchmarks.results",
+    "BenchmarkRun": "benchmarks.benchmarker",
+    "Benchmarker": "benchmarks.benchmarker",
+    "Bm25sRetriever": "retrievers.bm25s",
+    "ChunkingLoader": "loaders.chunking",
+    "CombMNZ": "core.fusion",
+    "CombSUM": "core.fusion",
+    "ConfigurationResult": "benchmarks.results",
+    "Cost": "benchmarks.results",
+    "DatabaseLoader": "loaders.database",
+    "Evaluation": "benchmarks.evaluator",
+    "FaissRetriever": "retrievers.faiss",
+    "Gold": "core.models",
+    "HotpotqaLoader": "loaders.hotpotqa",
+    "HoverLoader": "loaders.hover",
+    "IndexReport": "core.index_store",
+    "JsonlLoader": "loaders.jsonl",
+    "OverlapReranker": "rerankers.overlap",
+    "PyseriniRetriever": "retrievers.pyserini",
+    "Query": "core.models",
+    "RawScore": "core.fusion",
+    "ReciprocalRankFusion": "core.fusion",
+    "RetrievalError": "errors",
+    "RetrievalEvaluator": "benchmarks.evaluator",
+    "RetrievalResult": "core.models",
+    "RetrievalWarning": "errors",
+    "SearchableItem": "core.models",
+    "Searcher": "core.searcher",
+    "SentenceTransformerEncoder": "encoders.sentence_transformer",
+    "WandbSettings": "benchmarks.wandb_runs",
+    "WeightedSum": "core.fusion",
+    "log_to_wandb": "benchmarks.wandb_runs",
+    "verify_index": "core.index_store",
+    "write_run_files": "benchmarks.run_files",
+}
+
+__all__ = [
+    "BaseEncoder",
+    "BaseFusion",
+    "BaseLoader",
+    "BaseQueryLoader",
+    "BaseReranker",
+    "BaseRetriever",
+    "BaseUserQueryProcessor",
+    "BeirLoader",
+    "BenchmarkReport",
+    "BenchmarkRun",
+    "Benchmarker",
+    "Bm25sRetriever",
+    "ChunkingLoader",
+    "CombMNZ",
+    "CombSUM",
+    "ConfigurationResult",
+    "Cost",
+    "DatabaseLoader",
+    "Evaluation",
+    "FaissRetriever",
+    "Gold",
+    "HotpotqaLoader",
+    "HoverLoader",
+    "IndexReport",
+    "JsonlLoader",
+    "OverlapReranker",
+    "PyseriniRetriever",
+    "Query",
+    "RawScore",
+    "ReciprocalRankFusion",
+    "RetrievalError",
+    "RetrievalEvaluator",
+    "RetrievalResult",
+    "RetrievalWarning",
+    "SearchableItem",
+    "Searcher",
+    "SentenceTransformerEncoder",
+    "WandbSettings",
+    "WeightedSum",
+    "__version__",
+    "log_to_wandb",
+    "verify_index",
+    "write_run_files",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'nlp_retrieval' has no attribute {name!r}")
+    value: object = getattr(import_module(f"nlp_retrieval.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

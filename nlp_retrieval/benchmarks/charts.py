@@ -109,8 +109,7 @@ def quality_latency(report: BenchmarkReport, measure: str = "recall") -> str:
     points = {
         place: (result.cost.latency_ms, value)
         for place, result in enumerate(report.configurations)
-        if (value := _finite(result.measures.get(f"{measure}@{k}"))) is not None
-        and _finite(result.cost.latency_ms) is not None
+        if (value := _finite(result.measures.get(f"{measure}@{k}"))) is not None and _finite(result.cost.latency_ms) is not None
     }
     if not points:
         return ""

@@ -106,9 +106,7 @@ class RetrievalEvaluator:
     ) -> None:
         self.k_values = _cutoffs(k_values)
         if titles is not None and len(titles) != len(item_ids):
-            raise ItemError(
-                f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none"
-            )
+            raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
         wanted = _wanted(gold)
         places = _places(set(chain.from_iterable(wanted)), item_ids, titles)
         _refuse_unknown(gold, wanted, places, item_ids, titles)
@@ -155,9 +153,7 @@ class RetrievalEvaluator:
         Raises:
             EngineError: as :meth:`evaluate`.
         """
-        return self.evaluate_ragged(
-            offsets_of([len(one) for one in lists]), np.fromiter(chain.from_iterable(lists), np.int64)
-        )
+        return self.evaluate_ragged(offsets_of([len(one) for one in lists]), np.fromiter(chain.from_iterable(lists), np.int64))
 
     def evaluate_ragged(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Evaluation:
         """Score rankings that stand one after another, as in a ``CandidateBatch``.

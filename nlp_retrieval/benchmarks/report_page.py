@@ -47,8 +47,7 @@ def render_page(report: BenchmarkReport) -> str:
     """
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
     title = f"Retrieval benchmark: {_count(len(report.configurations), 'configuration')}"
     return "\n".join([

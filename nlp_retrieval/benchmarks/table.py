@@ -121,10 +121,7 @@ def query_groups(report: BenchmarkReport) -> list[str]:
 def measure_columns(report: BenchmarkReport) -> list[Column]:
     """Return a column for every measure that any configuration has, by measure and then by cutoff."""
     keys = {
-        key
-        for result in report.configurations
-        for measures in (result.measures, *result.groups.values())
-        for key in measures
+        key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
     }
     return [
         Column(key, family, f"@{cutoff}" if cutoff else family_label(family))

@@ -63,9 +63,7 @@ def write_run(
         OSError: the file cannot be written.
     """
     if len(query_ids) != len(lists):
-        raise QueryError(
-            f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found"
-        )
+        raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
     if twice := _repeated(query_ids):
         raise QueryError(f"query id {twice!r} is given twice; a run holds one list per query")
     label = _encode("_".join(tag.split()) or "run")
@@ -179,9 +177,7 @@ def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
                 single[place] = np.nextafter(single[place - 1], np.float32(-np.inf))
             texts[place] = str(single[place])
     if not np.isfinite(single[-1]):
-        raise EngineError(
-            f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score"
-        )
+        raise EngineError(f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score")
     return texts
 
 

@@ -44,10 +44,7 @@ def sha256_of(path: Path) -> str:
 
 def record_folder(folder: Path) -> dict[str, FileRecord]:
     """Record every file of a flat folder."""
-    return {
-        file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file))
-        for file in sorted(folder.iterdir())
-    }
+    return {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(folder.iterdir())}
 
 
 def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> None:

@@ -21,9 +21,10 @@ from nlp_retrieval.core.merge import RRF_K
 from nlp_retrieval.errors import ConfigurationError
 
 Normalization = Literal["minmax", "zscore", "rank"]
-Weights = Sequence[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | Mapping[
-    str, Annotated[float, Field(ge=0, allow_inf_nan=False)]
-]
+Weights = (
+    Sequence[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+    | Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+)
 
 
 @dataclass(frozen=True)

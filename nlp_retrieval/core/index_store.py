@@ -61,11 +61,13 @@ class Builder:
     Args:
         name: begins the names of its folders.
         identity: what decides the content of its index, apart from the items.
+        config: all of its parameters.
         build: writes the index of these items into an empty folder.
     """
 
     name: str
     identity: Config
+    config: Config
     build: Callable[[ItemTable, Path], None]
 
 
@@ -242,7 +244,9 @@ def _build_one(builder: Builder, fingerprint: str, items: ItemTable, directory: 
     folder = _publish(scratch, directory, builder.name, fingerprint)
     segment = Segment(**dict(folder), first_row=0, end_row=len(items))
     cost = BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
-    return RetrieverRecord(fingerprint=fingerprint, identity=builder.identity, segments=[segment], cost=cost)
+    return RetrieverRecord(
+        fingerprint=fingerprint, identity=builder.identity, config=builder.config, segments=[segment], cost=cost
+    )
 
 
 @contextmanager

@@ -45,9 +45,7 @@ def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | No
     )
 
 
-def _take_in_turn(
-    rows: list[int], lists: list[range], k: int, share: int, *, fill: bool
-) -> tuple[list[int], list[int]]:
+def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fill: bool) -> tuple[list[int], list[int]]:
     """Positions taken, and the list that each came from."""
     taken: list[int] = []
     owner: list[int] = []

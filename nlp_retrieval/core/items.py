@@ -196,8 +196,9 @@ class ItemTable:
             raise IndexDamagedError(f"{path} is no items file ({error}); index again with replace=True") from error
         starts = np.cumsum([0] + [len(batch) for batch in self._batches])
         self._starts: list[int] = starts.tolist()
-        self._keys = [(name[len(_PREFIX) :], self._schema.field(name).metadata[b"kind"] == b"json")
-                      for name in self._schema.names[2:]]
+        self._keys = [
+            (name[len(_PREFIX) :], self._schema.field(name).metadata[b"kind"] == b"json") for name in self._schema.names[2:]
+        ]
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -260,8 +261,7 @@ class ItemTable:
     def _texts_of(self, batch: pa.RecordBatch) -> list[str]:
         contents = batch.column(1).to_pylist()
         return [
-            f"{title}\n{content}" if title else content
-            for title, content in zip(self._titles_of(batch), contents, strict=True)
+            f"{title}\n{content}" if title else content for title, content in zip(self._titles_of(batch), contents, strict=True)
         ]
 
 

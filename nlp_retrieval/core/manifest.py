@@ -67,12 +67,14 @@ class RetrieverRecord(_Part):
     Args:
         fingerprint: of the items, the index parameters and the model's files.
         identity: what the fingerprint was taken of, in readable form; mismatch errors quote it.
+        config: of the retriever that built it, complete; an equal one can be made from it.
         segments: where its data is.
         cost: what it took.
     """
 
     fingerprint: str
     identity: dict[str, Any]
+    config: dict[str, Any]
     segments: list[Segment]
     cost: BuildCost
 

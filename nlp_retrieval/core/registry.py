@@ -61,7 +61,8 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
 
     Args:
         kind: one of :data:`KINDS`.
-        settings: a registry name, or a mapping with ``name`` and parameters.
+        settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
+            encoder may be that of its model).
         where: place in a configuration, for messages.
 
     Raises:
@@ -73,6 +74,8 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
     fields = dict(settings)
+    if kind == "loaders" and "name" not in fields and "loader" in fields:
+        fields["name"] = fields.pop("loader")
     if "name" not in fields:
         found = ", ".join(map(repr, fields)) or "nothing"
         raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
@@ -80,7 +83,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
     if not isinstance(name, str):
         raise ConfigurationError(f"{place}name: {name!r} is not a string")
     if kind == "encoders" and name not in _entries(kind):
-        fields["model"], name = name, "sentence-transformers"  # an encoder's name may be that of its model
+        fields["model"], name = name, "sentence-transformers"
     try:
         cls = component_class(kind, name)
     except ConfigurationError as error:

@@ -15,9 +15,7 @@ from nlp_retrieval.core.models import RetrievalResult
 
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
-    made = list(
-        map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch))
-    )
+    made = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch)))
     bounds = batch.offsets.tolist()
     return [made[begin:end] for begin, end in pairwise(bounds)]
 

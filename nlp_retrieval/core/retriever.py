@@ -115,7 +115,7 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.index_identity(), self.build)
+        return Builder(self.name, self.index_identity(), self.config, self.build)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever that searches this generation.

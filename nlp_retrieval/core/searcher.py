@@ -99,9 +99,7 @@ class Searcher(Component):
     def _fuses(self) -> bool:
         return len(self.retrievers) > 1 or not isinstance(self.fusion, RawScore)
 
-    def index(
-        self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False
-    ) -> IndexReport:
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items for every retriever of this searcher, and open the result; what is there already is left as it is.
 
         Args:

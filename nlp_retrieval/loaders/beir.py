@@ -108,16 +108,12 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             if cells == [""]:
                 continue
             if len(cells) != 3 or not cells[0] or not cells[1]:
-                raise SourceError(
-                    f"{place}: expected query id, item id and grade, separated by tabs, found {line[:80]!r}"
-                )
+                raise SourceError(f"{place}: expected query id, item id and grade, separated by tabs, found {line[:80]!r}")
             query_id, item_id, grade = cells
             if number == 1 and grade.lower() in _HEADER_GRADES:
                 continue
             if not _GRADE.fullmatch(grade):
-                raise SourceError(
-                    f"{place}: the grade {grade[:40]!r} is not an integer; 0 is not relevant, 1 and up is"
-                )
+                raise SourceError(f"{place}: the grade {grade[:40]!r} is not an integer; 0 is not relevant, 1 and up is")
             grades = judgements.setdefault(query_id, {})
             if grades.setdefault(item_id, int(grade)) != int(grade):
                 raise SourceError(

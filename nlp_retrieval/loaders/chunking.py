@@ -41,7 +41,7 @@ class ChunkingLoader(BaseLoader):
     the allowed length, else with a word; an overlap starts with a sentence where one starts near its beginning.
 
     Args:
-        loader: where the items come from.
+        source: the loader of the items.
         size: the greatest length of a passage, in ``unit``.
         overlap: how much of the end of a passage the next one repeats at most, in ``unit``; less than ``size``.
         unit: what lengths count. In ``words``, a Chinese or Japanese character is a word, and so is every piece of 50
@@ -52,26 +52,26 @@ class ChunkingLoader(BaseLoader):
 
     def __init__(
         self,
-        loader: BaseLoader,
+        source: BaseLoader,
         size: Annotated[int, Field(ge=1)] = 200,
         overlap: Annotated[int, Field(ge=0)] = 50,
         unit: Literal["words", "characters"] = "words",
     ) -> None:
         if overlap >= size:
             raise ConfigurationError(f"ChunkingLoader: overlap={overlap} must be less than size={size}")
-        self.loader = loader
+        self.source = source
         self.size = size
         self.overlap = overlap
         self.unit = unit
 
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield the passages of each item, in the order of the loader.
+        """Yield the passages of each item, in the order of the source.
 
         Raises:
-            SourceError: what the loader raises.
+            SourceError: what the source raises.
             ItemError: the metadata of an item has a key that passages need.
         """
-        for item in self.loader.stream():
+        for item in self.source.stream():
             taken = [key for key in _KEYS if key in item.metadata]
             if taken:
                 raise ItemError(
@@ -80,9 +80,7 @@ class ChunkingLoader(BaseLoader):
                 )
             for number, (start, end) in enumerate(self._spans(item.content)):
                 place = {"parent_id": item.item_id, "chunk": number, "start": start, "end": end}
-                yield SearchableItem.trusted(
-                    f"{item.item_id}#{number}", item.content[start:end], {**item.metadata, **place}
-                )
+                yield SearchableItem.trusted(f"{item.item_id}#{number}", item.content[start:end], {**item.metadata, **place})
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """The spans of the passages; one empty span for a text of white space, whose title can still be found."""

@@ -124,9 +124,7 @@ def _engine(url: str) -> Engine:
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(
-            f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})'
-        ) from error
+        raise DependencyError(f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
     shown = hide_secrets(url)
     try:
         parsed = make_url(url)

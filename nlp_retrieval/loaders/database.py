@@ -137,9 +137,7 @@ class DatabaseLoader(BaseLoader):
             names = [*inspector.get_table_names(schema=place), *inspector.get_view_names(schema=place)]
             if wanted in names:
                 found = [one["name"] for one in inspector.get_columns(wanted, schema=place)]
-                used: list[ColumnClause[object]] = [
-                    column(found[position]) for position in self._columns(source, found)
-                ]
+                used: list[ColumnClause[object]] = [column(found[position]) for position in self._columns(source, found)]
                 # the database's own spelling of the name carries whether it has to be quoted
                 rows = table(names[names.index(wanted)], *used, schema=place)
                 return select(*used).select_from(rows).order_by(rows.c[self.id_column])

@@ -121,8 +121,7 @@ def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue
                 yield title, sentences
             case _:
                 raise SourceError(
-                    f'{place}: "context" is not a list of [title, [sentences]] pairs; '
-                    "is this a release file of HotpotQA?"
+                    f'{place}: "context" is not a list of [title, [sentences]] pairs; is this a release file of HotpotQA?'
                 )
 
 

@@ -58,9 +58,7 @@ class HoverLoader(BaseQueryLoader):
                 name: row[field] for name, field in (("hops", "num_hops"), ("label", "label")) if field in row
             }
             text = as_text(place, "claim", _field(place, row, "claim"))
-            queries.append(
-                make_query(place, uid, text, None if family is None else as_id(place, "hpqa_id", family), metadata)
-            )
+            queries.append(make_query(place, uid, text, None if family is None else as_id(place, "hpqa_id", family), metadata))
         return queries
 
     def gold(self) -> list[Gold]:
@@ -91,8 +89,7 @@ class HoverLoader(BaseQueryLoader):
         if not kept:
             found = ", ".join(f"{what}: {count}" for what, count in sorted(left_out.items())[:8]) or "an empty list"
             raise SourceError(
-                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {found}); "
-                "change the filter"
+                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {found}); change the filter"
             )
 
     def _fits(self, place: str, row: JsonObject) -> bool:

@@ -110,9 +110,7 @@ class _Window:
                     self.fill()
                     continue
                 cut = error.msg.startswith("Unterminated string") or error.pos >= len(self.text.rstrip())
-                problem = (
-                    "the file ends within it: it is cut off; fetch it again" if cut else describe_json_error(error)
-                )
+                problem = "the file ends within it: it is cut off; fetch it again" if cut else describe_json_error(error)
                 raise SourceError(f"{self.here(error.pos)} (entry {number}): {problem}") from None
             except (ValueError, RecursionError) as error:
                 raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(error)}") from None

@@ -139,9 +139,7 @@ def make_item(place: str, item_id: str, content: str, metadata: JsonObject) -> S
         raise SourceError(f"{place}: item {item_id!r:.80}: {_reason(error)}") from None
 
 
-def make_query(
-    place: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None
-) -> Query:
+def make_query(place: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
     """Build a query.
 
     Raises:

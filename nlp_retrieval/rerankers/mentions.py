@@ -22,11 +22,13 @@ _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _JOINTS = frozenset(["of", "the", "de", "la", "le", "du", "des", "da", "di", "do", "dos", "del", "della", "van", "von", "der"])
 _FUNCTION_WORDS = frozenset(
-    "a an the this that these those it its he she they his her their him them who whom whose which what where when why how "
-    "and or but nor so yet if then than as of in on at by for with from to into onto over under between among during before "
-    "after about against through while is are was were be been being has have had do does did not no both either neither "
-    "each all some any one two three first also same other another there here i we you my our your can could will would "
-    "shall should may might must".split()  # noqa: SIM905 -- a list of 110 words is no easier to read
+    """
+    a an the this that these those it its he she they his their her them who whom whose which what where when why how and
+    or but nor so yet if then than as of in on at by for with from to into onto over under between among during before
+    after about against through while is are was were be been being has have had do does did no not both either neither
+    each all some any one two three first also same other another there here i we you my our your can could will would
+    shall should may might must
+    """.split()
 )
 
 

@@ -10,7 +10,6 @@ the ranking is that of pyserini's ``LuceneSearcher`` on the same folder.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,21 +70,22 @@ class LuceneIndex:
     """
 
     def __init__(self, folder: Path, *, language: str, stemmer: str) -> None:
-        self._analyzer = make_analyzer(language, stemmer)
-        # a query of 100,000 characters has more than the 1,024 terms that Lucene allows unless told
-        java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
-        try:
-            reader = java_class(f"{_INDEX}.DirectoryReader").open(open_directory(folder))
-        except java_exception() as error:
-            raise IndexDamagedError(f"{folder} holds no Lucene index that can be read: {reason(error)}") from error
-        self._reader = cast(f"{_INDEX}.IndexReader", reader)
-        self._has_vectors = _has_vectors(reader)
+        with calls.calling:
+            self._analyzer = make_analyzer(language, stemmer)
+            # a query of 100,000 characters has more than the 1,024 terms that Lucene allows unless told
+            java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
+            try:
+                reader = java_class(f"{_INDEX}.DirectoryReader").open(open_directory(folder))
+            except java_exception() as error:
+                raise IndexDamagedError(f"{folder} holds no Lucene index that can be read: {reason(error)}") from error
+            self._reader = cast(f"{_INDEX}.IndexReader", reader)
+            self._has_vectors = _has_vectors(reader)
+            self._size = int(reader.maxDoc())
         self._finders: dict[tuple[float, float, int, Rm3 | None], Java] = {}
-        self._lock = threading.Lock()
         self.folder = folder
 
     def __len__(self) -> int:
-        return int(self._reader.maxDoc())
+        return self._size
 
     def search(
         self,
@@ -149,23 +149,24 @@ class LuceneIndex:
         step = max(1, min(_QUERIES_AT_ONCE, (_FEEDBACK_HITS_AT_ONCE if rm3 else _HITS_AT_ONCE) // k))
         found: list[_List] = []
         try:
-            find = self._finder(k1, b, k, rm3)
             for start in range(0, len(queries), step):
-                batch = calls.java_list(queries[start : start + step])
-                lists = calls.apply_to_all(batch, find, threads)
-                found += _scored_lists(lists) if rm3 else _top_lists(lists)
+                with calls.calling:
+                    batch = calls.java_list(queries[start : start + step])
+                    task = calls.apply_to_all(batch, self._finder(k1, b, k, rm3), threads)
+                calls.wait(task)
+                with calls.calling:
+                    found += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
         except java_exception() as error:
             raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
         return found
 
     def _finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
         """Return the handle from a query string to its hits. Kept: one query should not pay for making it."""
-        with self._lock:
-            if (k1, b, k, rm3) not in self._finders:
-                if len(self._finders) >= 32:
-                    self._finders.clear()
-                self._finders[k1, b, k, rm3] = self._make_finder(k1, b, k, rm3)
-            return self._finders[k1, b, k, rm3]
+        if (k1, b, k, rm3) not in self._finders:
+            if len(self._finders) >= 32:
+                self._finders.clear()
+            self._finders[k1, b, k, rm3] = self._make_finder(k1, b, k, rm3)
+        return self._finders[k1, b, k, rm3]
 
     def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
         searcher = java_class(_SEARCHER)(self._reader)

@@ -40,47 +40,69 @@ def build_index(
         ConfigurationError: there is no such analyzer.
         IndexWriteError: Lucene cannot write there.
     """
-    analyzer = make_analyzer(language, stemmer)
     with _writing(folder):
-        settings = java_class(f"{_INDEX}.IndexWriterConfig")(analyzer)
-        settings.setRAMBufferSizeMB(_RAM_MB)
-        settings.setUseCompoundFile(False)
-        settings.setMergePolicy(java_class(f"{_INDEX}.LogDocMergePolicy")())
-        directory = open_directory(folder)
-        writer = java_class(f"{_INDEX}.IndexWriter")(directory, settings)
+        with calls.calling:
+            directory = open_directory(folder)
+            writer = _open_writer(directory, make_analyzer(language, stemmer))
+            content_type = _content_type(document_vectors)
         try:
-            _add_all(texts, writer, _content_type(document_vectors))
-            writer.forceMerge(1)
-            writer.close()
-        except BaseException:
-            with suppress(java_exception()):
-                writer.rollback()
-            raise
+            _add_all(texts, writer, content_type)
+            _finish(writer)
         finally:
-            directory.close()
+            with calls.calling:
+                with suppress(java_exception()):
+                    writer.rollback()  # which closes it; nothing is left to roll back after a success
+                directory.close()
     (folder / "write.lock").unlink(missing_ok=True)
+
+
+def _open_writer(directory: Java, analyzer: Java) -> Java:
+    settings = java_class(f"{_INDEX}.IndexWriterConfig")(analyzer)
+    settings.setRAMBufferSizeMB(_RAM_MB)
+    settings.setUseCompoundFile(False)
+    settings.setMergePolicy(java_class(f"{_INDEX}.LogDocMergePolicy")())
+    return java_class(f"{_INDEX}.IndexWriter")(directory, settings)
 
 
 def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java) -> None:
     """Add the batches in order: Java indexes one while Python prepares the next."""
-    worker, running, row = calls.pool(1), None, 0
+    running, row = None, 0
     try:
         for batch in texts:
             if not batch:
                 continue
-            ids = calls.java_list([f"{number:010d}" for number in range(row, row + len(batch))])
-            document = _document_maker(ids, calls.java_list(batch), content_type)
-            add = calls.method(f"{_INDEX}.IndexWriter", "addDocument", "long", "java.lang.Iterable").bindTo(writer)
-            action = calls.chain(document, add).asType(calls.signature("void", "int"))
-            task = calls.for_each_index(len(batch), action)
-            if running is not None:
-                running.get()
-            running = calls.submit(worker, task)
+            with calls.calling:
+                ids = calls.java_list([f"{number:010d}" for number in range(row, row + len(batch))])
+                document = _document_maker(ids, calls.java_list(batch), content_type)
+                add = calls.method(f"{_INDEX}.IndexWriter", "addDocument", "long", "java.lang.Iterable").bindTo(writer)
+                action = calls.chain(document, add).asType(calls.signature("void", "int"))
+                task = calls.for_each_index(len(batch), action)
+            _result(running)
+            with calls.calling:
+                running = calls.submit(calls.pool("build", 1), task)
             row += len(batch)
     finally:
         # also when the texts fail to come: the writer must not be rolled back under a running task
-        if running is not None:
-            running.get()
+        _result(running)
+
+
+def _finish(writer: Java) -> None:
+    """Merge all segments into one, and sync and close the files."""
+    with calls.calling:
+        merge = calls.method(f"{_INDEX}.IndexWriter", "forceMerge", "void", "int").bindTo(writer)
+        merge = calls.fill(merge, 0, calls.constant("int", 1))
+        close = calls.method(f"{_INDEX}.IndexWriter", "close", "void").bindTo(writer)
+    for step in (merge, close):
+        with calls.calling:
+            running = calls.submit(calls.pool("build", 1), step.asType(calls.signature("java.lang.Object")))
+        _result(running)
+
+
+def _result(task: Java | None) -> None:
+    if task is not None:
+        calls.wait(task)
+        with calls.calling:
+            task.get()
 
 
 def _document_maker(ids: Java, texts: Java, content_type: Java) -> Java:

@@ -9,6 +9,7 @@ Python: the handles below make it and hand it to the stream in one call.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from functools import cache
 
@@ -22,8 +23,10 @@ _STREAM, _INTS = "java.util.stream.Stream", "java.util.stream.IntStream"
 _OBJECT, _HANDLE = "java.lang.Object", "java.lang.invoke.MethodHandle"
 _POOL, _TASK = "java.util.concurrent.ForkJoinPool", "java.util.concurrent.ForkJoinTask"
 
-_lock = threading.Lock()
-_pools: dict[int, Java] = {}
+calling = threading.RLock()
+"""To be held around any calls of Java: pyjnius keeps the object of a method call in a place that all threads share."""
+
+_pools: dict[tuple[str, int], Java] = {}
 
 
 @cache
@@ -107,13 +110,10 @@ def java_list(texts: Sequence[str]) -> Java:
 
 
 def apply_to_all(values: Java, function: Java, threads: int) -> Java:
-    """Apply a handle to each element of a Java list, on this thread or several; return the list of what it gave."""
-    if threads == 1:
-        return call(_bridge("map"), values.stream(), function).toList()
-    mapped = call(_bridge("map"), values.parallelStream(), function)
+    """Start applying a handle to each element of a Java list; the task's result is the list of what it gives."""
+    mapped = call(_bridge("map"), values.stream() if threads == 1 else values.parallelStream(), function)
     # a parallel stream runs in the pool whose thread asks for its result
-    collect = method(_STREAM, "toList", "java.util.List").bindTo(mapped)
-    return submit(pool(threads), collect).get()
+    return submit(pool("search", threads), method(_STREAM, "toList", "java.util.List").bindTo(mapped))
 
 
 def for_each_index(count: int, action: Java) -> Java:
@@ -124,16 +124,27 @@ def for_each_index(count: int, action: Java) -> Java:
 
 
 def submit(to: Java, task: Java) -> Java:
-    """Run a handle of no arguments in a pool; ``get()`` of what is returned waits for its result."""
+    """Start a handle of no arguments in a pool, as a task to :func:`wait` for."""
     return call(_bridge("submit"), to, task)
 
 
-def pool(threads: int) -> Java:
-    """Return the pool of this many threads; they are daemons, and go when idle."""
-    with _lock:
-        if threads not in _pools:
-            _pools[threads] = java_class(_POOL)(threads)
-        return _pools[threads]
+def wait(task: Java) -> None:
+    """Wait for a task without holding the lock, so that other threads may call Java and Ctrl-C is heard."""
+    pause = 5e-5
+    while True:
+        with calling:
+            if task.isDone():
+                return
+        time.sleep(pause)
+        pause = min(2e-3, pause * 1.2)
+
+
+def pool(use: str, threads: int) -> Java:
+    """Return the pool of this many threads for one use; they are daemons, and go when idle."""
+    with calling:
+        if (use, threads) not in _pools:
+            _pools[use, threads] = java_class(_POOL)(threads)
+        return _pools[use, threads]
 
 
 def lengths(arrays: Java, array_type: str) -> NDArray[np.int64]:

@@ -1,0 +1,117 @@
+"""A benchmark as a configuration file: the same objects as by hand, by their registry names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.wandb_runs import WandbSettings
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.config import check_keys, read_yaml
+from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.registry import build_as
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError
+
+_REQUIRED = ("corpus", "queries", "index", "searchers")
+_OPTIONAL = ("k", "baseline", "output", "wandb", "group_by", "latency_queries", "seed")
+
+
+@dataclass(frozen=True)
+class BenchmarkConfig:
+    """What a configuration file describes.
+
+    Args:
+        corpus: the loader of the items.
+        queries: the loader of queries and gold.
+        searchers: by name.
+        index: the index directory.
+        output: the folder for the files of the run.
+        wandb: None: nothing is logged.
+        options: further arguments of :class:`~nlp_retrieval.benchmarks.benchmarker.Benchmarker`.
+    """
+
+    corpus: BaseLoader
+    queries: BaseQueryLoader
+    searchers: dict[str, Searcher]
+    index: Path
+    output: Path
+    wandb: WandbSettings | None
+    options: dict[str, Any]
+
+    def benchmarker(self, on_progress: Callable[[str], None] | None = None) -> Benchmarker:
+        """Load queries and gold, and return the benchmarker."""
+        return Benchmarker(
+            self.searchers,
+            self.corpus,
+            self.queries.queries(),
+            self.queries.gold(),
+            index_path=self.index,
+            on_progress=on_progress,
+            **self.options,
+        )
+
+
+def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
+    """Read and build everything that a configuration file names; nothing is loaded or indexed yet.
+
+    Paths in it are relative to the working directory.
+
+    Raises:
+        SourceError: the file does not exist.
+        ConfigurationError: an unknown key, name or parameter; a value of the wrong type or out of range.
+    """
+    settings = read_yaml(path)
+    where = str(path)
+    check_keys(settings, (*_REQUIRED, *_OPTIONAL), _REQUIRED, where)
+    searchers = settings["searchers"]
+    if not isinstance(searchers, dict) or not searchers:
+        raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
+    options: dict[str, Any] = {
+        key: settings[key] for key in ("baseline", "group_by", "latency_queries", "seed") if key in settings
+    }
+    if "k" in settings:
+        options["k_values"] = _cutoffs(settings["k"], where)
+    return BenchmarkConfig(
+        corpus=build_as(BaseLoader, "loaders", settings["corpus"], "corpus"),
+        queries=build_as(BaseQueryLoader, "loaders", settings["queries"], "queries"),
+        searchers={str(name): _searcher(fields, f"searchers.{name}") for name, fields in searchers.items()},
+        index=_path(settings["index"], f"{where}: index"),
+        output=_path(settings.get("output", f"runs/{Path(path).stem}"), f"{where}: output"),
+        wandb=_wandb(settings.get("wandb"), where),
+        options=options,
+    )
+
+
+def _cutoffs(value: Any, where: str) -> list[int]:
+    values = value if isinstance(value, list) else [value]
+    for k in values:
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise ConfigurationError(f"{where}: k: {k!r} is no integer of at least 1")
+    return values
+
+
+def _searcher(fields: Any, where: str) -> Searcher:
+    if not isinstance(fields, Mapping):
+        raise ConfigurationError(f"{where}: expected the settings of a searcher, found {fields!r}")
+    return build_as(Searcher, "searchers", {"name": Searcher.name} | dict(fields), where)
+
+
+def _path(value: Any, where: str) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{where}: expected a path, found {value!r}")
+    return Path(value).expanduser()
+
+
+def _wandb(settings: Config | None, where: str) -> WandbSettings | None:
+    if settings is None:
+        return None
+    if not isinstance(settings, dict):
+        raise ConfigurationError(f"{where}: wandb: expected settings such as {{project: hover}}, found {settings!r}")
+    check_keys(settings, ("project", "mode", "group", "entity"), (), f"{where}: wandb")
+    if settings.get("mode") not in {None, "online", "offline"}:
+        raise ConfigurationError(f"{where}: wandb.mode: {settings['mode']!r}; valid: online, offline")
+    return WandbSettings(**settings)

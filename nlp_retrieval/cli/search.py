@@ -1,0 +1,108 @@
+"""``nlp-retrieval search``: queries against an index directory."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import parse_component
+
+if TYPE_CHECKING:
+    from nlp_retrieval.core.models import RetrievalResult
+    from nlp_retrieval.core.searcher import Searcher
+
+NAME = "search"
+
+
+def command(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    query: Annotated[list[str] | None, typer.Argument(help="Queries; without any, one per line of standard input.")] = None,
+    k: Annotated[int, typer.Option("-k", help="At most this many results per query.")] = 10,
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retriever", "-r", help="name or name:key=value,key=value. Repeatable. By default all that the index holds."
+        ),
+    ] = None,
+    fusion: Annotated[str | None, typer.Option(help="How several retrievers are fused: rrf, weighted_sum, ...")] = None,
+    reranker: Annotated[str | None, typer.Option(help="Reorders what was found: overlap, ...")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
+    ] = None,
+    searcher: Annotated[
+        str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
+) -> None:
+    """Search an index with the retrievers that it holds, or with a searcher from a configuration file."""
+    queries = list(query) if query else [line.rstrip("\n") for line in sys.stdin]
+    composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
+    composed.open(index)
+    for text, hits in zip(queries, composed.search(queries, k), strict=True):
+        if as_json:
+            _print_json(text, hits)
+        else:
+            _print_readable(text, hits)
+
+
+def _configured(config: Path, name: str | None) -> Searcher:
+    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.errors import ConfigurationError, nearest
+
+    searchers = read_benchmark_config(config).searchers
+    chosen = name if name is not None else next(iter(searchers))
+    if chosen not in searchers:
+        raise ConfigurationError(f"{config} has no searcher {chosen!r}; {nearest(chosen, searchers)}")
+    return searchers[chosen]
+
+
+def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None) -> Searcher:
+    from nlp_retrieval.core.fusion import BaseFusion
+    from nlp_retrieval.core.index_store import open_generation
+    from nlp_retrieval.core.registry import build_as
+    from nlp_retrieval.core.reranker import BaseReranker
+    from nlp_retrieval.core.retriever import BaseRetriever
+    from nlp_retrieval.core.searcher import Searcher
+
+    if retriever:
+        settings = [parse_component(text) for text in retriever]
+    else:
+        settings = [record.config for record in open_generation(index).manifest.retrievers]
+    return Searcher(
+        [build_as(BaseRetriever, "retrievers", one, "--retriever") for one in settings],
+        fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
+        reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
+    )
+
+
+def _print_json(query: str, hits: list[RetrievalResult]) -> None:
+    for rank, hit in enumerate(hits, start=1):
+        line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
+        typer.echo(json.dumps(line, ensure_ascii=False))
+
+
+def _print_readable(query: str, hits: list[RetrievalResult]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console.print(Text(query, "bold"))
+    if not hits:
+        console.print(Text("  nothing found", "dim"))
+    for rank, hit in enumerate(hits, start=1):
+        heading = Text(f"{rank:>4}  ")
+        heading.append(hit.item.title or hit.item.item_id, "bold cyan")
+        heading.append(f"  {hit.item.item_id}  {hit.score:.4g}", "dim")
+        console.print(heading)
+        console.print(Text(f"      {_excerpt(hit.item.content)}"))
+        console.print(Text("      " + "  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items()), "dim"))
+    console.print()
+
+
+def _excerpt(text: str, length: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,53 @@
+"""Sub-queries without a language model: the claim, and its clauses."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+
+_BREAK = re.compile(
+    r"\s*[;:()]\s*|,\s+|(?<=[\w\"'])\.\s+|\s+(?=(?:that|which|who|whom|whose|where|when|while|and|but|by the|of the)\s)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+
+
+class ClauseSplit(BaseUserQueryProcessor):
+    """Cuts a query at punctuation, relative pronouns and conjunctions; short pieces join the one before them.
+
+    Args:
+        min_words: a clause has at least this many words.
+        max_clauses: at most this many clauses; further ones join the last.
+        keep_query: whether the query itself comes first.
+    """
+
+    name = "clauses"
+
+    def __init__(
+        self,
+        min_words: Annotated[int, Field(ge=1)] = 5,
+        max_clauses: Annotated[int, Field(ge=1)] = 3,
+        keep_query: bool = True,
+    ) -> None:
+        self.min_words = min_words
+        self.max_clauses = max_clauses
+        self.keep_query = keep_query
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [list(dict.fromkeys(([nlq] if self.keep_query else []) + self._clauses(nlq))) for nlq in nlqs]
+
+    def _clauses(self, nlq: str) -> list[str]:
+        clauses: list[str] = []
+        for piece in _BREAK.split(nlq):
+            full = len(clauses) == self.max_clauses
+            if clauses and (full or len(_WORD.findall(clauses[-1])) < self.min_words):
+                clauses[-1] = f"{clauses[-1]} {piece}"
+            elif piece.strip():
+                clauses.append(piece)
+        if len(clauses) > 1 and len(_WORD.findall(clauses[-1])) < self.min_words:
+            clauses[-2:] = [" ".join(clauses[-2:])]
+        return [clause.strip() for clause in clauses]
