@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import inspect
+import shutil
+import sys
+import textwrap
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 NAME = "components"
 
@@ -20,36 +21,31 @@ def command(
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
 ) -> None:
     """List every registered component with its parameters. Those marked * belong to the index: changing one builds anew."""
-    import sys
-
-    from rich.console import Console
-
     from nlp_retrieval.core.registry import KINDS, names
 
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
     for one in [kind] if kind is not None else KINDS:
         found = names(one)
         for component in [name] if name is not None else found:
-            _show(console, one, component)
+            typer.echo(_described(one, component, width))
         if not found and kind is not None:
-            console.print(f"no {one} are registered")
+            typer.echo(f"no {one} are registered")
 
 
-def _show(console: Console, kind: str, name: str) -> None:
-    import inspect
-
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from nlp_retrieval.core.registry import component_class, parameters_of
+def _described(kind: str, name: str, width: int) -> str:
+    from nlp_retrieval.core.registry import component_class, describe_parameters
 
     cls = component_class(kind, name)
-    summary = (inspect.getdoc(cls) or "").partition("\n\n")[0].replace("\n", " ")
-    console.print(Text.assemble((f"{kind[:-1]} ", "dim"), (name, "bold cyan"), f"  {summary}"))
+    summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]
+    lines = [_wrapped(f"{typer.style(name, bold=True)} ({kind[:-1]}): {summary}", width, 0)]
     marks_index = kind in {"retrievers", "encoders"}
-    for key, default, description, of_index in parameters_of(cls):
+    for key, default, description, of_index in describe_parameters(cls):
         mark = "*" if of_index and marks_index else " "
-        line = Text.assemble((f"{mark}{key}", "bold"), (f" = {default}" if default != "required" else " (required)", "dim"))
-        line.append(f"  {description}")
-        console.print(Padding(line, (0, 0, 0, 4)))
-    console.print()
+        value = "(required)" if default == "required" else f"= {default}"
+        lines.append(_wrapped(f"{mark} {typer.style(key, bold=True)} {value}  {description}", width, 4))
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str, width: int, indent: int) -> str:
+    plain = text.replace("``", "'")
+    return textwrap.fill(plain, width, initial_indent=" " * indent, subsequent_indent=" " * (indent + 6))

@@ -44,6 +44,9 @@ class Component:
 
     _arguments: dict[str, Any]
 
+    def __init__(self) -> None:
+        """A component without parameters."""
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Check the arguments against the signature of ``__init__`` and remember them.
 
@@ -75,7 +78,7 @@ class Component:
         return identity
 
     def __repr__(self) -> str:
-        defaults = {key: p.default for key, p in inspect.signature(type(self)).parameters.items()}
+        defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
         shown = (f"{key}={value!r}" for key, value in self._arguments.items() if value != defaults.get(key))
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -84,6 +87,11 @@ class Component:
 
     def __hash__(self) -> int:
         return hash((type(self), canonical_json(self.config)))
+
+
+def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
+    """The parameters of a component, by name, in the order of its ``__init__``."""
+    return dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
 
 
 def to_plain(value: Any) -> Any:

@@ -1,10 +1,26 @@
-"""Checks of what a caller asks: queries and k."""
+"""What a caller may ask: queries, and k."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nlp_retrieval.errors import QueryError
+
+
+_WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(
+    """
+    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
+    will with
+    """.split()
+)
+"""Lucene's English stop words."""
+
+
+def says_nothing(query: str) -> bool:
+    """Whether a query has no word in it, or none but English stop words: no retriever answers such a query."""
+    return all(word in _STOP_WORDS for word in _WORD.findall(query.lower()))
 
 
 def check_k(k: object, name: str = "k") -> int:

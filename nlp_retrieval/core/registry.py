@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nlp_retrieval.core.component import Component, check_parameter
+from nlp_retrieval.core.component import Component, check_parameter, parameters_of
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers")
@@ -88,7 +88,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
         cls = component_class(kind, name)
     except ConfigurationError as error:
         raise ConfigurationError(f"{place}{error}") from None
-    parameters = inspect.signature(cls).parameters
+    parameters = parameters_of(cls)
     hints = get_type_hints(cls.__init__, include_extras=True)
     for key, value in fields.items():
         if key not in parameters:
@@ -149,10 +149,10 @@ def _holds_component(hint: Any) -> bool:
     return any(isinstance(option, type) and issubclass(option, Component) for option in _options(hint))
 
 
-def parameters_of(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
+def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
     """Yield name, default, description and whether it belongs to the index, of each parameter of a component."""
     described = _described(cls)
-    for key, parameter in inspect.signature(cls).parameters.items():
+    for key, parameter in parameters_of(cls).items():
         default = "required" if parameter.default is parameter.empty else repr(parameter.default)
         yield key, default, described.get(key, ""), key not in cls.search_only
 

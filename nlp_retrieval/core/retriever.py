@@ -30,7 +30,7 @@ from nlp_retrieval.core.index_store import (
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.merge import MergeRule, merge_subqueries
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalWarning
 
@@ -66,7 +66,7 @@ class BaseRetriever(Component, ABC):
 
     @abstractmethod
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search for distinct, non-blank queries; safe to call from several threads.
+        """Search for distinct queries, none of them blank or made of stop words alone; safe to call from several threads.
 
         Args:
             queries: what to search for.
@@ -151,12 +151,12 @@ class BaseRetriever(Component, ABC):
             allowed: see :meth:`search_batch`.
         """
         flat = [subquery for subqueries in processed for subquery in subqueries]
-        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if q.strip()))}
+        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
         k = min(k, n_items)
         hits = Hits.from_lists([])
         if distinct:
             hits = self.search_batch(list(distinct), k, allowed).checked(len(distinct), n_items, k, repr(self))
-        # blank sub-queries own one empty list behind those that were searched
+        # sub-queries that say nothing own one empty list behind those that were searched
         hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores)
         places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, processed), np.int64, len(processed))

@@ -123,6 +123,9 @@ class SentenceTransformerEncoder(BaseEncoder):
         try:
             import torch
             from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
+
+            disable_progress_bar()  # loading takes a moment, and its bar would be in the way of the command line's own
 
             dtype = getattr(torch, _resolved(self.precision, self.device))
             model = SentenceTransformer(

@@ -110,7 +110,6 @@ class Scorer:
         mask = np.zeros(0, np.bool_) if allowed is None else allowed
         from nlp_retrieval.retrievers.bm25_kernel import score_and_select
 
-
         def run(part: slice) -> None:
             score_and_select(
                 bounds[part.start : part.stop + 1], terms, self._indptr, self._rows, self._weights, self._n_items, mask,

@@ -168,5 +168,3 @@ def _count(
         (pairs // max(n_terms, 1) + first).astype(np.int32),
         frequencies.astype(np.int32),
     )
-
-

@@ -140,9 +140,7 @@ class LuceneIndex:
             depth = min(len(self), depth * 4)
         return found
 
-    def _find_all(
-        self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int
-    ) -> list[_List]:
+    def _find_all(self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int) -> list[_List]:
         if not queries or k == 0:
             return [_NOTHING] * len(queries)
         k1, b, rm3 = finder

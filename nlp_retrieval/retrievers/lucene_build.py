@@ -24,9 +24,7 @@ _DOCUMENT, _INDEX = f"{_LUCENE}.document", f"{_LUCENE}.index"
 _STRING = "java.lang.String"
 
 
-def build_index(
-    texts: Iterable[list[str]], folder: Path, *, language: str, stemmer: str, document_vectors: bool
-) -> None:
+def build_index(texts: Iterable[list[str]], folder: Path, *, language: str, stemmer: str, document_vectors: bool) -> None:
     """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 256 MB.
 
     Args:
@@ -123,9 +121,7 @@ def _document_maker(ids: Java, texts: Java, content_type: Java) -> Java:
     document = calls.static("java.util.List", "of", "java.util.List", *["java.lang.Object"] * 3)
     for position, part in enumerate(fields):
         document = calls.fill(document, position, part.asType(calls.signature("java.lang.Object", "int")))
-    return calls.join_arguments(document, "java.util.List", "int", 3).asType(
-        calls.signature("java.lang.Iterable", "int")
-    )
+    return calls.join_arguments(document, "java.util.List", "int", 3).asType(calls.signature("java.lang.Iterable", "int"))
 
 
 def _content_type(document_vectors: bool) -> Java:

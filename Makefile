@@ -1,0 +1,47 @@
+# The same commands for people and for CI. Each does its own set-up, in a virtual environment of its own.
+PYTHON ?= python3
+VENV ?= .venv
+BASE_VENV ?= .venv-base
+BIN := $(VENV)/bin
+DATA ?=
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.demo  ## compare five configurations on the collection that comes with the package
+	$(BIN)/nlp-retrieval demo --output demo-output
+
+test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
+	$(BIN)/python -m pytest
+	$(BASE_VENV)/bin/python tests/base_install/check.py
+
+lint: $(VENV)/.dev  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## measure the project itself: make bench DATA=path/to/collections
+	@test -n "$(DATA)" || { echo "name the folder of collections: make bench DATA=path/to/collections"; exit 2; }
+	$(BIN)/python -m bench "$(DATA)"
+
+clean:  ## remove what the commands above made
+	rm -rf $(VENV) $(BASE_VENV) demo-output
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch by itself first, so that its CPU build is taken where one is at hand
+$(VENV)/.demo: setup.cfg constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) torch==2.13.0
+	$(PIP_INSTALL) --editable '.[demo]'
+	touch $@
+
+$(VENV)/.dev: setup.cfg constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) torch==2.13.0
+	$(PIP_INSTALL) --editable '.[dev]'
+	touch $@ $(VENV)/.demo
+
+$(BASE_VENV)/.base: setup.cfg constraints.txt
+	$(PYTHON) -m venv $(BASE_VENV)
+	$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@

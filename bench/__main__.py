@@ -1,0 +1,60 @@
+"""``python -m bench DATA [part ...]``: prints the table, and writes it to ``bench/RESULTS.md``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+
+from bench.common import Data, Row
+from nlp_retrieval.benchmarks.environment import describe_environment
+
+_PARTS = ("startup", "lucene", "composition", "evaluation", "encoding", "memory", "quality")
+_HERE = Path(__file__).parent
+_MARKS = {True: "met", False: "**missed**", None: "-"}
+
+
+def main(arguments: list[str]) -> int:
+    """Measure the parts named, or all; parts that are not measured keep the rows of the last time."""
+    if not arguments or not (Path(arguments[0]) / "wiki" / "corpus.jsonl").is_file():
+        print("usage: python -m bench DATA [part ...]   (DATA holds wiki/ and scifact/; parts: " + ", ".join(_PARTS) + ")")
+        return 2
+    data = Data(Path(arguments[0]).absolute(), _HERE / ".work")
+    data.work.mkdir(exist_ok=True)
+    warnings.simplefilter("ignore")
+    for part in arguments[1:] or _PARTS:
+        rows = import_module(f"bench.{part}").measure(data)
+        (data.work / f"{part}.json").write_text(json.dumps([asdict(row) for row in rows]))
+        for row in rows:
+            print(f"{_MARKS[row.met]:10} {row.what}: {row.measured} [{row.budget}]", flush=True)
+    _write([part for part in _PARTS if (data.work / f"{part}.json").exists()], data)
+    return 0
+
+
+def _write(parts: list[str], data: Data) -> None:
+    environment = describe_environment()
+    hardware, versions = environment["hardware"], environment["versions"]
+    shown = ("python", "numpy", "faiss-cpu", "bm25s", "pyserini", "torch", "sentence-transformers")
+    lines = [
+        "# Measured",
+        "",
+        "Written by `make bench DATA=path/to/collections`; ratios are of two things timed in turn in one run, best of each.",
+        "What the collections are, and what each row measures, stands in [README.md](README.md).",
+        "",
+        f"- {datetime.now(UTC):%Y-%m-%d}, {hardware['cores']} cores ({hardware['cpu']}), "
+        f"{hardware.get('memory_bytes', 0) / 2**30:.0f} GiB",
+        "- " + ", ".join(f"{name} {versions[name]}" for name in shown if name in versions),
+    ]
+    for part in parts:
+        rows = [Row(**row) for row in json.loads((data.work / f"{part}.json").read_text())]
+        lines += ["", f"## {part}", "", "| what | budget | measured | |", "|---|---|---|---|"]
+        lines += [f"| {row.what} | {row.budget} | {row.measured} | {_MARKS[row.met]} |" for row in rows]
+    (_HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Lucene through this project against pyserini's own classes: same index, same threads, in turn."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from bench.common import Data, Row, at_least, best_of_each
+
+os.environ.setdefault("OPENAI_API_KEY", "none")  # pyserini's searcher imports a client that asks for one
+
+
+def measure(data: Data) -> list[Row]:
+    """Searching 1,000 questions at three depths, and indexing."""
+    from nlp_retrieval.retrievers import lucene_jvm
+
+    lucene_jvm.start()
+    from pyserini.index.lucene import LuceneIndexer
+    from pyserini.search.lucene import LuceneSearcher
+
+    from nlp_retrieval.retrievers.lucene import LuceneIndex, build_index
+
+    texts, questions = data.texts(), data.questions()
+    ours, theirs = data.work / "lucene-ours", data.work / "lucene-theirs"
+
+    def build_ours() -> None:
+        _empty(ours)
+        batches = (texts[start : start + 2000] for start in range(0, len(texts), 2000))
+        build_index(batches, ours, language="en", stemmer="porter", document_vectors=False)
+
+    def build_theirs() -> None:
+        _empty(theirs)
+        indexer = LuceneIndexer(str(theirs), threads=os.cpu_count() or 1)
+        for start in range(0, len(texts), 2000):
+            batch = enumerate(texts[start : start + 2000], start)
+            indexer.add_batch_dict([{"id": f"{row:010d}", "contents": text} for row, text in batch])
+        indexer.close()
+
+    ours_s, theirs_s = best_of_each(3, build_ours, build_theirs)
+    what = f"Lucene indexing, {len(texts):,} passages"
+    rows = [at_least(what, 3, theirs_s / ours_s, f"{ours_s:.2f} s; add_batch_dict {theirs_s:.2f} s")]
+    index, searcher = LuceneIndex(ours, language="en", stemmer="porter"), LuceneSearcher(str(ours))
+    ids = [str(number) for number in range(len(questions))]
+    for k in (10, 100, 1000):
+        found = index.search(questions, k, k1=0.9, b=0.4)
+        expected = searcher.batch_search(questions, ids, k=k, threads=1)
+        lists = np.split(found.rows, found.offsets[1:-1])
+        differing = sum([int(hit.docid) for hit in expected[i]] != lists[int(i)].tolist() for i in ids)
+
+        def search_ours(k: int = k) -> object:
+            return index.search(questions, k, k1=0.9, b=0.4, threads=1)
+
+        def search_theirs(k: int = k) -> object:
+            return searcher.batch_search(questions, ids, k=k, threads=1)
+
+        ours_s, theirs_s = best_of_each(3, search_ours, search_theirs)
+        detail = f"{ours_s:.3f} s; batch_search {theirs_s:.2f} s; {differing} of {len(ids)} rankings differ"
+        rows.append(at_least(f"BM25 through Lucene, 1,000 queries, k={k}, one thread", 6, theirs_s / ours_s, detail))
+    return rows
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
