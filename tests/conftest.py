@@ -1,8 +1,25 @@
-"""No test reaches a network: models come from installed packages, and W&B runs stay offline."""
+"""No test reaches a network or the user's own folders: models come from installed packages, W&B runs stay offline."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+settings.register_profile(
+    "shared_machine", database=None, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("shared_machine")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, in place of the user's."""
+    folder = tmp_path / "xdg-cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder

@@ -156,7 +156,7 @@ class CombSUM(BaseFusion):
     """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
 
     Args:
-        normalization: see :class:`WeightedSum`.
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
     """
 
     name = "combsum"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from nlp_retrieval.errors import QueryError
 
-
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset(
     """

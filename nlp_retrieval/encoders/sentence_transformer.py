@@ -123,9 +123,10 @@ class SentenceTransformerEncoder(BaseEncoder):
         try:
             import torch
             from sentence_transformers import SentenceTransformer
-            from transformers.utils.logging import disable_progress_bar
+            from transformers.utils import logging as transformers_logging
 
-            disable_progress_bar()  # loading takes a moment, and its bar would be in the way of the command line's own
+            # loading takes a moment, and its bar would be in the way of the command line's own
+            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
             dtype = getattr(torch, _resolved(self.precision, self.device))
             model = SentenceTransformer(
