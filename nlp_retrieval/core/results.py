@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from math import isnan
 
 import numpy as np
 
@@ -15,9 +16,21 @@ from nlp_retrieval.core.models import RetrievalResult
 
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
-    made = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch)))
-    bounds = batch.offsets.tolist()
-    return [made[begin:end] for begin, end in pairwise(bounds)]
+    with _no_collection():
+        made = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch)))
+    return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the cycle collector from walking the whole heap again and again while thousands of objects are made to stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _signals(batch: CandidateBatch) -> Iterator[dict[str, float]]:
@@ -28,6 +41,6 @@ def _signals(batch: CandidateBatch) -> Iterator[dict[str, float]]:
     if all(np.isfinite(column).all() for column in batch.signals.values()):
         return (dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True))
     return (
-        {key: value for key, value in zip(keys, values, strict=True) if not isnan(value)}
+        {key: value for key, value in zip(keys, values, strict=True) if value == value}  # noqa: PLR0124 -- only NaN differs
         for values in zip(*columns, strict=True)
     )

@@ -6,6 +6,8 @@ A FAISS file is read only after its checksum was compared, by the index store; F
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -55,7 +57,8 @@ class FlatIndex:
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
         del settings  # exact search has none
         if allowed is None:
-            scores, rows = faiss.knn(queries, self._vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+            with _threads_for(len(queries)):
+                scores, rows = faiss.knn(queries, self._vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
             return rows, scores
         chosen = np.flatnonzero(allowed)
         found = np.full((len(queries), k), -1, np.int64)
@@ -65,6 +68,23 @@ class FlatIndex:
             scores, places = faiss.knn(queries, self._vectors[chosen], width, metric=faiss.METRIC_INNER_PRODUCT)
             found[:, :width], values[:, :width] = chosen[places], scores
         return found, values
+
+
+@contextmanager
+def _threads_for(n_queries: int) -> Iterator[None]:
+    """One query is searched by one thread: FAISS shares out queries, and idle threads would only spin against others.
+
+    OpenMP keeps the number per calling thread, so searches that run beside this one are not touched.
+    """
+    if n_queries > 1:
+        yield
+        return
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 class AnnIndex:

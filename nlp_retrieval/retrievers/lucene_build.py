@@ -1,7 +1,8 @@
 """Writes a Lucene index whose document numbers are the rows of the items.
 
-That holds because one thread adds the documents and only neighbouring segments merge, in the end into one. Two threads
-gain little once Python prepares one batch while Java indexes another, and would leave the order to chance.
+That holds because one thread adds the documents and only neighbouring segments merge, in the end into one. Python
+prepares one batch while Java indexes another. (Several threads with an index that Lucene keeps sorted by row were tried:
+the sorted merge cost more than the threads saved.)
 
 A document is its text, without positions and unstored, and its zero-padded row as ``id``: what pyserini's
 ``LuceneSearcher`` needs in order to search the same folder and to break ties.

@@ -11,7 +11,7 @@ from nlp_retrieval.core import registry
 from nlp_retrieval.core.component import parameters_of
 from nlp_retrieval.core.fusion import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.registry import KINDS, build, build_as, component_class, names
+from nlp_retrieval.core.registry import KINDS, build, build_as, component_class, describe_parameters, names
 from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
@@ -107,10 +107,10 @@ def test_every_registered_name_is_the_name_of_its_class(kind):
 def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type(kind):
     for name in names(kind):
         cls = component_class(kind, name)
-        _, _, described = (cls.__doc__ or "").partition("Args:")
+        described = {key: description for key, _, description, _ in describe_parameters(cls)}
         for key, parameter in parameters_of(cls).items():
             assert parameter.annotation is not parameter.empty, f"{name}.{key} has no type"
-            assert f" {key}: " in described, f"{name}.{key} has no description"
+            assert described[key], f"{name}.{key} has no description"
         assert cls.search_only <= set(parameters_of(cls)), f"{name} has a search_only parameter that it does not take"
 
 

@@ -97,9 +97,7 @@ def as_pyserini_shows(scores: np.ndarray) -> list[float]:
 
 @pytest.mark.parametrize("k", [1, 10, 5_000])
 @pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.7, 0.0)])
-def test_rows_and_scores_are_those_of_pyserini(
-    index: LuceneIndex, pyserini: Oracle, k: int, k1: float, b: float
-) -> None:
+def test_rows_and_scores_are_those_of_pyserini(index: LuceneIndex, pyserini: Oracle, k: int, k1: float, b: float) -> None:
     hits = index.search(QUERIES, k, k1=k1, b=b)
     expected = pyserini(QUERIES, k, k1=k1, b=b)
     assert rows_of(hits) == [rows for rows, _ in expected]
@@ -129,9 +127,7 @@ def test_ties_go_to_the_lowest_rows_also_at_the_cut(tmp_path: Path) -> None:
     assert find(index, ["whale"], 4) == [[90, 0, 1, 2]]
 
 
-def test_a_small_buffer_that_spills_many_segments_keeps_the_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nlp_retrieval.retrievers.lucene_build._RAM_MB", 0.2)
     index = index_texts(tmp_path / "index", TEXTS * 10)
     stored = index._reader.storedFields()
@@ -160,17 +156,13 @@ def test_only_allowed_rows_are_returned_and_none_is_missed(index: LuceneIndex, s
     assert find(index, QUERIES, 10, allowed=allowed) == expected
 
 
-@pytest.mark.parametrize(
-    "query", ["", "   ", "the of and", "\0", '( " AND', "👩‍🚀", "\ud800", "\udfff\ud83d", "∀∈", "zzzz"]
-)
+@pytest.mark.parametrize("query", ["", "   ", "the of and", "\0", '( " AND', "👩‍🚀", "\ud800", "\udfff\ud83d", "∀∈", "zzzz"])
 def test_queries_without_known_terms_find_nothing(index: LuceneIndex, query: str) -> None:
     assert find(index, [query]) == [[]]
     assert find(index, [query], rm3=Rm3()) == [[]]
 
 
-@pytest.mark.parametrize(
-    "query", ['whale AND ( "', "whale\0", "+whale~2 ^*?:", "👩‍🚀 whale \U00020000", "whale \ud800"]
-)
+@pytest.mark.parametrize("query", ['whale AND ( "', "whale\0", "+whale~2 ^*?:", "👩‍🚀 whale \U00020000", "whale \ud800"])
 def test_syntax_and_odd_characters_do_not_hide_a_word(tmp_path: Path, query: str) -> None:
     assert find(index_texts(tmp_path / "index", ["a castle", "a whale"]), [query]) == [[1]]
 
@@ -264,10 +256,7 @@ def test_a_folder_without_an_index_is_damaged(tmp_path: Path) -> None:
 def test_feedback_implies_document_vectors_in_the_index() -> None:
     assert PyseriniRetriever(rm3=True).index_identity() == PyseriniRetriever(document_vectors=True).index_identity()
     assert PyseriniRetriever(rm3=True).index_identity() != PyseriniRetriever().index_identity()
-    assert (
-        PyseriniRetriever(k1=1.2, b=0.7, threads=2, merge="rrf").index_identity()
-        == PyseriniRetriever().index_identity()
-    )
+    assert PyseriniRetriever(k1=1.2, b=0.7, threads=2, merge="rrf").index_identity() == PyseriniRetriever().index_identity()
 
 
 def a_java(home: Path, release: str) -> Path:

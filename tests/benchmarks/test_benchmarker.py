@@ -1,0 +1,355 @@
+"""A benchmark says what ir-measures says, twice the same, and refuses what it cannot judge."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import ir_measures
+import pytest
+from hashed_words import HashedWords, InMemory
+from ir_measures import AP, RR, P, R, nDCG
+
+from nlp_retrieval import (
+    Benchmarker,
+    BenchmarkRun,
+    Bm25sRetriever,
+    FaissRetriever,
+    Gold,
+    OverlapReranker,
+    Query,
+    RetrievalWarning,
+    Searcher,
+    write_run_files,
+)
+from nlp_retrieval.benchmarks.environment import without_secrets
+from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
+
+WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
+MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
+
+
+def some_texts(count: int = 80) -> list[str]:
+    draw = random.Random(4)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(3, 9))) for _ in range(count)]
+
+
+TEXTS = some_texts()
+TITLES = [f"Page {row}" for row in range(len(TEXTS))]
+
+
+def some_queries(count: int = 20) -> tuple[list[Query], list[Gold]]:
+    draw = random.Random(9)
+    queries, gold = [], []
+    for number in range(count):
+        hops = 2 + number % 3
+        wanted = draw.sample(range(len(TEXTS)), hops)
+        text = " ".join(draw.choice(TEXTS[row].split()) for row in wanted for _ in range(2))
+        queries.append(Query(query_id=f"q{number}", text=text, metadata={"hops": hops}))
+        gold.append(Gold(query_id=f"q{number}", relevance={f"d{row}": 1 + row % 2 for row in wanted}))
+    return queries, gold
+
+
+QUERIES, GOLD = some_queries()
+
+
+def searchers() -> dict[str, Searcher]:
+    return {
+        "bm25": Searcher([Bm25sRetriever()]),
+        "dense": Searcher([FaissRetriever(HashedWords())]),
+        "hybrid + overlap": Searcher(
+            [Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="rank")
+        ),
+    }
+
+
+def benchmarker(index: Path, **changed: object) -> Benchmarker:
+    arguments = {
+        "searchers": searchers(), "loader": InMemory(TEXTS, TITLES), "queries": QUERIES, "gold": GOLD,
+        "k_values": [10, 3, 5], "index_path": index, "latency_queries": 3,
+    } | changed  # fmt: skip
+    return Benchmarker(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BenchmarkRun, Path]]:
+    folder = tmp_path_factory.mktemp("benchmark")
+    run = benchmarker(folder / "index").run()
+    write_run_files(run, folder / "run")
+    yield run, folder
+
+
+def read(path: Path) -> dict:  # type: ignore[type-arg]
+    loaded: dict = json.loads(path.read_text("utf-8"))  # type: ignore[type-arg]
+    return loaded
+
+
+def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None:
+    folder = finished[1] / "run"
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert found == {
+        "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt",
+        "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
+    }  # fmt: skip
+
+
+def test_results_hold_every_measure_by_name_overall_and_by_group_and_no_times(finished: tuple[BenchmarkRun, Path]) -> None:
+    results = read(finished[1] / "run" / "results.json")
+    names = {f"{measure}@{k}" for measure in MEASURES for k in (3, 5, 10)}
+    assert list(results["configurations"]) == ["bm25", "dense", "hybrid + overlap"]
+    for one in results["configurations"].values():
+        assert set(one["measures"]) == names
+        assert {group: set(values) for group, values in one["groups"].items()} == {f"hops={h}": names for h in (2, 3, 4)}
+        assert all(0 <= value <= 1 for value in one["measures"].values())
+    assert results["query_groups"] == {"hops=2": 7, "hops=3": 7, "hops=4": 6}
+    assert (results["queries"], results["items"], results["k"], results["baseline"]) == (20, 80, [3, 5, 10], "bm25")
+    text = (finished[1] / "run" / "results.json").read_text()
+    assert not any(word in text for word in ("seconds", "latency", "_ms", "bytes", "finished"))
+
+
+def test_two_runs_give_the_same_bytes(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
+    first = finished[1] / "run"
+    program = f"""
+import sys; sys.path[:0] = {[str(Path(__file__).parents[1])]!r}
+from pathlib import Path
+from benchmarks.test_benchmarker import benchmarker, write_run_files
+write_run_files(benchmarker(Path({str(tmp_path / 'index')!r})).run(), {str(tmp_path / 'run')!r})
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
+    for name in ("results.json", "trec/qrels.txt", "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec"):
+        assert (tmp_path / "run" / name).read_bytes() == (first / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", ["bm25", "dense", "hybrid + overlap"])
+def test_ir_measures_finds_the_same_figures_in_the_trec_files(finished: tuple[BenchmarkRun, Path], name: str) -> None:
+    trec = finished[1] / "run" / "trec"
+    qrels = list(ir_measures.read_trec_qrels(str(trec / "qrels.txt")))
+    run = list(ir_measures.read_trec_run(str(trec / f"{name.replace(' ', '_').replace('+', '_')}.trec")))
+    measures = read(finished[1] / "run" / "results.json")["configurations"][name]["measures"]
+    for k in (3, 5, 10):
+        theirs = ir_measures.calc_aggregate([P @ k, R @ k, nDCG @ k, AP @ k, RR @ k], qrels, run)
+        ours = {P @ k: "precision", R @ k: "recall", nDCG @ k: "ndcg", AP @ k: "map", RR @ k: "mrr"}
+        for measure, family in ours.items():
+            assert measures[f"{family}@{k}"] == pytest.approx(theirs[measure], abs=1e-9), (measure, k)
+
+
+def test_scores_in_the_trec_files_fall_strictly(finished: tuple[BenchmarkRun, Path]) -> None:
+    for file in (finished[1] / "run" / "trec").glob("*.trec"):
+        last: dict[str, float] = {}
+        for line in file.read_text().splitlines():
+            query, _, _, _, score, _ = line.split()
+            assert float(score) < last.get(query, float("inf"))
+            last[query] = float(score)
+
+
+def test_groups_are_means_over_their_own_queries(tmp_path: Path, finished: tuple[BenchmarkRun, Path]) -> None:
+    whole = finished[0].report.configurations[0]
+    chosen = [place for place, query in enumerate(QUERIES) if query.metadata["hops"] == 3]
+    alone = benchmarker(
+        tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])},
+        queries=[QUERIES[place] for place in chosen], gold=[GOLD[place] for place in chosen],
+    ).run()  # fmt: skip
+    assert alone.report.configurations[0].measures == whole.groups["hops=3"]
+    assert alone.report.configurations[0].groups == {}
+
+
+def test_gold_by_title_counts_as_gold_by_id(tmp_path: Path, finished: tuple[BenchmarkRun, Path]) -> None:
+    by_title = [
+        Gold(query_id=one.query_id, relevance={TITLES[int(i[1:])]: grade for i, grade in one.relevance.items()}, by="title")
+        for one in GOLD
+    ]
+    run = benchmarker(tmp_path, gold=list(reversed(by_title))).run()
+    assert [c.measures for c in run.report.configurations] == [c.measures for c in finished[0].report.configurations]
+    assert run.qrels == finished[0].qrels
+
+
+def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> None:
+    costs = read(finished[1] / "run" / "costs.json")
+    for name, one in costs.items():
+        stages = one.pop("stage_ms")
+        assert all(value > 0 for key, value in one.items() if key != "index_seconds"), name
+        assert all(value >= 0 for value in stages.values())
+        assert one["index_seconds"] >= 0
+        assert list(stages) == searchers()[name].stages
+
+
+def test_the_manifest_holds_what_is_needed_to_run_it_again(finished: tuple[BenchmarkRun, Path]) -> None:
+    manifest = read(finished[1] / "run" / "manifest.json")
+    assert manifest["latency"] == {"queries": 3, "seed": 0}
+    assert manifest["corpus"]["items"] == 80
+    assert manifest["versions"]["bm25s"]
+    assert manifest["searchers"]["hybrid + overlap"]["config"] == searchers()["hybrid + overlap"].config
+    assert {r["name"] for r in manifest["searchers"]["hybrid + overlap"]["retrievers"]} == {"bm25s", "faiss"}
+
+
+def test_equal_retrievers_share_one_index_folder_whatever_their_search_parameters(finished: tuple[BenchmarkRun, Path]) -> None:
+    assert sorted(path.name.rsplit("-", 1)[0] for path in (finished[1] / "index").glob("*-*")) == ["bm25s", "faiss", "items"]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(32))),
+        (Bm25sRetriever(), Bm25sRetriever(stemmer="none")),
+        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index_type="hnsw")),
+    ],
+    ids=["two models", "two stemmers", "two index types"],
+)
+def test_retrievers_of_one_name_and_different_indexes_can_be_compared(tmp_path: Path, pair: tuple[object, object]) -> None:
+    one, other = (Searcher([retriever]) for retriever in pair)  # type: ignore[list-item]
+    run = benchmarker(tmp_path, searchers={"one": one, "other": other, "both": Searcher(list(pair))}).run()  # type: ignore[arg-type]
+    assert [result.name for result in run.report.configurations] == ["one", "other", "both"]
+    again = benchmarker(tmp_path, searchers={"other": other, "one": one}).run()
+    assert again.report.configurations[0].measures == run.report.configurations[1].measures
+
+
+def test_a_finished_index_is_completed_by_what_is_missing_and_used_again(tmp_path: Path) -> None:
+    benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}).run()
+    before = {path.name for path in tmp_path.glob("*-*")}
+    benchmarker(tmp_path).run()
+    assert before < {path.name for path in tmp_path.glob("*-*")}
+
+
+def test_an_index_of_other_items_is_not_given_up(tmp_path: Path) -> None:
+    Searcher([Bm25sRetriever()]).index(InMemory(["another corpus"]), tmp_path)
+    with pytest.raises(IndexConflictError, match="other items"):
+        benchmarker(tmp_path).run()
+
+
+def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(tmp_path: Path) -> None:
+    queries = [*QUERIES[:2], Query(query_id="blank", text=" "), Query(query_id="stop", text="the of")]
+    gold = [*GOLD[:2], Gold(query_id="blank", relevance={"d1": 1}), Gold(query_id="stop", relevance={"d2": 1})]
+    made = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=queries, gold=gold, latency_queries=4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = made.run().report.configurations[0]
+    assert result.empty_queries == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        two = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=QUERIES[:2], gold=GOLD[:2]).run()
+    expected = two.report.configurations[0].measures
+    assert result.measures == pytest.approx({name: value / 2 for name, value in expected.items()})
+    said = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
+    assert len(said) == 1, said
+    assert "2 of 4 queries" in said[0]
+
+
+def test_gold_that_names_unknown_items_says_how_many_and_which_first(tmp_path: Path) -> None:
+    gold = [Gold(query_id="q0", relevance={"d0": 1, "nowhere": 1, "neither": 1}), *GOLD[1:]]
+    with pytest.raises(GoldError, match=r"2 .*nowhere"):
+        benchmarker(tmp_path, gold=gold).run()
+
+
+def test_queries_without_gold_say_how_many_and_which_first(tmp_path: Path) -> None:
+    with pytest.raises(GoldError, match="2 of 20 queries have no gold .the first: 'q18'"):
+        benchmarker(tmp_path, gold=GOLD[:18])
+
+
+def test_two_golds_for_one_query_are_an_error_and_not_the_last_of_them(tmp_path: Path) -> None:
+    with pytest.raises(GoldError, match="q3"):
+        benchmarker(tmp_path, gold=[*GOLD, Gold(query_id="q3", relevance={"d0": 1})])
+
+
+def test_gold_of_queries_that_are_not_asked_is_left_out(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path, queries=QUERIES[:4], searchers={"bm25": Searcher([Bm25sRetriever()])}).run()
+    assert list(run.qrels) == ["q0", "q1", "q2", "q3"]
+
+
+def test_two_queries_of_one_id_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="two queries have the id 'q2'"):
+        benchmarker(tmp_path, queries=[*QUERIES, Query(query_id="q2", text="again")])
+
+
+def test_no_queries_no_searchers_and_no_items_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="no queries"):
+        benchmarker(tmp_path, queries=[])
+    with pytest.raises(ConfigurationError, match="at least one searcher"):
+        benchmarker(tmp_path, searchers={})
+    with pytest.raises(ItemError):
+        benchmarker(tmp_path, loader=InMemory([])).run()
+
+
+def test_an_unknown_baseline_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no searcher 'bm52'; did you mean 'bm25'"):
+        benchmarker(tmp_path, baseline="bm52")
+
+
+@pytest.mark.parametrize(("k", "said"), [([0], "at least 1, not 0"), (["5"], "not '5'"), ([-3, 5], "-3"), ([], "empty"), ([True], "True")])
+def test_cutoffs_that_are_none_are_errors(tmp_path: Path, k: list[object], said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        benchmarker(tmp_path, k_values=k)
+
+
+def test_a_folder_that_cannot_be_written_is_an_output_error_that_names_the_file(
+    finished: tuple[BenchmarkRun, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError, match="file"):
+        write_run_files(finished[0], tmp_path / "file" / "run")
+    (tmp_path / "run" / "results.json").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"results\.json"):
+        write_run_files(finished[0], tmp_path / "run")
+
+
+def test_configurations_whose_names_make_one_file_name_do_not_overwrite_one_another(tmp_path: Path) -> None:
+    names = {"a b": Searcher([Bm25sRetriever()]), "a_b": Searcher([FaissRetriever(HashedWords())])}
+    run = benchmarker(tmp_path / "index", searchers=names).run()
+    write_run_files(run, tmp_path / "run")
+    files = sorted((tmp_path / "run" / "trec").glob("*.trec"))
+    assert len(files) == 2
+    assert len({file.read_text() for file in files}) == 2
+
+
+SECRET = "tr0ub4dor-and-3"
+
+
+@pytest.mark.parametrize("folder", ["run", "index"])
+def test_nothing_that_looks_like_a_key_is_written_into_the_run_or_the_index(tmp_path: Path, folder: str) -> None:
+    secret = Searcher([FaissRetriever(HashedWords(api_key=SECRET))])
+    run = benchmarker(tmp_path / "index", searchers={"dense": secret}).run()
+    write_run_files(run, tmp_path / "run")
+    files = [path for path in (tmp_path / folder).rglob("*") if path.is_file()]
+    assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"api_key": SECRET},
+        {"nested": [{"token": SECRET}]},
+        {"OPENAI_API_KEY": SECRET},
+        {"openaiApiKey": SECRET},
+        {"keys": {"password": SECRET}},
+        {"passwords": [SECRET]},
+        {"credentials": {"user": "me", "pin": SECRET}},
+        {"secret": 12345},
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"url": f"postgresql://me:{SECRET}@host/db"},
+        {"url": f"postgresql://host/db?user=me&password={SECRET}"},
+        {"url": f"https://host/search?api_key={SECRET}&q=1"},
+        {"url": "postgresql://me:p@ss:" + SECRET + "@host/db"},
+        {"model": "sk-proj-" + "a" * 30},
+        {"model": "hf_" + "a" * 30},
+    ],
+    ids=str,
+)
+def test_secrets_are_redacted_by_name_and_by_form(config: dict[str, object]) -> None:
+    cleaned = json.dumps(without_secrets(config))
+    assert SECRET not in cleaned
+    assert "a" * 30 not in cleaned
+    assert "12345" not in cleaned
+    assert "***" in cleaned
+
+
+def test_what_is_no_secret_stays() -> None:
+    config = {
+        "k1": 0.9, "max_tokens": 5, "tokenizer": "simple", "keywords": ["a"], "model": "sentence-transformers/all-MiniLM-L6-v2",
+        "path": "../data/keys.jsonl", "url": "sqlite:///data.db", "id_field": "key", "password": None, "b": [1, {"c": None}],
+    }  # fmt: skip
+    assert without_secrets(config) == config

@@ -1,0 +1,222 @@
+"""The overlap of claim and document, part by part, as one would count it by hand."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ModelError, QueryError
+from nlp_retrieval.rerankers.mentions import mentions_by_rules, normalize
+
+PARTS = ("entities", "proper_nouns", "phrases")
+
+
+def document(content: str, title: str = "", item_id: str = "d") -> SearchableItem:
+    return SearchableItem(item_id=item_id, content=content, metadata={"title": title} if title else {})
+
+
+def parts_of(claim: str, item: SearchableItem, reranker: OverlapReranker | None = None) -> tuple[float, float, float]:
+    made = (reranker or OverlapReranker()).score_pairs([claim], [item])
+    return tuple(round(float(made[part][0]), 6) for part in PARTS)  # type: ignore[return-value]
+
+
+def results(items: list[SearchableItem]) -> list[RetrievalResult]:
+    """Ranked as given, with the scores 10, 9, 8, ..."""
+    return [
+        RetrievalResult(item=item, score=10.0 - place, signals={"bm25s.score": 10.0 - place, "bm25s.rank": place + 1.0})
+        for place, item in enumerate(items)
+    ]
+
+
+def test_entities_are_the_share_of_the_claims_entities_that_the_document_has() -> None:
+    claim = "Stanley Kubrick met Arthur C Clarke in New York."
+    assert mentions_by_rules(claim).entities == {"stanley kubrick", "arthur c clarke", "new york"}
+    assert parts_of(claim, document("He and Stanley Kubrick lived in New York."))[0] == round(2 / 3, 6)
+    assert parts_of(claim, document("A kubrick is a toy."))[0] == 0.0
+
+
+def test_proper_nouns_are_the_share_of_its_single_names_and_years() -> None:
+    claim = "In 1968 Stanley Kubrick filmed in London."
+    assert mentions_by_rules(claim).proper_nouns == {"1968", "stanley", "kubrick", "london"}
+    assert parts_of(claim, document("The London agent of Vivian Kubrick"))[1] == 0.5
+    assert parts_of(claim, document("It came out in 1968."))[1] == 0.25
+
+
+def test_phrases_are_the_share_of_its_phrases_that_stand_verbatim_in_the_document() -> None:
+    claim = "the swimming pool designer won two gold medals"
+    assert mentions_by_rules(claim).phrases == {"swimming pool designer won", "gold medals"}
+    assert parts_of(claim, document("He won gold medals and a swimming pool."))[2] == 0.5
+    assert parts_of(claim, document("goldgold medals"))[2] == 0.0
+
+
+def test_a_title_that_stands_in_the_claim_is_a_whole_phrase_match_without_its_qualifier() -> None:
+    claim = "Who directed The Shining with Jack Nicholson?"
+    assert parts_of(claim, document("A horror film.", "The Shining (film)"))[2] == 1.0
+    assert parts_of(claim, document("A horror film.", "Shin"))[2] == 0.0
+
+
+def test_the_title_is_a_mention_of_its_own_and_does_not_run_into_the_first_words_of_the_text() -> None:
+    claim = "Stanley Kubrick was born in New York."
+    item = document("Stanley Kubrick was a director.", "Stanley Kubrick")
+    assert "stanley kubrick" in mentions_by_rules(item.text).entities
+    assert parts_of(claim, item)[0] == 0.5
+    assert parts_of("Barry Lyndon is long.", document("Kubrick made it.", "Barry Lyndon"))[0] == 1.0
+
+
+def test_words_are_compared_without_case_accents_and_possessive_endings() -> None:
+    assert normalize("Beyoncé's  O'Neill-Smith’s U.S. Köln") == "beyonce o'neill-smith u.s koln"
+    assert parts_of("Beyoncé's album", document("an album by Beyonce"))[0] == 1.0
+
+
+def test_quoted_titles_and_joined_names_are_entities() -> None:
+    found = mentions_by_rules('She sang "a hard rain" at the University of Paris for Vincent van Gogh.').entities
+    assert found == {"she", "a hard rain", "university of paris", "vincent van gogh"} - {"she"}
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?!", "the of and", "\u0301\u0301", "''\"\"", "🦊 🎬", "a" * 100_000, "A. " * 30_000, "Aa " * 30_000, '"' * 50_000])
+def test_claims_and_documents_of_any_kind_score_between_nothing_and_everything(text: str) -> None:
+    for claim, item in ((text, document("Stanley Kubrick", "Film")), ("Stanley Kubrick", document(text, text[:50]))):
+        assert all(0.0 <= part <= 1.0 for part in parts_of(claim, item))
+
+
+@given(claim=st.text(max_size=80), content=st.text(max_size=80), title=st.text(max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_any_texts_give_parts_between_0_and_1_and_a_document_equal_to_the_claim_has_all_of_them(
+    claim: str, content: str, title: str
+) -> None:
+    assert all(0.0 <= part <= 1.0 for part in parts_of(claim, document(content, title)))
+    found = mentions_by_rules(claim)
+    same = parts_of(claim, document(claim))
+    assert same == (float(bool(found.entities)), float(bool(found.proper_nouns)), float(bool(found.phrases)))
+
+
+def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_earlier_ones() -> None:
+    claim = "Stanley Kubrick won gold medals in London"
+    items = [document("nothing here", item_id="a"), document("Kubrick won gold medals", "London", "b")]
+    reranker = OverlapReranker(entity_weight=0.5, proper_noun_weight=2, phrase_weight=1)
+    hits = reranker.rerank([claim], [results(items)], 5)[0]
+    assert [hit.item.item_id for hit in hits] == ["b", "a"]
+    for hit in hits:
+        e, p, f = (hit.signals[f"overlap.{part}"] for part in PARTS)
+        assert hit.signals["overlap.score"] == pytest.approx(0.5 * e + 2 * p + f)
+        assert hit.score == hit.signals["overlap.score"]
+    assert (hits[0].signals["bm25s.rank"], hits[0].signals["bm25s.score"]) == (2.0, 9.0)
+
+
+def test_the_default_weights_are_those_of_the_hover_system() -> None:
+    item = document("Stanley Kubrick")
+    hit = OverlapReranker().rerank(["Stanley Kubrick"], [results([item])], 1)[0][0]
+    assert hit.score == pytest.approx(0.30 + 0.40 + 0.30)
+
+
+@pytest.mark.parametrize("part", ["entity_weight", "proper_noun_weight", "phrase_weight"])
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "0.3", None])
+def test_weights_that_are_no_weights_are_refused(part: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"OverlapReranker: {part}="):
+        OverlapReranker(**{part: value})  # type: ignore[arg-type]
+
+
+def test_weights_that_are_all_zero_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="all weights are 0"):
+        OverlapReranker(0, 0, 0)
+
+
+CLAIM = "Kubrick filmed London"
+THREE = [
+    document("nothing", item_id="none"),
+    document("only London", item_id="one"),
+    document("Kubrick in London", item_id="two"),
+]
+
+
+def test_replace_forgets_the_incoming_ranking_and_ties_keep_its_order() -> None:
+    extra = [*THREE, document("nothing either", item_id="none, later")]
+    hits = OverlapReranker().rerank([CLAIM], [results(extra)], 10)[0]
+    assert [hit.item.item_id for hit in hits] == ["two", "one", "none", "none, later"]
+
+
+def test_rank_adds_reciprocal_ranks_of_both_rankings() -> None:
+    hits = OverlapReranker(blend="rank").rerank([CLAIM], [results(THREE)], 10)[0]
+    scores = {hit.item.item_id: hit.score for hit in hits}
+    assert scores == pytest.approx({"none": 1 / 61 + 1 / 63, "one": 1 / 62 + 1 / 62, "two": 1 / 63 + 1 / 61})
+
+
+def test_score_adds_both_scores_after_bringing_each_between_0_and_1() -> None:
+    hits = OverlapReranker(blend="score").rerank([CLAIM], [results(THREE)], 10)[0]
+    own = {hit.item.item_id: hit.signals["overlap.score"] for hit in hits}
+    spread = max(own.values()) - min(own.values())
+    incoming = {"none": 1.0, "one": 0.5, "two": 0.0}
+    assert {hit.item.item_id: hit.score for hit in hits} == pytest.approx(
+        {item: incoming[item] + (own[item] - min(own.values())) / spread for item in own}
+    )
+
+
+@pytest.mark.parametrize("blend", ["replace", "rank", "score"])
+def test_batching_by_length_changes_nothing(blend: str) -> None:
+    draw = random.Random(2)
+    words = "Kubrick London film Paris gold medals Hajós swam the novel".split()
+    lists = [
+        results([document(" ".join(draw.choices(words, k=draw.randint(0, 30))), item_id=f"{n}-{i}") for i in range(9)])
+        for n in range(7)
+    ]
+    claims = [" ".join(draw.choices(words, k=6)) for _ in lists]
+    together = OverlapReranker(blend=blend)  # type: ignore[arg-type]
+    apart = OverlapReranker(blend=blend)  # type: ignore[arg-type]
+    apart.batch_size = 4
+    assert together.rerank(claims, lists, 5) == apart.rerank(claims, lists, 5)
+    assert together.rerank(claims, lists, 5) == [
+        OverlapReranker(blend=blend).rerank([claim], [one], 5)[0]  # type: ignore[arg-type]
+        for claim, one in zip(claims, lists, strict=True)
+    ]
+
+
+def test_empty_lists_stay_empty_and_lists_must_line_up() -> None:
+    reranker = OverlapReranker()
+    assert reranker.rerank([], [], 3) == []
+    assert [len(hits) for hits in reranker.rerank(["a", "b"], [[], results(THREE)], 2)] == [0, 2]
+    with pytest.raises(QueryError, match="1 result lists are given for 2 queries"):
+        reranker.rerank(["a", "b"], [[]], 2)
+    with pytest.raises(QueryError, match="k must be at least 1"):
+        reranker.rerank(["a"], [[]], 0)
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import spacy
+
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "WORK", "pattern": "a clockwork orange"}, {"label": "PERSON", "pattern": "Kubrick"}])
+    folder = tmp_path_factory.mktemp("spacy") / "pipeline"
+    nlp.to_disk(folder)
+    return folder
+
+
+def test_a_spacy_pipeline_finds_the_entities_where_one_is_given(pipeline: Path) -> None:
+    reranker = OverlapReranker(spacy_pipeline=str(pipeline))
+    claim = "Kubrick filmed a clockwork orange in London"
+    assert parts_of(claim, document("who read a clockwork orange in London"), reranker)[:2] == (0.5, 0.0)
+    assert parts_of(claim, document("Kubrick lived"), reranker)[:2] == (0.5, 1.0)
+    # and the same once more, from what is remembered
+    assert parts_of(claim, document("Kubrick lived"), reranker)[:2] == (0.5, 1.0)
+
+
+def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one(tmp_path: Path) -> None:
+    for name in ("xx_no_such_pipeline", str(tmp_path / "nowhere"), str(tmp_path)):
+        with pytest.raises(ModelError, match="does not load as a spaCy pipeline.*spacy download"):
+            OverlapReranker(spacy_pipeline=name).rerank(["a"], [results(THREE)], 1)
+
+
+def test_a_spacy_pipeline_that_recognises_no_entities_is_refused(tmp_path: Path) -> None:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "no-ner")
+    with pytest.raises(ModelError, match=r"recognises no entities \(it has: sentencizer\)"):
+        OverlapReranker(spacy_pipeline=str(tmp_path / "no-ner")).rerank(["a"], [results(THREE)], 1)
