@@ -48,6 +48,6 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
         runs = log_to_wandb(report, config.wandb, folder)
         say(f"Weights & Biases runs: {runs[0].parent}")
         if runs[0].name.startswith("offline-"):
-            say(f"  look at one in a terminal: wandb leet {runs[-1]}")
+            say(f"  look at them in a terminal: wandb leet {runs[0].parent}")
             say(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
     return report

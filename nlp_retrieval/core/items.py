@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.errors import IndexDamagedError, ItemError
 
 ITEMS_FILE = "items.arrow"
@@ -260,9 +260,7 @@ class ItemTable:
 
     def _texts_of(self, batch: pa.RecordBatch) -> list[str]:
         contents = batch.column(1).to_pylist()
-        return [
-            f"{title}\n{content}" if title else content for title, content in zip(self._titles_of(batch), contents, strict=True)
-        ]
+        return [join_title(title, content) for title, content in zip(self._titles_of(batch), contents, strict=True)]
 
 
 def _values(column: pa.Array, local: NDArray[np.int64]) -> list[Any]:

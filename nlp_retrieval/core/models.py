@@ -51,7 +51,7 @@ class SearchableItem(BaseModel):
     Args:
         item_id: the identity of the item, not empty, unique in its corpus.
         content: the text, without the title.
-        metadata: JSON values by name. ``title`` is a convention: where it is a string, it is the first line of ``text``.
+        metadata: JSON values by name. ``title`` is a convention: where it is a string, it is the first sentence of ``text``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -76,8 +76,7 @@ class SearchableItem(BaseModel):
     @property
     def text(self) -> str:
         """What engines, encoders and rerankers read: the title, where there is one, then the content."""
-        title = self.title
-        return f"{title}\n{self.content}" if title else self.content
+        return join_title(self.title, self.content)
 
     @classmethod
     def trusted(cls, item_id: str, content: str, metadata: dict[str, Any]) -> SearchableItem:
@@ -105,6 +104,13 @@ class RetrievalResult(BaseModel):
     def trusted(cls, item: SearchableItem, score: float, signals: dict[str, float]) -> RetrievalResult:
         """Build a result from values that the engine's contract has already checked."""
         return _trusted(cls, {"item": item, "score": score, "signals": signals}, _RESULT_FIELDS)
+
+
+def join_title(title: str, content: str) -> str:
+    """Return a title and a content as one text: the title as a sentence of its own, where there is one."""
+    if not title:
+        return content
+    return f"{title} {content}" if title[-1] in ".?!:" else f"{title}. {content}"
 
 
 class Query(BaseModel):

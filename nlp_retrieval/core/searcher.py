@@ -72,6 +72,8 @@ class Searcher(Component):
         self.processor = processor
         several = len(self.retrievers) > 1
         self.fusion: BaseFusion = fusion or (ReciprocalRankFusion() if several else RawScore())
+        if several:
+            self._arguments["fusion"] = self.fusion  # the default, said or not, is one configuration
         self.reranker = reranker
         self.scope: Scope = scope
         self.depth = depth

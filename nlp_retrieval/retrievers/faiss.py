@@ -1,7 +1,7 @@
 """Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
 
 Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The flat index is
-that file itself, memory-mapped and searched exactly.
+that file itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.exact_search`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
-from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers.faiss_index import IndexType, VectorIndex, build_ann_index, open_index
@@ -106,12 +104,7 @@ class FaissRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
             vectors = checked_vectors(self.encoder.encode_queries(queries), queries, self.encoder, self._index.dimension)
-        depth_settings = {"ef_search": self.ef_search, "nprobe": self.nprobe}
-
-        def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
-            return self._index.search(vectors[wanted], depth, allowed, depth_settings)
-
-        return search_past_ties(search, len(queries), k, self._index.n_items)
+        return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
 
     def _chosen(self, n_items: int) -> IndexType:
         if self.index_type != "auto":

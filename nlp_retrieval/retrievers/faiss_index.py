@@ -1,4 +1,4 @@
-"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.FaissRetriever`: building, opening, searching by FAISS.
+"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.FaissRetriever`: building, opening, searching.
 
 A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input.
 """
@@ -15,9 +15,11 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexWriteError
+from nlp_retrieval.retrievers.exact_search import exact_search
 
 if TYPE_CHECKING:
     from nlp_retrieval.retrievers.faiss import FaissRetriever
@@ -27,7 +29,6 @@ faiss: Any = _faiss
 
 IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
 SearchSettings = dict[str, int]
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 _FILE = "index.faiss"
 _ADDED_AT_ONCE = 16_384
@@ -39,8 +40,8 @@ class VectorIndex(Protocol):
     dimension: int
     n_items: int
 
-    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
-        """Return ``[queries, k]`` rows (-1: none) and scores, best first."""
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        """Return at most k rows per query; ties at the cut go to the lowest rows."""
 
 
 class FlatIndex:
@@ -54,20 +55,9 @@ class FlatIndex:
         self._vectors = vectors
         self.n_items, self.dimension = vectors.shape
 
-    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         del settings  # exact search has none
-        if allowed is None:
-            with _threads_for(len(queries)):
-                scores, rows = faiss.knn(queries, self._vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
-            return rows, scores
-        chosen = np.flatnonzero(allowed)
-        found = np.full((len(queries), k), -1, np.int64)
-        values = np.full((len(queries), k), -np.inf, np.float32)
-        if len(chosen):
-            width = min(k, len(chosen))
-            scores, places = faiss.knn(queries, self._vectors[chosen], width, metric=faiss.METRIC_INNER_PRODUCT)
-            found[:, :width], values[:, :width] = chosen[places], scores
-        return found, values
+        return exact_search(queries, self._vectors, k, allowed)
 
 
 @contextmanager
@@ -98,18 +88,25 @@ class AnnIndex:
         self._index = index
         self.n_items, self.dimension = index.ntotal, index.d
 
-    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Found:
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         selector = None
         if allowed is not None:
             selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+
+        def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+            parameters = self._parameters(selector, depth, settings)
+            with _threads_for(len(wanted)):
+                scores, rows = self._index.search(queries[wanted], depth, params=parameters)
+            return rows, scores
+
+        return search_past_ties(search, len(queries), k, self.n_items)
+
+    def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
         if isinstance(self._index, faiss.IndexHNSW):
-            parameters = faiss.SearchParametersHNSW(sel=selector, efSearch=max(settings["ef_search"], k))
-        elif isinstance(self._index, faiss.IndexIVF):
-            parameters = faiss.SearchParametersIVF(sel=selector, nprobe=min(settings["nprobe"], self._index.nlist))
-        else:
-            parameters = faiss.SearchParameters(sel=selector)
-        scores, rows = self._index.search(queries, k, params=parameters)
-        return rows, scores
+            return faiss.SearchParametersHNSW(sel=selector, efSearch=max(settings["ef_search"], depth))
+        if isinstance(self._index, faiss.IndexIVF):
+            return faiss.SearchParametersIVF(sel=selector, nprobe=min(settings["nprobe"], self._index.nlist))
+        return faiss.SearchParameters(sel=selector)
 
 
 def build_ann_index(vectors: Vectors, index_type: IndexType, settings: FaissRetriever, folder: Path) -> None:

@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import ir_measures
@@ -78,11 +77,11 @@ def benchmarker(index: Path, **changed: object) -> Benchmarker:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BenchmarkRun, Path]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
     folder = tmp_path_factory.mktemp("benchmark")
     run = benchmarker(folder / "index").run()
     write_run_files(run, folder / "run")
-    yield run, folder
+    return run, folder
 
 
 def read(path: Path) -> dict:  # type: ignore[type-arg]
@@ -119,7 +118,7 @@ def test_two_runs_give_the_same_bytes(finished: tuple[BenchmarkRun, Path], tmp_p
 import sys; sys.path[:0] = {[str(Path(__file__).parents[1])]!r}
 from pathlib import Path
 from benchmarks.test_benchmarker import benchmarker, write_run_files
-write_run_files(benchmarker(Path({str(tmp_path / 'index')!r})).run(), {str(tmp_path / 'run')!r})
+write_run_files(benchmarker(Path({str(tmp_path / "index")!r})).run(), {str(tmp_path / "run")!r})
 """
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
     for name in ("results.json", "trec/qrels.txt", "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec"):
@@ -225,7 +224,9 @@ def test_an_index_of_other_items_is_not_given_up(tmp_path: Path) -> None:
 def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(tmp_path: Path) -> None:
     queries = [*QUERIES[:2], Query(query_id="blank", text=" "), Query(query_id="stop", text="the of")]
     gold = [*GOLD[:2], Gold(query_id="blank", relevance={"d1": 1}), Gold(query_id="stop", relevance={"d2": 1})]
-    made = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=queries, gold=gold, latency_queries=4)
+    made = benchmarker(
+        tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=queries, gold=gold, latency_queries=4
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = made.run().report.configurations[0]
@@ -247,7 +248,7 @@ def test_gold_that_names_unknown_items_says_how_many_and_which_first(tmp_path: P
 
 
 def test_queries_without_gold_say_how_many_and_which_first(tmp_path: Path) -> None:
-    with pytest.raises(GoldError, match="2 of 20 queries have no gold .the first: 'q18'"):
+    with pytest.raises(GoldError, match=r"2 of 20 queries have no gold .the first: 'q18'"):
         benchmarker(tmp_path, gold=GOLD[:18])
 
 
@@ -280,7 +281,9 @@ def test_an_unknown_baseline_names_the_nearest(tmp_path: Path) -> None:
         benchmarker(tmp_path, baseline="bm52")
 
 
-@pytest.mark.parametrize(("k", "said"), [([0], "at least 1, not 0"), (["5"], "not '5'"), ([-3, 5], "-3"), ([], "empty"), ([True], "True")])
+@pytest.mark.parametrize(
+    ("k", "said"), [([0], "at least 1, not 0"), (["5"], "not '5'"), ([-3, 5], "-3"), ([], "empty"), ([True], "True")]
+)
 def test_cutoffs_that_are_none_are_errors(tmp_path: Path, k: list[object], said: str) -> None:
     with pytest.raises(QueryError, match=said):
         benchmarker(tmp_path, k_values=k)

@@ -57,9 +57,7 @@ class TermCount(BaseRetriever):
 
     def build(self, items: ItemTable, folder: Path) -> None:
         kept = [
-            sorted(word for word in terms(text) if len(word) >= self.min_length)
-            for texts in items.texts(100)
-            for text in texts
+            sorted(word for word in terms(text) if len(word) >= self.min_length) for texts in items.texts(100) for text in texts
         ]
         (folder / "terms.json").write_text(json.dumps(kept), "utf-8")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -40,13 +42,13 @@ def lists_of(batch) -> list[Ranked]:
     """The lists of a batch, as (row, score)."""
     bounds = batch.offsets.tolist()
     pairs = list(zip(batch.rows.tolist(), batch.scores.tolist(), strict=True))
-    return [pairs[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [pairs[begin:end] for begin, end in pairwise(bounds)]
 
 
 def signals_of(batch) -> list[dict[int, dict[str, float]]]:
     """Per list and row, the signals that are there."""
     found, bounds = [], batch.offsets.tolist()
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         found.append(
             {
                 int(batch.rows[at]): {k: float(c[at]) for k, c in batch.signals.items() if not np.isnan(c[at])}
@@ -54,5 +56,3 @@ def signals_of(batch) -> list[dict[int, dict[str, float]]]:
             }
         )
     return found
-
-

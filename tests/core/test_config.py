@@ -29,8 +29,11 @@ def test_plain_yaml_is_read(read):
     }
 
 
-def test_anchors_and_merge_keys_are_plain_yaml(read):
+def test_an_alias_stands_for_its_anchor(read):
     assert read("a: &base {x: 1, y: 2}\nb: *base\n") == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}}
+
+
+def test_a_merge_key_takes_over_a_mapping(read):
     assert read("a: &base {x: 1, y: 2}\nb:\n  <<: *base\n  y: 3\n")["b"] == {"x": 1, "y": 3}
 
 
@@ -72,7 +75,9 @@ def test_what_is_no_mapping_is_refused(read, text):
         read(text)
 
 
-@pytest.mark.parametrize("text", ["a: [1\nb: 2\n", "a: 'x\n", "a: b: c\n", "? [a]\n: b\n", "a: \x01\n", "a: *none\n", "[" * 3000])
+@pytest.mark.parametrize(
+    "text", ["a: [1\nb: 2\n", "a: 'x\n", "a: b: c\n", "? [a]\n: b\n", "a: \x01\n", "a: *none\n", "[" * 1000]
+)
 def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
         read(text)

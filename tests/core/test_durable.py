@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,16 @@ from nlp_retrieval.core.durable import explained_writes, publish_folder, write_a
 from nlp_retrieval.errors import IndexStateError, IndexWriteError
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
 def test_a_file_is_written_and_replaced_and_nothing_is_left_beside_it(tmp_path):
     file = tmp_path / "file"
     for content in (b"one", b"", b"three" * 100_000):
         write_atomically(file, content)
         assert file.read_bytes() == content
-        assert os.listdir(tmp_path) == ["file"]
+        assert names(tmp_path) == ["file"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
@@ -25,7 +30,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
     with pytest.raises(TypeError):
         write_atomically(file, "no bytes")
     assert file.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["file"]
+    assert names(tmp_path) == ["file"]
 
 
 def test_a_rename_that_fails_leaves_nothing_beside(tmp_path):
@@ -33,7 +38,7 @@ def test_a_rename_that_fails_leaves_nothing_beside(tmp_path):
     (tmp_path / "taken" / "inside").touch()
     with pytest.raises(OSError, match="taken"):
         write_atomically(tmp_path / "taken", b"x")
-    assert os.listdir(tmp_path) == ["taken"]
+    assert names(tmp_path) == ["taken"]
 
 
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
@@ -50,7 +55,7 @@ def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, mon
     real_fsync, real_replace, real_rename = os.fsync, os.replace, os.rename
 
     def named(descriptor):
-        return os.readlink(f"/proc/self/fd/{descriptor}")
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
     monkeypatch.setattr(os, "fsync", lambda fd: (events.append(f"sync {named(fd)}"), real_fsync(fd))[1])
     monkeypatch.setattr(os, "replace", lambda a, b: (events.append(f"move {a}"), real_replace(a, b))[1])
@@ -69,7 +74,7 @@ def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, mon
     publish_folder(scratch, tmp_path / "final")
     assert sorted(events[:2]) == [f"sync {scratch}/a", f"sync {scratch}/b"]
     assert events[2:] == [f"sync {scratch}", f"move {scratch}", f"sync {tmp_path}"]
-    assert sorted(os.listdir(tmp_path / "final")) == ["a", "b"]
+    assert names(tmp_path / "final") == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,8 @@ def test_a_first_build_that_breaks_leaves_no_index(path):
 
 
 @pytest.mark.parametrize(
-    ("error", "raised"), [(ValueError("x"), ValueError), (OSError(5, "gone"), SourceError), (KeyboardInterrupt(), KeyboardInterrupt)]
+    ("error", "raised"),
+    [(ValueError("x"), ValueError), (OSError(5, "gone"), SourceError), (KeyboardInterrupt(), KeyboardInterrupt)],
 )
 def test_a_source_that_breaks_midway_leaves_nothing(path, built, error, raised):
     def items():
@@ -428,7 +429,11 @@ def test_a_symlink_with_the_name_of_an_old_folder_is_not_followed(built, tmp_pat
 
 def files_of(path) -> list[Path]:
     manifest = read_manifest(path)
-    return sorted(file for folder in manifest.folders for file in (path / folder).iterdir())
+    return sorted(
+        path / folder.folder / name
+        for folder in [manifest.corpus, *(segment for record in manifest.retrievers for segment in record.segments)]
+        for name in folder.files
+    )
 
 
 def flip(file: Path, place: int) -> None:
@@ -591,7 +596,9 @@ def test_a_read_only_directory_is_a_write_error_and_still_searchable(open_folder
         for folder in (built, *(entry for entry in built.iterdir() if entry.is_dir())):
             folder.chmod(0o755)
     lines = told.splitlines()
-    assert [line.startswith("refused:") and "permission denied" in line and line.endswith("True") for line in lines[:2]] == [True] * 2
+    assert [line.startswith("refused:") and "permission denied" in line and line.endswith("True") for line in lines[:2]] == [
+        True
+    ] * 2
     assert str(built) in lines[0]
     assert lines[2] == "['d0', 'd1']"
     assert state(built) == before
@@ -637,7 +644,7 @@ def test_an_error_of_an_engine_that_reads_is_not_called_a_write_error(built):
 
 
 def test_no_index_is_an_error_that_names_the_place(tmp_path):
-    with pytest.raises(IndexMissingError, match="no index at .*none"):
+    with pytest.raises(IndexMissingError, match=r"no index at .*none"):
         TermCount().retrieve([["alpha"]], tmp_path / "none", 1)
 
 
@@ -704,7 +711,21 @@ def test_a_manifest_edited_by_hand_is_damage(built):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "null", "7", "{}", '{"checksum": "x"}', '{"checksum": null, "format": 1}', "\xff", "[" * 100_000, '{"checksum":"x","a":NaN}', '{"checksum":"x","a":"\\ud800"}']
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "7",
+        "{}",
+        '{"checksum": "x"}',
+        '{"checksum": null, "format": 1}',
+        "\xff",
+        "[" * 100_000,
+        '{"checksum":"x","a":NaN}',
+        '{"checksum":"x","a":"\\ud800"}',
+    ],
 )
 def test_what_is_no_manifest_is_damage_that_replace_cures(built, content):
     (built / MANIFEST_FILE).write_text(content, "latin-1")
@@ -730,7 +751,7 @@ def test_every_flipped_byte_of_a_manifest_is_damage(built):
 
 def test_a_newer_format_says_to_upgrade(built):
     rewrite(built, lambda content: content.update(format=99))
-    with pytest.raises(IndexDamagedError, match="format 99.*pip install -U"):
+    with pytest.raises(IndexDamagedError, match=r"format 99.*pip install -U"):
         found(built)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -66,7 +67,7 @@ def test_never_a_document_twice_never_more_than_k_or_the_quota(queries, k, quota
         for row, number in zip(rows, result.subquery[result.offsets[owner] :].tolist(), strict=False):
             assert row in dict(lists[number])
         scores = [score for _, score in merged]
-        assert all(one > other for one, other in zip(scores, scores[1:], strict=False))
+        assert all(one > other for one, other in pairwise(scores))
 
 
 @given(groups)

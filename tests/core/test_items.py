@@ -54,9 +54,7 @@ def test_whatever_goes_in_comes_out_equal(corpus):
 def test_columns_and_single_values_are_read_alike(corpus):
     """A few rows are read value by value, many by column: 70 rows take the second way."""
     with tempfile.TemporaryDirectory() as folder:
-        many = [
-            item.model_copy(update={"item_id": f"{round_}-{item.item_id}"}) for round_ in range(70) for item in corpus
-        ]
+        many = [item.model_copy(update={"item_id": f"{round_}-{item.item_id}"}) for round_ in range(70) for item in corpus]
         table = written(many, folder)
         assert table.items(np.arange(len(many))) == many
 

@@ -77,7 +77,9 @@ def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_
         for rank, (row, score) in enumerate(merged, 1):
             wanted = {"e.score": score, "e.rank": float(rank)}
             if several:
-                wanted |= {f"e[{n}].score": dict(lists[place])[row] for n, place in enumerate(query) if row in dict(lists[place])}
+                wanted |= {
+                    f"e[{n}].score": dict(lists[place])[row] for n, place in enumerate(query) if row in dict(lists[place])
+                }
             assert signals[row] == wanted
 
 

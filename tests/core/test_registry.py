@@ -124,7 +124,9 @@ def test_an_unknown_name_lists_the_nearest():
 
 
 def test_an_unknown_field_lists_the_nearest():
-    with pytest.raises(ConfigurationError, match=r"searchers\.hybrid: weighted_sum has no parameter 'weigths'; did you mean 'weights'"):
+    with pytest.raises(
+        ConfigurationError, match=r"searchers\.hybrid: weighted_sum has no parameter 'weigths'; did you mean 'weights'"
+    ):
         build("fusions", {"name": "weighted_sum", "weigths": [1]}, "searchers.hybrid")
 
 

@@ -175,7 +175,7 @@ def test_a_revision_is_not_looked_for_in_a_package() -> None:
 
 def test_damaged_weights_are_an_error_that_names_the_model(tmp_path: Path) -> None:
     folder = with_model_files(tmp_path / "broken", weights=b"no safetensors")
-    with pytest.raises(ModelError, match="broken.*does not load as a sentence-transformers model"):
+    with pytest.raises(ModelError, match=r"broken.*does not load as a sentence-transformers model"):
         SentenceTransformerEncoder(str(folder)).encode_queries(["x"])
 
 
@@ -219,7 +219,9 @@ def test_what_does_not_change_them_does_not(changed: dict[str, object]) -> None:
     assert SentenceTransformerEncoder(NAME, **changed).index_identity() == SentenceTransformerEncoder(NAME).index_identity()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"precision": "int4"}, {"backend": "tensorflow"}, {"batch_size": 0}, {"max_length": 0}, {"model": 3}])
+@pytest.mark.parametrize(
+    "wrong", [{"precision": "int4"}, {"backend": "tensorflow"}, {"batch_size": 0}, {"max_length": 0}, {"model": 3}]
+)
 def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match=f"SentenceTransformerEncoder: {next(iter(wrong))}"):
         SentenceTransformerEncoder(**wrong)  # type: ignore[arg-type]

@@ -14,7 +14,23 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.processors.clauses import ClauseSplit
 
 PIECES = st.sampled_from(
-    ["Kubrick", "the film", "that", "which", "and", "who wrote the novel", ",", ";", ". ", "(", ")", "in 1968", "by the", "Köln", " "]
+    [
+        "Kubrick",
+        "the film",
+        "that",
+        "which",
+        "and",
+        "who wrote the novel",
+        ",",
+        ";",
+        ". ",
+        "(",
+        ")",
+        "in 1968",
+        "by the",
+        "Köln",
+        " ",
+    ]
 )
 QUERIES = st.lists(PIECES, max_size=30).map(" ".join) | st.text(max_size=60)
 

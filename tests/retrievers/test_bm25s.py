@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import bm25s
@@ -126,7 +125,11 @@ def test_ties_go_by_row_also_at_the_cut(tmp_path: Path, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-@given(texts=st.lists(st.text("abc  ", max_size=12), min_size=1, max_size=12), query=st.text("abcd ", max_size=8), k=st.integers(1, 15))
+@given(
+    texts=st.lists(st.text("abc  ", max_size=12), min_size=1, max_size=12),
+    query=st.text("abcd ", max_size=8),
+    k=st.integers(1, 15),
+)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_corpus_and_query_agree_with_scoring_by_hand(
     tmp_path_factory: pytest.TempPathFactory, backend: str, texts: list[str], query: str, k: int
@@ -182,7 +185,15 @@ def test_a_query_of_stop_words_alone_or_of_nothing_is_empty_and_counted_once(fol
 
 @pytest.mark.parametrize(
     "query",
-    ['AND ( "kubrick', "kubrick~2 OR title:film^4", "kubrick/*?\\", "+kubrick -film", "kubrick 🎬🦊", "kubrick\x00\ud7ff", "KUBRICK\u0301 kubrick"],
+    [
+        'AND ( "kubrick',
+        "kubrick~2 OR title:film^4",
+        "kubrick/*?\\",
+        "+kubrick -film",
+        "kubrick 🎬🦊",
+        "kubrick\x00\ud7ff",
+        "KUBRICK\u0301 kubrick",
+    ],
 )
 def test_lucene_syntax_emoji_and_control_characters_are_only_text(folder: Path, query: str) -> None:
     hits = Bm25sRetriever().retrieve([[query]], folder, 300)[0]
@@ -224,8 +235,14 @@ def test_k1_b_merge_and_backend_belong_to_the_search_and_change_no_index(tmp_pat
 
 
 @pytest.mark.parametrize("other", [Bm25sRetriever(stemmer="german"), Bm25sRetriever(stopwords=None)])
-def test_searching_with_another_analysis_than_was_indexed_is_an_error_that_names_it(folder: Path, other: Bm25sRetriever) -> None:
-    field = "stemmer: indexed with 'porter', now 'german'" if other.stemmer == "german" else "stopwords: indexed with 'en', now None"
+def test_searching_with_another_analysis_than_was_indexed_is_an_error_that_names_it(
+    folder: Path, other: Bm25sRetriever
+) -> None:
+    field = (
+        "stemmer: indexed with 'porter', now 'german'"
+        if other.stemmer == "german"
+        else "stopwords: indexed with 'en', now None"
+    )
     with pytest.raises(IndexMismatchError, match=field):
         other.retrieve([["kubrick"]], folder, 5)
 
@@ -240,7 +257,19 @@ def test_an_unknown_stop_word_list_names_the_valid_ones(tmp_path: Path) -> None:
         Bm25sRetriever(stopwords="englisch").index(items_of(["a fox"]), tmp_path)
 
 
-@pytest.mark.parametrize("wrong", [{"k1": -0.1}, {"b": 1.1}, {"k1": "0.9"}, {"k1": float("nan")}, {"k1": float("inf")}, {"k1": 1e39}, {"merge": "sum"}, {"backend": "jax"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"k1": -0.1},
+        {"b": 1.1},
+        {"k1": "0.9"},
+        {"k1": float("nan")},
+        {"k1": float("inf")},
+        {"k1": 1e39},
+        {"merge": "sum"},
+        {"backend": "jax"},
+    ],
+)
 def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match=f"Bm25sRetriever: {next(iter(wrong))}"):
         Bm25sRetriever(**wrong)  # type: ignore[arg-type]
@@ -253,12 +282,14 @@ def test_a_cut_that_is_no_positive_integer_is_refused(folder: Path, k: object) -
 
 
 @pytest.fixture
-def subqueries() -> Iterator[list[str]]:
-    yield ["kubrick film", "river bridge"]
+def subqueries() -> list[str]:
+    return ["kubrick film", "river bridge"]
 
 
 @pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
-def test_sub_queries_are_merged_by_the_rule_without_repeating_a_document(folder: Path, subqueries: list[str], rule: str) -> None:
+def test_sub_queries_are_merged_by_the_rule_without_repeating_a_document(
+    folder: Path, subqueries: list[str], rule: str
+) -> None:
     hits = Bm25sRetriever(merge=rule).retrieve([subqueries], folder, 20)[0]
     alone = Bm25sRetriever().retrieve([[query] for query in subqueries], folder, 20)
     ranks = [{row: rank for rank, row in enumerate(rows_of(one))} for one in alone]

