@@ -13,7 +13,7 @@ import Stemmer
 
 from bench.common import Data, Row, at_least, at_most, best_of_each
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.index_store import open_generation
+from nlp_retrieval.core.generation import open_generation
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

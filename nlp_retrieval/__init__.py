@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         ReciprocalRankFusion,
         WeightedSum,
     )
-    from nlp_retrieval.core.index_store import IndexReport, verify_index
+    from nlp_retrieval.core.generation import verify_index
+    from nlp_retrieval.core.index_store import IndexReport
     from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
     from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
     from nlp_retrieval.core.reranker import BaseReranker
@@ -85,7 +86,7 @@ _MODULES = {
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
     "log_to_wandb": "benchmarks.wandb_runs",
-    "verify_index": "core.index_store",
+    "verify_index": "core.generation",
     "write_run_files": "benchmarks.run_files",
 }
 

@@ -22,7 +22,8 @@ from nlp_retrieval.benchmarks.environment import describe_environment, without_s
 from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.index_store import Generation, IndexReport
+from nlp_retrieval.core.generation import Generation
+from nlp_retrieval.core.index_store import IndexReport
 from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.manifest import RetrieverRecord

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import os
 import re
 import zlib
 from collections import Counter
@@ -27,11 +26,11 @@ from numbers import Integral
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
 __all__ = ["Run", "read_qrels", "read_run", "write_qrels", "write_run"]
@@ -60,7 +59,7 @@ def write_run(
     Raises:
         QueryError: an empty id, the same query twice, or not as many query ids as lists.
         EngineError: a list that is not best first, an item twice in one list, or a score that 32 bits cannot hold.
-        OSError: the file cannot be written.
+        OutputError: the file cannot be written.
     """
     if len(query_ids) != len(lists):
         raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
@@ -106,7 +105,7 @@ def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> Non
     Raises:
         GoldError: a grade that is not an integer.
         QueryError: an empty id.
-        OSError: the file cannot be written.
+        OutputError: the file cannot be written.
     """
     _write(path, (_qrels_lines(query_id, grades) for query_id, grades in qrels.items()))
 
@@ -223,34 +222,9 @@ def _decode(column: str) -> str:
 
 def _write(path: str | Path, parts: Iterable[str]) -> None:
     """Write all of a file or nothing."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
-    try:
-        with scratch.open("xb") as raw:
-            if target.suffix == ".gz":
-                # No time and no name in the header: the same run is the same file.
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-                    packed.writelines(part.encode() for part in parts)
-            else:
-                raw.writelines(part.encode() for part in parts)
-            raw.flush()
-            os.fsync(raw.fileno())
-        scratch.replace(target)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Without this a power cut can undo the rename. Windows cannot open folders, and needs no sync of them.
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    target, content = Path(path), "".join(parts).encode()
+    # no time and no name in the header: the same run is the same file
+    write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
 def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str]]]:

@@ -62,7 +62,7 @@ def _configured(config: Path, name: str | None) -> Searcher:
 
 def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None) -> Searcher:
     from nlp_retrieval.core.fusion import BaseFusion
-    from nlp_retrieval.core.index_store import open_generation
+    from nlp_retrieval.core.generation import open_generation
     from nlp_retrieval.core.registry import build_as
     from nlp_retrieval.core.reranker import BaseReranker
     from nlp_retrieval.core.retriever import BaseRetriever

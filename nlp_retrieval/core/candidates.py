@@ -73,6 +73,8 @@ class Hits:
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         owner = np.repeat(np.arange(n_queries), counts)
+        if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
+            raise EngineError(f"{engine} returned an item twice for one query")
         order = sort_lists(owner, self.scores, self.rows)
         return self if order is None else Hits(self.offsets, self.rows[order], self.scores[order])
 

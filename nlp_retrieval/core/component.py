@@ -132,7 +132,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        # a union reports each of its branches; the last is the most structured one, and enough to act on
-        found = error.errors(include_url=False)[-1]
+        # a union reports each of its branches; the one that got furthest into the value is the one that was meant
+        found = max(reversed(error.errors(include_url=False)), key=lambda problem: len(problem["loc"]))
         place = "".join(f"[{part!r}]" for part in found["loc"] if isinstance(part, int))
         raise ConfigurationError(f"{cls.__name__}: {parameter}{place}={value!r}: {found['msg']}") from None

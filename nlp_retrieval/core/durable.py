@@ -38,6 +38,8 @@ def explained_writes(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         place = error.filename or path
+        if isinstance(place, str) and not (Path(place).is_relative_to(path) or path.is_relative_to(place)):
+            raise  # an engine could not read something of its own
         reason = _CURES.get(error.errno, os.strerror(error.errno))
         raise IndexWriteError(f"cannot write to {place}: {reason}. What was there before is unchanged.") from error
 

@@ -129,12 +129,12 @@ class ReciprocalRankFusion(BaseFusion):
 
     def combine(self, pool: Pool) -> Scores:
         parts = _weights_for(self.weights, pool.labels) / (self.k + pool.ranks)
-        summed: Scores = np.nansum(parts, axis=1)
+        summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
         return summed
 
 
 class WeightedSum(BaseFusion):
-    """Weighted sum of normalised scores; an item that a retriever did not find gets the lowest value of its list.
+    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
 
     Args:
         weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
@@ -211,9 +211,10 @@ def normalized(pool: Pool, rule: Normalization) -> Scores:
             safe = np.where(spread > 0, spread, 1.0)
             values[found, column] = np.where(spread > 0, (scores - low[group]) / safe, 1.0)
             continue
-        mean = np.add.reduceat(scores, begins) / count
-        deviation = np.sqrt(np.add.reduceat((scores - mean[group]) ** 2, begins) / count)[group]
-        z = np.where(spread > 0, (scores - mean[group]) / np.where(spread > 0, deviation, 1.0), 0.0)
+        scaled = (scores - low[group]) / np.where(spread > 0, spread, 1.0)  # so that no square under- or overflows
+        mean = np.add.reduceat(scaled, begins) / count
+        deviation = np.sqrt(np.add.reduceat((scaled - mean[group]) ** 2, begins) / count)[group]
+        z = np.where(spread > 0, (scaled - mean[group]) / np.where(spread > 0, deviation, 1.0), 0.0)
         lowest = np.zeros(pool.n_lists)
         lowest[owner[begins]] = np.minimum.reduceat(z, begins)
         values[:, column] = lowest[pool.owner]

@@ -1,22 +1,19 @@
-"""The index directory: one writer builds aside and publishes, readers keep the generation they opened.
+"""Writing an index directory: one writer builds aside and publishes.
 
 A build writes into a scratch folder, syncs it, renames it, and last replaces ``manifest.json``. Killed at any moment,
 the directory holds the old state or the new one; scratch left by a dead build is cleared by the next. Folders are named
-after the fingerprint of what is in them and never change once a manifest names them. A reader holds a shared lock on
-each folder that it reads; a writer removes an old folder only when nobody holds it.
+after the fingerprint of what is in them and never change once a manifest names them; an old one is removed only when no
+reader holds it (:mod:`nlp_retrieval.core.generation`).
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import re
 import shutil
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -25,11 +22,11 @@ from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.checksums import check_file, record_folder
-from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.durable import explained_writes, publish_folder
+from nlp_retrieval.core.generation import fingerprint_of
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.manifest import (
-    MANIFEST_FILE,
     BuildCost,
     CorpusRecord,
     FolderRecord,
@@ -45,13 +42,13 @@ from nlp_retrieval.errors import (
     IndexConflictError,
     IndexDamagedError,
     IndexLockedError,
-    IndexMissingError,
     SourceError,
 )
 
 _SCRATCH = ".scratch-"
 _LOCK_FILE = ".lock"
-_OURS = re.compile(r".+-[0-9a-f]{16}(-[0-9a-f]{6})?")
+_MARK = ".nlp_retrieval"
+"""An empty file in every folder that was published here: only such a folder is ever removed."""
 
 
 @dataclass(frozen=True)
@@ -88,72 +85,6 @@ class IndexReport:
     built: list[str]
     found: list[str]
     seconds: float
-
-
-def fingerprint_of(corpus: str, identity: Config) -> str:
-    """The fingerprint of a retriever's index over a corpus."""
-    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
-
-
-class Generation:
-    """One published state of an index directory, held open: what it names stays readable while this object lives."""
-
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self.manifest = manifest
-        descriptors: list[int] = []
-        weakref.finalize(self, _close_all, descriptors)
-        for folder in manifest.folders:
-            descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
-            descriptors.append(descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
-            if os.fstat(descriptor).st_nlink == 0:
-                raise FileNotFoundError(path / folder)
-        self.items = ItemTable(self.checked_folder(manifest.corpus) / ITEMS_FILE)
-
-    def checked_folder(self, record: FolderRecord, *, trust_memory: bool = True) -> Path:
-        """Return the path of a folder after its files were compared with their checksums.
-
-        Raises:
-            IndexDamagedError: a file is missing or not what it was.
-        """
-        folder = self.path / record.folder
-        for name, file in record.files.items():
-            check_file(folder / name, file, trust_memory=trust_memory)
-        return folder
-
-    def is_current(self) -> bool:
-        """Whether no newer generation was published since."""
-        manifest = read_manifest(self.path)
-        return manifest is not None and manifest.generation == self.manifest.generation
-
-
-def _close_all(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        with suppress(OSError):
-            os.close(descriptor)
-
-
-def open_generation(path: str | Path) -> Generation:
-    """Open the newest generation of an index directory.
-
-    Raises:
-        IndexMissingError: there is none.
-        IndexDamagedError: the manifest, or a file that it names, is damaged.
-    """
-    directory = Path(path)
-    for _attempt in range(20):
-        manifest = read_manifest(directory)
-        if manifest is None:
-            raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
-        try:
-            return Generation(directory, manifest)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            missing = error.filename
-            newer = read_manifest(directory)  # a writer may have published between the two
-            if newer is not None and newer.generation == manifest.generation:
-                break
-    raise IndexDamagedError(f"{missing} is missing; restore it from a copy, or index again with replace=True")
 
 
 def build_index(
@@ -206,33 +137,10 @@ def build_index(
             generation = old.generation + 1 if old is not None else 1
             manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
             write_manifest(directory, manifest)
-            _sweep(directory, set(manifest.folders))
+        else:
+            manifest = old
+        _sweep(directory, set(manifest.folders))
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin)
-
-
-def verify_index(path: str | Path) -> list[str]:
-    """Compare every file of an index with its checksum, whatever was checked before.
-
-    Returns:
-        One message per damaged file; empty where all is well.
-
-    Raises:
-        IndexMissingError: there is no index.
-        IndexDamagedError: the manifest itself is damaged.
-    """
-    directory = Path(path)
-    manifest = read_manifest(directory)
-    if manifest is None:
-        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE})")
-    damaged = []
-    segments: list[FolderRecord] = [segment for record in manifest.retrievers for segment in record.segments]
-    for folder in [manifest.corpus, *segments]:
-        for name, file in folder.files.items():
-            try:
-                check_file(directory / folder.folder / name, file, trust_memory=False)
-            except IndexDamagedError as error:
-                damaged.append(str(error))
-    return damaged
 
 
 def _build_one(builder: Builder, fingerprint: str, items: ItemTable, directory: Path) -> RetrieverRecord:
@@ -315,6 +223,7 @@ def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
 def _publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> FolderRecord:
     """Publish a scratch folder under the name of its content; a name that is taken (a reader may hold it) gets a suffix."""
     files = record_folder(scratch)
+    (scratch / _MARK).touch()
     folder = f"{name}-{fingerprint[:16]}"
     if (directory / folder).exists():
         folder += f"-{uuid4().hex[:6]}"
@@ -325,7 +234,7 @@ def _publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fol
 def _sweep(directory: Path, in_use: set[str]) -> None:
     """Remove folders of ours that no manifest names and no reader holds; a later build comes back for those still held."""
     for folder in directory.iterdir():
-        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not _OURS.fullmatch(folder.name):
+        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
             continue
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -27,6 +27,7 @@ from nlp_retrieval.errors import IndexDamagedError, ItemError
 ITEMS_FILE = "items.arrow"
 _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
+_BATCH_CHARACTERS = 64 * 2**20
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
 _PREFIX = "metadata."
 _EXACT_IN_FLOAT = 2**53
@@ -87,7 +88,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             columns: tuple[list[str], list[str], list[str]] = ([], [], [])
             for item in batch:
                 _check_item(item, n_items + len(columns[0]))
-                metadata = canonical_json(item.metadata)
+                metadata = _metadata_json(item)
                 line = canonical_json([item.item_id, item.content])
                 try:
                     digest.update(f"{line}{metadata}\n".encode())
@@ -113,11 +114,13 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
 
 def _batches(items: Iterable[SearchableItem]) -> Iterator[list[SearchableItem]]:
     batch: list[SearchableItem] = []
+    n_characters = 0
     for item in items:
         batch.append(item)
-        if len(batch) == _BATCH:
+        n_characters += len(item.content) if isinstance(item, SearchableItem) else 0
+        if len(batch) == _BATCH or n_characters > _BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch, n_characters = [], 0
     if batch:
         yield batch
 
@@ -149,6 +152,13 @@ def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
                     )
                 seen[item_id] = int(row)
             start += len(batch)
+
+
+def _metadata_json(item: SearchableItem) -> str:
+    try:
+        return canonical_json(item.metadata)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ItemError(f"item {item.item_id!r} has metadata that JSON cannot hold: {error}") from None
 
 
 def _type_columns(spool: Path, target: Path, kinds: dict[str, str]) -> None:

@@ -109,6 +109,15 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
     write_atomically(directory / MANIFEST_FILE, (canonical_json(content) + "\n").encode())
 
 
+def manifest_state(directory: Path) -> tuple[int, int, int] | None:
+    """What changes whenever the manifest is replaced: inode, time of change and size. None where there is none."""
+    try:
+        found = (directory / MANIFEST_FILE).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns, found.st_size
+
+
 def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of a directory, or None where there is none.
 

@@ -117,6 +117,8 @@ class BaseReranker(Component, ABC):
                         f"{self!r} returned {len(values)} values of {key!r} for {len(chosen)} pairs, or some not finite"
                     )
                 columns.setdefault(key, np.zeros(len(items)))[chosen] = values
+        if "score" not in columns:
+            raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
         return columns
 
     def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:

@@ -19,14 +19,8 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask
 from nlp_retrieval.core.component import Component, Config
-from nlp_retrieval.core.index_store import (
-    Builder,
-    Generation,
-    IndexReport,
-    build_index,
-    fingerprint_of,
-    open_generation,
-)
+from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index_store import Builder, IndexReport, build_index
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.merge import MergeRule, merge_subqueries
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
@@ -129,6 +123,7 @@ class BaseRetriever(Component, ABC):
         if record is None:
             raise _no_such_index(generation, self.name, identity)
         opened = copy.copy(self)
+        opened._opened = None  # or each copy would hold the generation before it, and that the one before
         for segment in record.segments:
             opened.load(generation.checked_folder(segment))
         return opened

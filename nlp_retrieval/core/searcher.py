@@ -16,7 +16,8 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
-from nlp_retrieval.core.index_store import Generation, IndexReport, build_index, fingerprint_of, open_generation
+from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index_store import IndexReport, build_index
 from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.interleave import interleave
 from nlp_retrieval.core.manifest import RetrieverRecord
@@ -80,6 +81,10 @@ class Searcher(Component):
         self.quota = quota
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
+        if reranker is not None and reranker.name in self.retrievers:
+            raise ConfigurationError(
+                f"Searcher: a retriever and the reranker are both called {reranker.name!r}; give the retriever another label"
+            )
         self._opened: _Opened | None = None
 
     @property
@@ -222,6 +227,9 @@ def _labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever])
         return dict(retrievers)
     labelled: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
-        same = sum(label.rsplit("-", 1)[0] == retriever.name or label == retriever.name for label in labelled)
-        labelled[f"{retriever.name}-{same + 1}" if same else retriever.name] = retriever
+        label, number = retriever.name, 1
+        while label in labelled:
+            number += 1
+            label = f"{retriever.name}-{number}"
+        labelled[label] = retriever
     return labelled

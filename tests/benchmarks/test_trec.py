@@ -25,9 +25,7 @@ def columns(path: Path) -> list[list[str]]:
 
 
 def test_a_run_has_the_six_columns_of_trec(tmp_path: Path) -> None:
-    write_run(
-        tmp_path / "a" / "bm25.trec", ["q1", "q2", "q3"], [[("d2", 3.5), ("d1", 1.25)], [], [("d1", 0.1)]], "my run"
-    )
+    write_run(tmp_path / "a" / "bm25.trec", ["q1", "q2", "q3"], [[("d2", 3.5), ("d1", 1.25)], [], [("d1", 0.1)]], "my run")
     assert (tmp_path / "a" / "bm25.trec").read_bytes() == (
         b"q1 Q0 d2 1 3.5 my_run\nq1 Q0 d1 2 1.25 my_run\nq3 Q0 d1 1 0.1 my_run\n"
     )
@@ -116,9 +114,7 @@ def test_ir_measures_reads_our_files_and_agrees(tmp_path: Path) -> None:
 
 def test_runs_are_read_in_the_order_of_trec_eval(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
-    path.write_text(
-        "q Q0 a 1 20.0 t\nq\tQ0\tb\t9\t20.00000001\tt\r\n\nq Q0 c 3 21 t\nother Q0 a 1 -1e-3 t\nq Q0 B 4 20 t\n"
-    )
+    path.write_text("q Q0 a 1 20.0 t\nq\tQ0\tb\t9\t20.00000001\tt\r\n\nq Q0 c 3 21 t\nother Q0 a 1 -1e-3 t\nq Q0 B 4 20 t\n")
     assert read_run(path) == {
         "q": [("c", 21.0), ("b", 20.00000001), ("a", 20.0), ("B", 20.0)],
         "other": [("a", -0.001)],

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.core import checksums
-from nlp_retrieval.core.index_store import build_index, open_generation, verify_index
+from nlp_retrieval.core.generation import open_generation, verify_index
+from nlp_retrieval.core.index_store import build_index
 from nlp_retrieval.core.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import (

@@ -92,8 +92,9 @@ def test_a_score_that_is_not_a_finite_number_is_refused(score):
         RetrievalResult(item=SearchableItem(item_id="a", content="b"), score=score)
 
 
-def test_text_is_title_and_content_on_lines_of_their_own():
-    assert SearchableItem(item_id="a", content="body", metadata={"title": "Head"}).text == "Head\nbody"
+def test_text_is_the_title_as_a_sentence_then_the_content():
+    assert SearchableItem(item_id="a", content="body", metadata={"title": "Head"}).text == "Head. body"
+    assert SearchableItem(item_id="a", content="body", metadata={"title": "Who?"}).text == "Who? body"
 
 
 @pytest.mark.parametrize("values", [{}, {"title": ""}, {"title": None}, {"title": 7}, {"title": ["Head"]}])

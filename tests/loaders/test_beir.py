@@ -87,9 +87,7 @@ def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
         ("q1\td2\t1", 'line 3: item "d2" has grade 1 here and 2 above for query "q1"; keep one'),
     ],
 )
-def test_a_malformed_judgement_is_an_error_with_its_line(
-    write: Write, tmp_path: Path, line: str, expected: str
-) -> None:
+def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path: Path, line: str, expected: str) -> None:
     write("queries.jsonl", QUERIES)
     path = write("qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td2\t2\n{line}\n")
     assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)

@@ -58,9 +58,7 @@ TEXTS = st.text(st.sampled_from("ab.?! \n\t\"')漢字。ü\u0301🙂\u2028") | s
 
 @example("0\r0", 1, 0, "characters")
 @given(TEXTS, st.integers(1, 30), st.integers(0, 29), st.sampled_from(["words", "characters"]))
-def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(
-    text: str, size: int, overlap: int, unit: Any
-) -> None:
+def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(text: str, size: int, overlap: int, unit: Any) -> None:
     overlap %= size
     found = chunks(text, size, overlap, unit)
     assert [chunk.item_id for chunk in found] == [f"p#{n}" for n in range(len(found))]
@@ -81,9 +79,7 @@ def test_spans_reconstruct_the_parent_and_cover_all_but_white_space(
 
 
 @given(st.lists(st.sampled_from(["a", "bb", "end."]), min_size=1, max_size=200), st.integers(1, 20), st.integers(0, 19))
-def test_no_passage_has_more_words_and_no_overlap_is_longer_than_asked(
-    words: list[str], size: int, overlap: int
-) -> None:
+def test_no_passage_has_more_words_and_no_overlap_is_longer_than_asked(words: list[str], size: int, overlap: int) -> None:
     overlap %= size
     found = chunks(" ".join(words), size, overlap)
     assert all(len(chunk.content.split()) <= size for chunk in found)
@@ -142,9 +138,7 @@ def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
 
 
 @pytest.mark.parametrize("unit", ["words", "characters"])
-@pytest.mark.parametrize(
-    "text", ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"]
-)
+@pytest.mark.parametrize("text", ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"])
 def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(text: str, unit: Any) -> None:
     found = chunks(text, 20, 5, unit)
     assert max(len(chunk.content) for chunk in found) <= 20 * 50

@@ -68,9 +68,7 @@ def test_rows_of_a_table_become_items_ordered_by_id(url: str) -> None:
 
 def test_rows_of_a_query_come_in_its_order_with_bound_parameters(url: str) -> None:
     query = "SELECT id AS k, content AS body, year FROM docs WHERE year > :since OR id IN :ids ORDER BY id DESC"
-    loader = DatabaseLoader(
-        url, query=query, parameters={"since": 1990, "ids": [1, 7]}, id_column="k", content_column="body"
-    )
+    loader = DatabaseLoader(url, query=query, parameters={"since": 1990, "ids": [1, 7]}, id_column="k", content_column="body")
     assert [(item.item_id, item.metadata) for item in loader.stream()] == [("2", {"year": 1999}), ("1", {"year": None})]
 
 
@@ -105,9 +103,7 @@ def test_views_and_tables_of_a_schema_are_found(url: str, database: Make) -> Non
     assert len(DatabaseLoader(url, table="main.docs").load()) == 2
 
 
-@pytest.mark.parametrize(
-    "name", ["doc", "docs; DROP TABLE docs", "docs--", '"docs"', "main.nothing", "other.docs", "", "*"]
-)
+@pytest.mark.parametrize("name", ["doc", "docs; DROP TABLE docs", "docs--", '"docs"', "main.nothing", "other.docs", "", "*"])
 def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: str, name: str) -> None:
     message = error_of(DatabaseLoader(url, table=name))
     assert f"table {name}: no such table or view; " in message
@@ -118,8 +114,7 @@ def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: st
 def test_a_missing_column_lists_those_that_are_there(url: str) -> None:
     message = error_of(DatabaseLoader(url, table="docs", content_column="text"))
     assert message.endswith(
-        'table docs: no column "text" (found: "id", "content", "title", "year", "price"); '
-        "pass content_column= with one of them"
+        'table docs: no column "text" (found: "id", "content", "title", "year", "price"); pass content_column= with one of them'
     )
     assert "pass id_column=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
     assert "pass metadata_columns=" in error_of(DatabaseLoader(url, table="docs", metadata_columns=["yaer"]))
@@ -226,9 +221,7 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 
 def test_a_missing_sqlite_file_is_an_error_and_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "missing.db"
-    assert f"sqlite:///{path}: no such file; check the path" in error_of(
-        DatabaseLoader(f"sqlite:///{path}", table="docs")
-    )
+    assert f"sqlite:///{path}: no such file; check the path" in error_of(DatabaseLoader(f"sqlite:///{path}", table="docs"))
     assert not path.exists()
 
 

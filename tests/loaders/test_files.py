@@ -162,9 +162,7 @@ def test_a_malformed_line_is_an_error_that_names_it(write: Write, line: str, exp
 
 @pytest.mark.parametrize("text", ['[{"id": "a"}]', '[\n{"id": "a"}\n]'])
 def test_a_list_in_the_place_of_json_lines_is_recognised(write: Write, text: str) -> None:
-    assert "line 1: the file is one JSON list; write one object per line" in message_of(
-        read_json_lines(write("a.jsonl", text))
-    )
+    assert "line 1: the file is one JSON list; write one object per line" in message_of(read_json_lines(write("a.jsonl", text)))
 
 
 def test_a_missing_file_is_an_error_with_the_likely_name(write: Write, tmp_path: Path) -> None:

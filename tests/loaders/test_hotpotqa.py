@@ -37,9 +37,7 @@ def error_of(loader: HotpotqaLoader, method: str = "gold") -> str:
 
 
 def test_contexts_become_one_item_per_title(write: Write) -> None:
-    loader = loader_of(
-        write, question("a"), question("b", context=[["Ballard", ["He wrote. ", "Novels."]], ["Third", []]])
-    )
+    loader = loader_of(write, question("a"), question("b", context=[["Ballard", ["He wrote. ", "Novels."]], ["Third", []]]))
     assert loader.load() == [
         SearchableItem(item_id="Kubrick", content="He filmed. Much. Very much.", metadata={"title": "Kubrick"}),
         SearchableItem(item_id="Ballard", content="He wrote. Novels.", metadata={"title": "Ballard"}),
@@ -98,9 +96,7 @@ def test_a_malformed_question_is_an_error_with_its_place(write: Write, row: dict
     assert expected in message
 
 
-@pytest.mark.parametrize(
-    "context", [None, "text", {"title": ["T"]}, [["T"]], [["T", "s"]], [["T", [1]]], [[" ", ["s"]]]]
-)
+@pytest.mark.parametrize("context", [None, "text", {"title": ["T"]}, [["T"]], [["T", "s"]], [["T", [1]]], [[" ", ["s"]]]])
 @pytest.mark.parametrize("method", ["load", "gold"])
 def test_a_malformed_context_is_an_error(write: Write, context: object, method: str) -> None:
     message = error_of(loader_of(write, question("a", context=context)), method)

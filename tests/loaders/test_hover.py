@@ -32,9 +32,7 @@ def error_of(loader: HoverLoader) -> str:
 @pytest.mark.parametrize("name", ["hover.json", "hover.json.gz"])
 def test_claims_carry_family_hops_and_label_and_gold_is_each_title_once(write: Write, name: str) -> None:
     loader = HoverLoader(write(name, json.dumps(CLAIMS[:1], indent=1)))
-    assert loader.queries() == [
-        Query(query_id="a", text="claim a", family="h-a", metadata={"hops": 2, "label": "SUPPORTED"})
-    ]
+    assert loader.queries() == [Query(query_id="a", text="claim a", family="h-a", metadata={"hops": 2, "label": "SUPPORTED"})]
     assert loader.gold() == [Gold(query_id="a", relevance={"Eatza Pizza": 1, "Your Pie": 1}, by="title")]
 
 
@@ -48,9 +46,7 @@ def test_claims_carry_family_hops_and_label_and_gold_is_each_title_once(write: W
         ({"hops": [3], "label": "NOT_SUPPORTED"}, "b"),
     ],
 )
-def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(
-    write: Write, filters: dict[str, Any], kept: str
-) -> None:
+def test_claims_are_filtered_by_hops_and_label_and_gold_lines_up(write: Write, filters: dict[str, Any], kept: str) -> None:
     loader = HoverLoader(write("hover.json", json.dumps(CLAIMS)), **filters)
     assert [query.query_id for query in loader.queries()] == list(kept)
     assert [gold.query_id for gold in loader.gold()] == list(kept)

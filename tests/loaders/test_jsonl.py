@@ -49,9 +49,7 @@ def test_without_a_title_field_no_other_field_becomes_the_title(write: Write) ->
 
 
 def test_only_the_metadata_fields_asked_for_are_kept_beside_the_title(write: Write) -> None:
-    path = write(
-        "items.jsonl", [{"id": "a", "content": "c", "title": "T", "x": 1, "y": 2}, {"id": "b", "content": "d"}]
-    )
+    path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T", "x": 1, "y": 2}, {"id": "b", "content": "d"}])
     first, second = JsonlLoader(path, metadata_fields=("x", "id")).load()
     assert first.metadata == {"x": 1, "id": "a", "title": "T"}
     assert second.metadata == {"id": "b"}
@@ -69,9 +67,7 @@ def test_an_object_named_metadata_is_laid_flat(write: Write) -> None:
     assert JsonlLoader(path).load()[0].metadata == {"title": "T", "year": 1, "lang": "en"}
 
 
-@pytest.mark.parametrize(
-    "row", [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}]
-)
+@pytest.mark.parametrize("row", [{"lang": "en", "metadata": {"lang": "de"}}, {"title": "A", "metadata": {"title": "B"}}])
 def test_two_values_for_one_name_are_an_error(write: Write, row: dict[str, Any]) -> None:
     message = error_of(JsonlLoader(write("items.jsonl", [{"id": "a", "content": "c", **row}])))
     assert "line 1: " in message
@@ -114,9 +110,7 @@ def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(
 @pytest.mark.parametrize("field", ["id", "content", "title", "x"])
 def test_half_of_a_surrogate_pair_is_an_error(write: Write, field: str) -> None:
     row = json.dumps({"id": "a", "content": "c", field: "half \ud83d"})
-    assert "line 1: not valid JSON: \\ud83d is half of a surrogate pair" in error_of(
-        JsonlLoader(write("items.jsonl", row))
-    )
+    assert "line 1: not valid JSON: \\ud83d is half of a surrogate pair" in error_of(JsonlLoader(write("items.jsonl", row)))
 
 
 def test_escaped_pairs_and_backslashes_are_no_halves(write: Write) -> None:

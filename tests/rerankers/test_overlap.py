@@ -68,6 +68,12 @@ def test_the_title_is_a_mention_of_its_own_and_does_not_run_into_the_first_words
     assert parts_of("Barry Lyndon is long.", document("Kubrick made it.", "Barry Lyndon"))[0] == 1.0
 
 
+def test_a_line_break_ends_a_name() -> None:
+    found = mentions_by_rules("Early life\nBarry Lyndon\nKubrick made it.")
+    assert found.entities == {"early", "barry lyndon", "kubrick"}
+    assert "early life" in found.phrases
+
+
 def test_words_are_compared_without_case_accents_and_possessive_endings() -> None:
     assert normalize("Beyoncé's  O'Neill-Smith\u2019s U.S. Köln") == "beyonce o'neill-smith u.s koln"
     assert parts_of("Beyoncé's album", document("an album by Beyonce"))[0] == 1.0

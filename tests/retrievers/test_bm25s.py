@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25sRetriever, RetrievalWarning
-from nlp_retrieval.core.index_store import open_generation
+from nlp_retrieval.core.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError
 from nlp_retrieval.retrievers import bm25_scoring
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.core.index_store import open_generation
+from nlp_retrieval.core.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
 from nlp_retrieval.retrievers import faiss as faiss_room
@@ -212,6 +212,30 @@ def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path:
     monkeypatch.setattr(faiss_room, "_BATCH", 2)
     with pytest.raises(ModelError, match=r"shape \(2, 18\); 2 vectors of dimension 17 were expected"):
         FaissRetriever(Growing()).index(items_of(["red", "blue", "green", "grey"]), tmp_path / "two")
+
+
+class TooLarge(HashedWords):
+    """Gives numbers that 64 bits hold and 32 bits do not."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages).astype(np.float64) * 1e200  # type: ignore[return-value]
+
+
+def test_numbers_that_32_bits_do_not_hold_are_an_error_and_not_an_empty_answer(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="infinity for 2 of 2 texts"):
+        FaissRetriever(TooLarge()).index(items_of(["red fox", "blue whale"]), tmp_path)
+
+
+class Lists(HashedWords):
+    """Returns lists and no array."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages).tolist()  # type: ignore[no-any-return]
+
+
+def test_an_encoder_that_returns_no_array_is_an_error_that_says_what_it_returned(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="list"):
+        FaissRetriever(Lists()).index(items_of(["red fox", "blue whale"]), tmp_path)
 
 
 def test_an_encoder_that_loses_a_text_is_an_error(tmp_path: Path) -> None:
