@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
     from nlp_retrieval.loaders.hover import HoverLoader
     from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.processors.clauses import ClauseSplit
     from nlp_retrieval.rerankers.overlap import OverlapReranker
     from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
     from nlp_retrieval.retrievers.faiss import FaissRetriever
@@ -59,6 +60,7 @@ _MODULES = {
     "Benchmarker": "benchmarks.benchmarker",
     "Bm25sRetriever": "retrievers.bm25s",
     "ChunkingLoader": "loaders.chunking",
+    "ClauseSplit": "processors.clauses",
     "CombMNZ": "core.fusion",
     "CombSUM": "core.fusion",
     "ConfigurationResult": "benchmarks.results",
@@ -104,6 +106,7 @@ __all__ = [
     "Benchmarker",
     "Bm25sRetriever",
     "ChunkingLoader",
+    "ClauseSplit",
     "CombMNZ",
     "CombSUM",
     "ConfigurationResult",

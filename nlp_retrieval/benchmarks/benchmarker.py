@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import statistics
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.benchmarks.environment import describe_environment, without_secrets
+from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.component import Config
@@ -30,7 +32,16 @@ from nlp_retrieval.core.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k
-from nlp_retrieval.errors import ConfigurationError, GoldError, IndexMissingError, QueryError, nearest
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    GoldError,
+    IndexMismatchError,
+    IndexMissingError,
+    QueryError,
+    RetrievalWarning,
+    nearest,
+)
 
 Ranking = list[tuple[str, float]]
 """Item ids and scores of one query, best first."""
@@ -63,6 +74,9 @@ class Benchmarkable(Protocol):
 
     def index_records(self) -> list[RetrieverRecord]:
         """What the index says of its retrievers."""
+
+    def provenance(self) -> dict[str, str]:
+        """Where its models come from."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
         """Search."""
@@ -187,7 +201,7 @@ class Benchmarker:
                 try:
                     searcher.open(self.index_path)
                     continue
-                except IndexMissingError:
+                except (IndexMissingError, IndexMismatchError):
                     pass
             self._say(f"{name}: indexing")
             searcher.index(self.loader, self.index_path)
@@ -199,20 +213,22 @@ class Benchmarker:
         texts = [query.text for query in self.queries]
         depth = self.k_values[-1]
         sample = random.Random(self.seed).sample(texts, min(self.latency_queries, len(texts)))  # noqa: S311 -- a sample
-        searcher.search(sample[:2], depth)  # models and indexes open now
+        seconds: list[float] = []
+        by_stage: dict[str, list[float]] = {}
         with PeakMemory() as peak:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
+                searcher.search(sample[:2], depth)  # models and indexes open now
+                for text in sample:
+                    with record_stages() as stages:
+                        begin = time.perf_counter()
+                        searcher.search([text], depth)
+                        seconds.append(time.perf_counter() - begin)
+                    for stage in searcher.stages:
+                        by_stage.setdefault(stage, []).append(stages.get(stage, 0.0))
             begin = time.perf_counter()
             found = searcher.search(texts, depth)
             batch_seconds = time.perf_counter() - begin
-            seconds: list[float] = []
-            by_stage: dict[str, list[float]] = {}
-            for text in sample:
-                with record_stages() as stages:
-                    begin = time.perf_counter()
-                    searcher.search([text], depth)
-                    seconds.append(time.perf_counter() - begin)
-                for stage in searcher.stages:
-                    by_stage.setdefault(stage, []).append(stages.get(stage, 0.0))
         records = searcher.index_records()
         cost = Cost(
             index_seconds=sum(record.cost.seconds for record in records),
@@ -252,6 +268,7 @@ class Benchmarker:
                     "config": without_secrets(searcher.config),
                     "fingerprint": searcher.fingerprint,
                     "retrievers": [record.identity for record in searcher.index_records()],
+                    "models": searcher.provenance(),
                 }
                 for name, searcher in self.searchers.items()
             },
@@ -263,8 +280,11 @@ def _lined_up(queries: list[Query], gold: Sequence[Gold]) -> list[Gold]:
     if not queries:
         raise QueryError("there are no queries; check the path and the filters of their loader")
     by_id = {one.query_id: one for one in gold}
+    if len(by_id) < len(gold):
+        twice = next(query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1)
+        raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
     if len({query.query_id for query in queries}) < len(queries):
-        twice = next(q.query_id for place, q in enumerate(queries) if q.query_id in {p.query_id for p in queries[:place]})
+        twice = next(query_id for query_id, count in Counter(query.query_id for query in queries).items() if count > 1)
         raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
     without = [query.query_id for query in queries if query.query_id not in by_id]
     if without:

@@ -17,6 +17,8 @@ from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
 _REQUIRED = ("corpus", "queries", "index", "searchers")
+_OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
+_TYPE_NAMES = {str: "text", int: "an integer"}
 _OPTIONAL = ("k", "baseline", "output", "wandb", "group_by", "latency_queries", "seed")
 
 
@@ -70,9 +72,12 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     searchers = settings["searchers"]
     if not isinstance(searchers, dict) or not searchers:
         raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
-    options: dict[str, Any] = {
-        key: settings[key] for key in ("baseline", "group_by", "latency_queries", "seed") if key in settings
-    }
+    options: dict[str, Any] = {}
+    for key, kind in _OPTION_TYPES.items():
+        if key in settings:
+            if not isinstance(settings[key], kind) or isinstance(settings[key], bool):
+                raise ConfigurationError(f"{where}: {key}: expected {_TYPE_NAMES[kind]}, found {settings[key]!r}")
+            options[key] = settings[key]
     if "k" in settings:
         options["k_values"] = _cutoffs(settings["k"], where)
     return BenchmarkConfig(
@@ -112,6 +117,9 @@ def _wandb(settings: Config | None, where: str) -> WandbSettings | None:
     if not isinstance(settings, dict):
         raise ConfigurationError(f"{where}: wandb: expected settings such as {{project: hover}}, found {settings!r}")
     check_keys(settings, ("project", "mode", "group", "entity"), (), f"{where}: wandb")
+    for key, value in settings.items():
+        if value is not None and not isinstance(value, str):
+            raise ConfigurationError(f"{where}: wandb.{key}: expected text, found {value!r}")
     if settings.get("mode") not in {None, "online", "offline"}:
         raise ConfigurationError(f"{where}: wandb.mode: {settings['mode']!r}; valid: online, offline")
     return WandbSettings(**settings)

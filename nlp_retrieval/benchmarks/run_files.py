@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,8 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "manifest": target / "manifest.json",
         "trec": target / "trec",
     }
-    for name, rankings in run.rankings.items():
-        write_run(files["trec"] / f"{file_name(name)}.trec", run.query_ids, rankings, tag=name)
+    for (name, rankings), stem in zip(run.rankings.items(), file_names(run.rankings), strict=True):
+        write_run(files["trec"] / f"{stem}.trec", run.query_ids, rankings, tag=name)
     write_qrels(files["trec"] / "qrels.txt", run.qrels)
     write_output(files["results"], _json(results_of(report)))
     write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations}))
@@ -72,9 +73,22 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
     }
 
 
-def file_name(name: str) -> str:
-    """A configuration's name as a file name: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``."""
-    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+def file_names(names: Iterable[str]) -> list[str]:
+    """The names of configurations as file names: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
+
+    Names that become one get a number, also where they differ in case alone.
+    """
+    taken: set[str] = set()
+    made = []
+    for name in names:
+        stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+        number = 1
+        while candidate.casefold() in taken:
+            number += 1
+            candidate = f"{stem}-{number}"
+        taken.add(candidate.casefold())
+        made.append(candidate)
+    return made
 
 
 def _json(content: object) -> bytes:

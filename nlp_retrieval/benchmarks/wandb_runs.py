@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from nlp_retrieval.benchmarks.environment import without_secrets
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import DependencyError, OutputError
 
 Mode = Literal["online", "offline"]
 
@@ -53,6 +53,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
 
     Raises:
         DependencyError: wandb is not installed.
+        OutputError: the folder cannot be made.
     """
     try:
         import wandb
@@ -61,7 +62,10 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     mode = settings.mode or ("online" if wandb.api.api_key else "offline")
     group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
     target = Path(folder).absolute()
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{target} cannot be made ({error.strerror}); choose another folder") from error
     folders = []
     with _quiet():
         for result in report.configurations:

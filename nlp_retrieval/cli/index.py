@@ -46,6 +46,6 @@ def command(
     report = searcher.index(source, index, replace=replace)
     for record in searcher.index_records():
         size = sum(segment.bytes for segment in record.segments)
-        state = f"built in {record.cost.seconds:.1f} s" if record.config["name"] in report.built else "was there already"
+        state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

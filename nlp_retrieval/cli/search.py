@@ -39,7 +39,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
 ) -> None:
     """Search an index with the retrievers that it holds, or with a searcher from a configuration file."""
-    queries = list(query) if query else [line.rstrip("\n") for line in sys.stdin]
+    queries = list(query) if query else _standard_input()
     composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
     composed.open(index)
     for text, hits in zip(queries, composed.search(queries, k), strict=True):
@@ -47,6 +47,15 @@ def command(
             _print_json(text, hits)
         else:
             _print_readable(text, hits)
+
+
+def _standard_input() -> list[str]:
+    from nlp_retrieval.errors import QueryError
+
+    try:
+        return [line.rstrip("\r\n") for line in sys.stdin]
+    except UnicodeDecodeError as error:
+        raise QueryError(f"standard input is no UTF-8 text ({error}); convert it first") from None
 
 
 def _configured(config: Path, name: str | None) -> Searcher:

@@ -77,6 +77,16 @@ class Component:
                 identity[key] = value.index_identity() if isinstance(value, Component) else to_plain(value)
         return identity
 
+    def provenance(self) -> dict[str, str]:
+        """Where the models of this component and of its parts come from, by their names."""
+        found: dict[str, str] = {}
+        for value in self._arguments.values():
+            parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+            for part in parts:
+                if isinstance(part, Component):
+                    found |= part.provenance()
+        return found
+
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
         shown = (f"{key}={value!r}" for key, value in self._arguments.items() if value != defaults.get(key))

@@ -38,6 +38,7 @@ from nlp_retrieval.core.manifest import (
 )
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
     IndexConflictError,
     IndexDamagedError,
@@ -76,6 +77,7 @@ class IndexReport:
         path: the index directory.
         n_items: size of the corpus.
         built: names of what was built.
+        fingerprints: of what was built.
         found: names of what was there already and was left as it is.
         seconds: all of it.
     """
@@ -85,6 +87,7 @@ class IndexReport:
     built: list[str]
     found: list[str]
     seconds: float
+    fingerprints: frozenset[str] = frozenset()
 
 
 def build_index(
@@ -140,7 +143,8 @@ def build_index(
         else:
             manifest = old
         _sweep(directory, set(manifest.folders))
-    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin)
+    fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
+    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
 
 
 def _build_one(builder: Builder, fingerprint: str, items: ItemTable, directory: Path) -> RetrieverRecord:
@@ -153,7 +157,11 @@ def _build_one(builder: Builder, fingerprint: str, items: ItemTable, directory: 
     segment = Segment(**dict(folder), first_row=0, end_row=len(items))
     cost = BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
     return RetrieverRecord(
-        fingerprint=fingerprint, identity=builder.identity, config=builder.config, segments=[segment], cost=cost
+        fingerprint=fingerprint,
+        identity=without_secrets(builder.identity),
+        config=without_secrets(builder.config),
+        segments=[segment],
+        cost=cost,
     )
 
 

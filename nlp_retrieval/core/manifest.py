@@ -66,8 +66,8 @@ class RetrieverRecord(_Part):
 
     Args:
         fingerprint: of the items, the index parameters and the model's files.
-        identity: what the fingerprint was taken of, in readable form; mismatch errors quote it.
-        config: of the retriever that built it, complete; an equal one can be made from it.
+        identity: what the fingerprint was taken of, in readable form and without secrets; mismatch errors quote it.
+        config: of the retriever that built it, without secrets; where it has none, an equal one can be made from it.
         segments: where its data is.
         cost: what it took.
     """

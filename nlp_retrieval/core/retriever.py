@@ -26,6 +26,7 @@ from nlp_retrieval.core.merge import MergeRule, merge_subqueries
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalWarning
 
 __all__ = ["BaseRetriever", "MergeRule"]
@@ -121,7 +122,7 @@ class BaseRetriever(Component, ABC):
         identity = self.index_identity()
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
-            raise _no_such_index(generation, self.name, identity)
+            raise _no_such_index(generation, self.name, without_secrets(identity))
         opened = copy.copy(self)
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
         for segment in record.segments:

@@ -48,13 +48,17 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         ModelError: wrong number or shape of vectors, or NaN or infinity in one of them.
     """
     expected = f"{len(texts)} vectors" + (f" of dimension {dimension}" if dimension else "")
+    if not isinstance(vectors, np.ndarray):
+        raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
     if vectors.ndim != 2 or len(vectors) != len(texts) or (dimension is not None and vectors.shape[1] != dimension):
         raise ModelError(f"{encoder!r} returned an array of shape {vectors.shape}; {expected} were expected")
-    finite = np.isfinite(vectors).all(axis=1)
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(vectors, np.float32)
+    finite = np.isfinite(single).all(axis=1)
     if not finite.all():
         first = int(np.flatnonzero(~finite)[0])
         raise ModelError(
-            f"{encoder!r} gave NaN or infinity for {int((~finite).sum())} of {len(texts)} texts (the first: "
-            f"{texts[first][:80]!r}); try precision='float32', or another model"
+            f"{encoder!r} gave NaN or infinity for {int((~finite).sum())} of {len(texts)} texts "
+            f"(the first: {texts[first][:80]!r}); try precision='float32', or another model"
         )
-    return np.ascontiguousarray(vectors, np.float32)
+    return single

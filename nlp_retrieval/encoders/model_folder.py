@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from nlp_retrieval.core.checksums import sha256_of
@@ -99,15 +99,23 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
     return ModelFolder(Path(path), f"hub, commit {Path(path).name}")
 
 
-@cache
 def fingerprint_of_folder(path: Path) -> str:
-    """SHA-256 over names and content of the files that decide what a model computes."""
-    digest = hashlib.sha256()
+    """SHA-256 over names and content of the files that decide what a model computes; read again when one of them changes."""
+    files = []
     for root, _, names in sorted(os.walk(path)):
         for name in sorted(names):
             file = Path(root) / name
             if name.endswith(_CONTENT) and name not in _NOT_CONTENT and not name.startswith("."):
-                digest.update(f"{file.relative_to(path)}\0{sha256_of(file)}\n".encode())
+                found = file.stat()
+                files.append((file, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return _fingerprint(path, tuple(files))
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(path: Path, files: tuple[tuple[Path, int, int, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for file, *_ in files:
+        digest.update(f"{file.relative_to(path)}\0{sha256_of(file)}\n".encode())
     return digest.hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,6 +17,7 @@ from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, fingerp
 from nlp_retrieval.errors import DependencyError, ModelError
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -92,19 +93,25 @@ class SentenceTransformerEncoder(BaseEncoder):
         return {key: value for key, value in found.items() if key != "revision"} | {"model": PurePath(self.model).name}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
-        return self._encode(queries, self.query_prompt, "query")
+        return self._encode(queries, self.query_prompt, "encode_query")
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        return self._encode(passages, self.passage_prompt, "document")
+        return self._encode(passages, self.passage_prompt, "encode_document")
 
-    def _encode(self, texts: list[str], prompt: str | None, task: Literal["query", "document"]) -> Vectors:
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.folder.source}
+
+    def _encode(self, texts: list[str], prompt: str | None, task: Literal["encode_query", "encode_document"]) -> Vectors:
         model = self._model()
-        if prompt is None:
-            prompt = model.prompts.get(task)
-        raw = model.encode(
-            texts, prompt=prompt or None, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+        if not texts:
+            return np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
+        if prompt is None:  # what the model defines; the library itself would stop at an empty "document"
+            names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
+            prompt = next((model.prompts[name] for name in names if model.prompts.get(name)), None)
+        encoded = getattr(model, task)(
+            texts, prompt=prompt, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
         )
-        vectors: Vectors = raw.float().cpu().numpy()
+        vectors: Vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(lengths > 0, lengths, 1.0)
@@ -112,7 +119,8 @@ class SentenceTransformerEncoder(BaseEncoder):
 
     def _model(self) -> SentenceTransformer:
         if self._shared is None:
-            key = canonical_json({key: value for key, value in self.config.items() if key != "batch_size"})
+            settings = {key: value for key, value in self.config.items() if key != "batch_size"}
+            key = canonical_json(settings | {"files": self.model_fingerprint()})
             with _loading:
                 self._shared = _loaded.get(key) or self._load()
                 _loaded[key] = self._shared

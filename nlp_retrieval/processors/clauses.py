@@ -10,7 +10,8 @@ from pydantic import Field
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 
 _BREAK = re.compile(
-    r"\s*[;:()]\s*|,\s+|(?<=[\w\"'])\.\s+|\s+(?=(?:that|which|who|whom|whose|where|when|while|and|but|by the|of the)\s)",
+    r"[;:()]|,(?=\s)|(?<=[\w\"'])\.(?=\s)"
+    r"|\s(?=(?:that|which|who|whom|whose|where|when|while|and|but|by the|of the)\s)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
@@ -41,13 +42,16 @@ class ClauseSplit(BaseUserQueryProcessor):
         return [list(dict.fromkeys(([nlq] if self.keep_query else []) + self._clauses(nlq))) for nlq in nlqs]
 
     def _clauses(self, nlq: str) -> list[str]:
-        clauses: list[str] = []
-        for piece in _BREAK.split(nlq):
-            full = len(clauses) == self.max_clauses
-            if clauses and (full or len(_WORD.findall(clauses[-1])) < self.min_words):
-                clauses[-1] = f"{clauses[-1]} {piece}"
-            elif piece.strip():
-                clauses.append(piece)
-        if len(clauses) > 1 and len(_WORD.findall(clauses[-1])) < self.min_words:
-            clauses[-2:] = [" ".join(clauses[-2:])]
-        return [clause.strip() for clause in clauses]
+        clauses: list[list[str]] = []
+        words: list[int] = []
+        for piece in filter(None, map(str.strip, _BREAK.split(nlq))):
+            n_words = len(_WORD.findall(piece))
+            if clauses and (len(clauses) == self.max_clauses or words[-1] < self.min_words):
+                clauses[-1].append(piece)
+                words[-1] += n_words
+            else:
+                clauses.append([piece])
+                words.append(n_words)
+        if len(clauses) > 1 and words[-1] < self.min_words:
+            clauses[-2:] = [clauses[-2] + clauses[-1]]
+        return [" ".join(pieces) for pieces in clauses]

@@ -73,7 +73,8 @@ def _capitalised_runs(text: str) -> Iterable[list[str]]:
     end = 0
     for match in _WORD.finditer(text):
         word = match.group()
-        apart = text[end : match.start()].strip() not in {"", "'", "\u2019"}
+        between = text[end : match.start()]
+        apart = "\n" in between or between.strip() not in {"", "'", "\u2019"}
         capital = word[0].isupper() or (word[0].isdigit() and bool(run))
         if run and (apart or not (capital or word in _JOINTS)):
             yield from _trimmed(run)
@@ -96,7 +97,7 @@ def _trimmed(run: list[str]) -> Iterable[list[str]]:
 
 def _mentions(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -> Mentions:
     phrases: set[str] = set()
-    for part in re.split(r"[,;:.!?()\[\]\"“”]\s*", text):
+    for part in re.split(r"[,;:.!?()\[\]\"“”\n]\s*", text):
         run: list[str] = []
         for word in [*normalize(part).split(), "the"]:
             if word not in _FUNCTION_WORDS:

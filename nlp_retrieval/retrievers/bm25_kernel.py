@@ -60,7 +60,7 @@ def score_and_select(
         for term in terms[bounds[query] : bounds[query + 1]]:
             for posting in range(indptr[term], indptr[term + 1]):
                 row = rows[posting]
-                if sums[row] == 0.0:
+                if sums[row] == 0.0 and n_touched < n_items:
                     touched[n_touched] = row
                     n_touched += 1
                 sums[row] += weights[posting]

@@ -23,6 +23,7 @@ from nlp_retrieval.retrievers.bm25_scoring import Postings, Scorer
 
 _BATCH = 4096
 _NO_STEMMER = "none"
+_STOPWORD_LISTS = ("en", "en_plus", "de", "nl", "fr", "es", "pt", "it", "ru", "sv", "no", "zh", "tr")
 
 
 class Bm25sRetriever(BaseRetriever):
@@ -42,7 +43,7 @@ class Bm25sRetriever(BaseRetriever):
 
     def __init__(
         self,
-        k1: Annotated[float, Field(ge=0)] = 0.9,
+        k1: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.9,
         b: Annotated[float, Field(ge=0, le=1)] = 0.4,
         stemmer: str = "porter",
         stopwords: str | None = "en",
@@ -114,8 +115,8 @@ class Analyzer:
             raise ConfigurationError(f"bm25s: there is no stemmer {stemmer!r}; {nearest(stemmer, known)}")
         try:
             self._tokenizer = Tokenizer(stopwords=stopwords if stopwords is not None else [])
-        except ValueError as error:
-            raise ConfigurationError(f"bm25s: stopwords={stopwords!r}: {error}") from None
+        except ValueError:
+            raise ConfigurationError(f"bm25s: stopwords={stopwords!r}: {nearest(str(stopwords), _STOPWORD_LISTS)}") from None
         self._stop = frozenset(self._tokenizer.stopwords)
         self._stem = Stemmer.Stemmer(stemmer).stemWord if stemmer != _NO_STEMMER else str
         self.vocabulary = vocabulary if vocabulary is not None else {}

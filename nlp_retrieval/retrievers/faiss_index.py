@@ -143,13 +143,18 @@ def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: 
     if index_type == "sq8":
         return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
     if dimension % settings.pq_bytes:
-        fitting = [size for size in (8, 12, 16, 24, 32, 48, 64, 96, 128) if dimension % size == 0]
+        fitting = [size for size in range(1, dimension + 1) if dimension % size == 0]
         raise ConfigurationError(
             f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
         )
     nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
     bits = 8
-    if n_items < max(nlist, 2**bits):
+    sampled = min(settings.train_size, n_items)
+    if sampled < max(nlist, 2**bits) <= n_items:
+        raise ConfigurationError(
+            f"faiss: train_size={settings.train_size} is too small to train {nlist} lists and {2**bits} centroids; raise it"
+        )
+    if sampled < max(nlist, 2**bits):
         raise ConfigurationError(
             f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
             "use index_type='flat'"

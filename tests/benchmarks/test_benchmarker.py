@@ -27,7 +27,7 @@ from nlp_retrieval import (
     Searcher,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.environment import without_secrets
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()

@@ -1,0 +1,92 @@
+"""What the documents say is run as written, and compared with what it says comes out."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import yaml
+
+import nlp_retrieval
+from nlp_retrieval.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", document, re.DOTALL)
+
+
+def run(code: str) -> tuple[str, dict[str, object]]:
+    names: dict[str, object] = {"__name__": "example"}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(ast.parse(code), "README.md", "exec"), names)
+    return printed.getvalue(), names
+
+
+def test_the_searcher_in_the_readme_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo-output").mkdir()
+    for name in ("corpus.jsonl", "claims.json"):
+        with resources.as_file(resources.files("nlp_retrieval.demo") / name) as file:
+            shutil.copy(file, tmp_path / "demo-output" / name)
+    printed, _ = run(blocks(README, "python")[0])
+    assert printed == blocks(README, "text")[0]
+
+
+def test_the_processor_in_the_readme_works() -> None:
+    _, names = run(blocks(README, "python")[1])
+    processor = names["Lowercase"]()  # type: ignore[operator]
+    assert processor.process(["A Claim"]) == [["a claim"]]
+    assert processor.config == {"name": "lowercase"}
+
+
+def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_path: Path) -> None:
+    _, names = run(blocks(CONTRIBUTING, "python")[0])
+    retriever = names["CommonWordsRetriever"]()  # type: ignore[operator]
+    texts = ["red apples and green pears", "green pears", "yellow bananas", "green pears"]
+    items = [nlp_retrieval.SearchableItem(item_id=str(row), content=text) for row, text in enumerate(texts)]
+    searcher = nlp_retrieval.Searcher([retriever])
+    searcher.index(items, tmp_path / "index")
+    found = searcher.search(["green pears", "yellow"], k=2)
+    assert [[hit.item.item_id for hit in hits] for hits in found] == [["0", "1"], ["2"]]
+
+
+def test_the_configuration_in_the_readme_names_real_components_and_keys() -> None:
+    settings = yaml.safe_load(blocks(README, "yaml")[0])
+    from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED
+    from nlp_retrieval.core.registry import build
+
+    assert set(_REQUIRED) <= set(settings) <= {*_REQUIRED, *_OPTIONAL}
+    for searcher in settings["searchers"].values():
+        assert build("searchers", {"name": "searcher"} | searcher)
+
+
+def test_every_command_that_the_documents_name_exists() -> None:
+    commands = {command.name for command in app.registered_commands}
+    named = set(re.findall(r"nlp-retrieval (\w+)", README + CONTRIBUTING))
+    assert named <= commands
+    assert {"demo", "index", "search", "benchmark", "verify", "components"} == commands
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"\$ make (\w+)", README + CONTRIBUTING)) <= targets
+
+
+def test_the_list_of_public_names_is_the_documented_one() -> None:
+    lines = ["# Public names", "", "Import them from `nlp_retrieval`.", "", "| name | what it is |", "|---|---|"]
+    for name in nlp_retrieval.__all__:
+        if name != "__version__":
+            summary = (inspect.getdoc(getattr(nlp_retrieval, name)) or "").partition("\n\n")[0].replace("\n", " ")
+            lines.append(f"| `{name}` | {summary} |")
+    expected = "\n".join(lines) + "\n"
+    written = (ROOT / "docs" / "API.md").read_text("utf-8")
+    assert written == expected, f"docs/API.md should be:\n{expected}"
