@@ -53,7 +53,7 @@ def _standard_input() -> list[str]:
     from nlp_retrieval.errors import QueryError
 
     try:
-        return [line.rstrip("\r\n") for line in sys.stdin]
+        return sys.stdin.buffer.read().decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise QueryError(f"standard input is no UTF-8 text ({error}); convert it first") from None
 

@@ -121,6 +121,7 @@ def build_index(
             )
         if old is not None and same and _usable(directory, old.corpus, replace):
             corpus = old.corpus
+            shutil.rmtree(scratch)
         else:
             folder = _publish(scratch, directory, "items", fingerprint)
             corpus = CorpusRecord(**dict(folder), fingerprint=fingerprint, n_items=n_items)
