@@ -112,19 +112,19 @@ class FaissRetriever(BaseRetriever):
         return "flat" if n_items < FLAT_BELOW else "hnsw"
 
     def _write_vectors(self, items: ItemTable, path: Path) -> Vectors:
-        """Encode all items into a memory-mapped file."""
-        vectors: Vectors | None = None
-        first = 0
-        with progress("faiss: encoding", len(items)) as advance:
+        """Encode all items into a ``.npy`` file; returns it memory-mapped.
+
+        It is written as a stream: a map that is written to kills the process where the disk is full.
+        """
+        dimension: int | None = None
+        with progress("faiss: encoding", len(items)) as advance, path.open("wb") as file:
             for texts in items.texts(_BATCH):
-                dimension = None if vectors is None else vectors.shape[1]
                 part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
-                if vectors is None:
-                    shape = (len(items), part.shape[1])
-                    vectors = np.lib.format.open_memmap(path, "w+", np.float32, shape)
-                vectors[first : first + len(part)] = part
-                first += len(part)
+                if dimension is None:
+                    dimension = part.shape[1]
+                    header = np.lib.format.header_data_from_array_1_0(part) | {"shape": (len(items), dimension)}
+                    np.lib.format.write_array_header_1_0(file, header)
+                file.write(part.data)
                 advance(len(part))
-        assert isinstance(vectors, np.memmap)  # noqa: S101 -- an index has at least one item
-        vectors.flush()
+        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return vectors
