@@ -182,7 +182,7 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 
 def test_the_inner_loader_is_part_of_the_settings() -> None:
     loader = ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
-    assert loader.config["loader"] == JsonlLoader("a.jsonl").config
+    assert loader.config["source"] == JsonlLoader("a.jsonl").config
     assert loader == ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
     wrong: Any = {"name": "jsonl", "path": "a.jsonl"}
     with pytest.raises(ConfigurationError, match="loader"):

@@ -45,7 +45,7 @@ def test_fields_may_have_any_name(write: Write) -> None:
 def test_without_a_title_field_no_other_field_becomes_the_title(write: Write) -> None:
     path = write("items.jsonl", [{"id": "a", "content": "c", "title": "T"}])
     assert JsonlLoader(path, title_field=None).load()[0].text == "c"
-    assert JsonlLoader(path, title_field=None, metadata_fields=["title"]).load()[0].text == "T\nc"
+    assert JsonlLoader(path, title_field=None, metadata_fields=["title"]).load()[0].text == "T. c"
 
 
 def test_only_the_metadata_fields_asked_for_are_kept_beside_the_title(write: Write) -> None:
