@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.models import SearchableItem, join_title
+from nlp_retrieval.core.progress import progress
 from nlp_retrieval.errors import IndexDamagedError, ItemError
 
 ITEMS_FILE = "items.arrow"
@@ -83,7 +84,11 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
     spool = folder / _SPOOL_FILE
     schema = pa.schema([("item_id", pa.string()), ("content", pa.string()), ("metadata", pa.string())])
     n_items = 0
-    with pa.OSFile(str(spool), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+    with (
+        pa.OSFile(str(spool), "wb") as sink,
+        pa.ipc.new_stream(sink, schema) as writer,
+        progress("reading items", None) as advance,
+    ):
         for batch in _batches(items):
             columns: tuple[list[str], list[str], list[str]] = ([], [], [])
             for item in batch:
@@ -104,6 +109,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             hashes.append(np.fromiter(map(hash, columns[0]), np.int64, len(batch)))
             writer.write_batch(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
             n_items += len(batch)
+            advance(len(batch))
     if n_items == 0:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     _check_unique(np.concatenate(hashes), spool)
@@ -167,7 +173,7 @@ def _type_columns(spool: Path, target: Path, kinds: dict[str, str]) -> None:
     fields += [pa.field(_PREFIX + key, _TYPES[kinds[key]], metadata={"kind": kinds[key]}) for key in keys]
     schema = pa.schema(fields)
     with (
-        pa.memory_map(str(spool)) as source,
+        pa.OSFile(str(spool), "rb") as source,
         pa.ipc.open_stream(source) as reader,
         pa.OSFile(str(target), "wb") as sink,
         pa.ipc.new_file(sink, schema) as writer,
@@ -198,6 +204,7 @@ class ItemTable:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
             self._batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
@@ -222,14 +229,20 @@ class ItemTable:
         return [title for batch in self._batches for title in self._titles_of(batch)]
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
-        """Yield the texts (title, then content) of all items in order, ``batch_size`` at a time."""
+        """Yield the texts (title, then content) of all items in order, ``batch_size`` at a time.
+
+        They are read, not mapped, so that a pass over all of them does not fill the memory of the process with the file.
+        """
         pending: list[str] = []
-        for batch in self._batches:
-            for start in range(0, len(batch), batch_size):
-                pending += self._texts_of(batch.slice(start, batch_size))
-                while len(pending) >= batch_size:
-                    yield pending[:batch_size]
-                    pending = pending[batch_size:]
+        with pa.OSFile(str(self._path), "rb") as source:
+            reader = pa.ipc.open_file(source)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                for start in range(0, len(batch), batch_size):
+                    pending += self._texts_of(batch.slice(start, batch_size))
+                    while len(pending) >= batch_size:
+                        yield pending[:batch_size]
+                        pending = pending[batch_size:]
         if pending:
             yield pending
 

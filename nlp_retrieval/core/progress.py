@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Advance(Protocol):
@@ -21,12 +23,12 @@ def _unseen(n: int) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Advance]:
+def progress(what: str, total: int | None) -> Iterator[Advance]:
     """Show how far something is, on standard error, once it has taken a second.
 
     Args:
         what: what is being done ("encoding").
-        total: units of it.
+        total: units of it; None where nobody knows.
     """
     if not sys.stderr.isatty():
         yield _unseen
@@ -51,3 +53,11 @@ def progress(what: str, total: int) -> Iterator[Advance]:
     finally:
         if shown:
             bar.stop()
+
+
+def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
+    """Yield batches, and show how many of their members have been yielded and dealt with."""
+    with progress(what, total) as advance:
+        for batch in batches:
+            yield batch
+            advance(len(batch))

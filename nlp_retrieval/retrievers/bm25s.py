@@ -16,7 +16,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.retrievers.bm25_scoring import Postings, Scorer
@@ -62,13 +62,11 @@ class Bm25sRetriever(BaseRetriever):
         lengths = np.zeros(len(items), np.int32)
         parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]] = []
         first = 0
-        with progress("bm25s: indexing", len(items)) as advance:
-            for texts in items.texts(_BATCH):
-                counts, terms = analyzer.analyze(texts, grow=True)
-                lengths[first : first + len(texts)] = counts
-                parts.append(_count(counts, terms, first, len(analyzer.vocabulary)))
-                first += len(texts)
-                advance(len(texts))
+        for texts in tracked("bm25s: indexing", items.texts(_BATCH), len(items)):
+            counts, terms = analyzer.analyze(texts, grow=True)
+            lengths[first : first + len(texts)] = counts
+            parts.append(_count(counts, terms, first, len(analyzer.vocabulary)))
+            first += len(texts)
         terms, rows, frequencies = (np.concatenate([part[column] for part in parts]) for column in range(3))
         order = np.argsort(terms, kind="stable")
         indptr = np.zeros(len(analyzer.vocabulary) + 1, np.int64)

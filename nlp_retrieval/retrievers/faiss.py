@@ -16,7 +16,7 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -25,7 +25,7 @@ from nlp_retrieval.retrievers.faiss_index import IndexType, VectorIndex, build_a
 FLAT_BELOW = 200_000
 """Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
 
-_BATCH = 4096
+_BATCH = 1024
 
 
 class FaissRetriever(BaseRetriever):
@@ -103,7 +103,12 @@ class FaissRetriever(BaseRetriever):
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
-            vectors = checked_vectors(self.encoder.encode_queries(queries), queries, self.encoder, self._index.dimension)
+            slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+            parts = [
+                checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
+                for part in tracked("faiss: encoding queries", slices, len(queries))
+            ]
+            vectors = np.concatenate(parts)
         return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
 
     def _chosen(self, n_items: int) -> IndexType:
@@ -117,14 +122,13 @@ class FaissRetriever(BaseRetriever):
         It is written as a stream: a map that is written to kills the process where the disk is full.
         """
         dimension: int | None = None
-        with progress("faiss: encoding", len(items)) as advance, path.open("wb") as file:
-            for texts in items.texts(_BATCH):
+        with path.open("wb") as file:
+            for texts in tracked("faiss: encoding", items.texts(_BATCH), len(items)):
                 part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
                 if dimension is None:
                     dimension = part.shape[1]
                     header = np.lib.format.header_data_from_array_1_0(part) | {"shape": (len(items), dimension)}
                     np.lib.format.write_array_header_1_0(file, header)
                 file.write(part.data)
-                advance(len(part))
         vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return vectors

@@ -15,6 +15,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.retrievers.lucene import LuceneIndex, Rm3, build_index
@@ -86,7 +87,7 @@ class PyseriniRetriever(BaseRetriever):
     def build(self, items: ItemTable, folder: Path) -> None:
         """Index the items' texts with Lucene."""
         build_index(
-            items.texts(_BATCH),
+            tracked("pyserini: indexing", items.texts(_BATCH), len(items)),
             folder,
             language=self.language,
             stemmer=self.stemmer,
