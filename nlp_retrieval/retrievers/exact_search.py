@@ -1,6 +1,8 @@
 """Exact search by inner product over vectors in a file: blocks of a matrix product, cut by a rising threshold.
 
-FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut.
+FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. A matrix
+product rounds the same two vectors differently in different places of a block, so scores that are too close to be told
+apart are computed again, pair by pair: equal vectors have equal scores.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from nlp_retrieval.encoders.base import Vectors
 
 _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them
 _QUERIES_AT_ONCE = 512
+_PAIRS_AT_ONCE = 16_384
 _SORTING_COSTS = 60  # sorting a survivor costs about as much as selecting among this many scores
 
 
@@ -39,28 +42,48 @@ def _search_chunk(queries: Vectors, vectors: Vectors, k: int, allowed: Mask | No
     size = max(_PRODUCT_AT_ONCE // n_queries, 1)
     owner, rows, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
     threshold = np.full(n_queries, -np.inf, np.float32)
+    slack = np.zeros(n_queries, np.float32)
     for start in range(0, n_items, size):
         stop = min(start + size, n_items)
         product = queries @ vectors[start:stop].T
+        slack = np.maximum(slack, _rounding(vectors.shape[1]) * np.abs(product).max(axis=1))
         if allowed is not None:
             product[:, ~allowed[start:stop]] = -np.inf
         threshold = np.maximum(threshold, _kth_of_some(product, k))
-        # a tie with the threshold may still win by its row; -inf is a row that is not allowed
-        passing = np.flatnonzero((product >= threshold[:, None]) & (product > -np.inf))
+        # what is within rounding of the threshold may still win; -inf is a row that is not allowed
+        passing = np.flatnonzero((product >= (threshold - slack)[:, None]) & (product > -np.inf))
         found, columns = np.divmod(passing, stop - start)
         owner = np.concatenate([owner, found])
         rows = np.concatenate([rows, columns + start])
         scores = np.concatenate([scores, product.ravel()[passing]])
-        order = np.lexsort((rows, -scores, owner))
-        counts = np.bincount(owner, minlength=n_queries)
-        rank = np.arange(len(order)) - np.repeat(offsets_of(counts)[:-1], counts)
-        order = order[rank < k]
+        order = np.lexsort((-scores, owner))
         owner, rows, scores = owner[order], rows[order], scores[order]
-        ends = offsets_of(np.minimum(counts, k))[1:]
+        counts = np.bincount(owner, minlength=n_queries)
         full = counts >= k
-        threshold[full] = scores[ends[full] - 1]
+        threshold[full] = scores[offsets_of(counts)[:-1][full] + k - 1]
+        near = scores >= (threshold - slack)[owner]
+        owner, rows, scores = owner[near], rows[near], scores[near]
+    close = (owner[1:] == owner[:-1]) & (scores[:-1] - scores[1:] <= slack[owner[1:]])
+    doubtful = np.flatnonzero(np.append(close, False) | np.append(False, close))
+    scores[doubtful] = _pair_by_pair(queries, vectors, owner[doubtful], rows[doubtful])
+    order = np.lexsort((rows, -scores, owner))
+    owner, rows, scores = owner[order], rows[order], scores[order]
     bounds = offsets_of(np.bincount(owner, minlength=n_queries)).tolist()
-    return [(rows[begin:end], scores[begin:end]) for begin, end in pairwise(bounds)]
+    return [(rows[begin : min(begin + k, end)], scores[begin : min(begin + k, end)]) for begin, end in pairwise(bounds)]
+
+
+def _pair_by_pair(queries: Vectors, vectors: Vectors, owner: Rows, rows: Rows) -> NDArray[np.float32]:
+    """Inner products of ``queries[owner]`` and ``vectors[rows]``, each computed in the same order of additions."""
+    scores = np.empty(len(rows), np.float32)
+    for first in range(0, len(rows), _PAIRS_AT_ONCE):
+        part = slice(first, first + _PAIRS_AT_ONCE)
+        np.einsum("ij,ij->i", queries[owner[part]], vectors[rows[part]], out=scores[part])
+    return scores
+
+
+def _rounding(dimension: int) -> float:
+    """How far rounding may move an inner product, as a share of the largest one, with room to spare."""
+    return 16.0 * float(np.finfo(np.float32).eps) * math.sqrt(dimension)
 
 
 def _kth_of_some(product: NDArray[np.float32], k: int) -> NDArray[np.float32]:

@@ -185,7 +185,7 @@ def test_the_inner_loader_is_part_of_the_settings() -> None:
     assert loader.config["source"] == JsonlLoader("a.jsonl").config
     assert loader == ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
     wrong: Any = {"name": "jsonl", "path": "a.jsonl"}
-    with pytest.raises(ConfigurationError, match="loader"):
+    with pytest.raises(ConfigurationError, match="source"):
         ChunkingLoader(wrong)
 
 

@@ -336,6 +336,7 @@ def test_a_java_that_pyserini_started_is_joined() -> None:
 
 INTERRUPT = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
 try:
     os.kill(os.getpid(), signal.SIGINT)
     signal.pause()
