@@ -20,6 +20,7 @@ _HOVER = {
     "dense": {"hops=2": (0.633, 0.711, 0.800), "hops=3": (0.18, 0.24, 0.34)},
     "hybrid": {"hops=2": (0.767, 0.833, 0.889), "hops=3": (0.40, 0.48, 0.52)},
 }
+_HOVER["bm25s"] = _HOVER["bm25"]
 _CUTOFFS = (5, 10, 21)
 
 
@@ -49,6 +50,7 @@ def _hover(data: Data) -> list[Row]:
     queries = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
     bm25, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2")
     searchers = {"bm25": Searcher([bm25]), "dense": Searcher([dense]), "hybrid": Searcher([bm25, dense])}
+    searchers["bm25s"] = Searcher([Bm25sRetriever(k1=0.9, b=0.4)])
     run: BenchmarkRun = Benchmarker(
         searchers,
         BeirLoader(str(data.corpus)),
