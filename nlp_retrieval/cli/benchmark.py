@@ -23,7 +23,10 @@ def command(
     ] = None,
     wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases, where the file says so.")] = True,
 ) -> None:
-    """Run a benchmark: prints a table, writes a page, results, costs, TREC runs, and Weights & Biases runs."""
+    """Compare searchers over the same queries.
+
+    Prints a table; writes a page, results, costs, a manifest, TREC runs, and Weights & Biases runs.
+    """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
 
     run_benchmark(read_benchmark_config(config), output, log=wandb)

@@ -20,7 +20,10 @@ def command(
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
 ) -> None:
-    """List every registered component with its parameters. Those marked * belong to the index: changing one builds anew."""
+    """List everything that can be composed.
+
+    Every registered component with its parameters. Those marked * belong to the index: changing one builds it anew.
+    """
     from nlp_retrieval.core.registry import KINDS, names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120

@@ -20,7 +20,10 @@ def command(
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
 ) -> None:
-    """Compare five configurations on 81 multi-hop claims over 300 short passages, all shipped with the package."""
+    """Run a whole benchmark on shipped data.
+
+    Five configurations, 81 multi-hop claims, 300 short passages, all shipped with the package.
+    """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import run_benchmark
 

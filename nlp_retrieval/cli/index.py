@@ -31,7 +31,10 @@ def command(
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Give up an index of other items that is there.")] = False,
 ) -> None:
-    """Index a corpus. What is there already is not built again; further retrievers join an index of the same items."""
+    """Index a corpus.
+
+    What is there already is not built again; further retrievers join an index of the same items.
+    """
     from nlp_retrieval.core.interfaces import BaseLoader
     from nlp_retrieval.core.registry import build_as
     from nlp_retrieval.core.retriever import BaseRetriever

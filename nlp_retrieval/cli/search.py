@@ -38,7 +38,10 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
 ) -> None:
-    """Search an index with the retrievers that it holds, or with a searcher from a configuration file."""
+    """Search an index.
+
+    With the retrievers that it holds, with those named, or with a searcher from a configuration file.
+    """
     queries = list(query) if query else _standard_input()
     composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
     composed.open(index)
@@ -96,6 +99,7 @@ def _print_json(query: str, hits: list[RetrievalResult]) -> None:
 
 def _print_readable(query: str, hits: list[RetrievalResult]) -> None:
     from rich.console import Console
+    from rich.padding import Padding
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
@@ -107,8 +111,9 @@ def _print_readable(query: str, hits: list[RetrievalResult]) -> None:
         heading.append(hit.item.title or hit.item.item_id, "bold cyan")
         heading.append(f"  {hit.item.item_id}  {hit.score:.4g}", "dim")
         console.print(heading)
-        console.print(Text(f"      {_excerpt(hit.item.content)}"))
-        console.print(Text("      " + "  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items()), "dim"))
+        signals = "  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())
+        for line in (Text(_excerpt(hit.item.content)), Text(signals, "dim")):
+            console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
 
 

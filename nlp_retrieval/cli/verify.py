@@ -13,7 +13,10 @@ NAME = "verify"
 
 
 def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) -> None:
-    """Check every file of an index, whatever was checked before; exit code 3 where one is damaged."""
+    """Check every file of an index.
+
+    Whatever was checked before. Exit code 3 where one is damaged.
+    """
     from nlp_retrieval.core.generation import verify_index
 
     damaged = verify_index(index)
