@@ -10,7 +10,6 @@ import random
 import statistics
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +30,7 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import check_k
+from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -181,7 +180,7 @@ class Benchmarker:
                     measures=evaluation.means(),
                     groups={group: evaluation.means(mask) for group, mask in groups.items()},
                     cost=cost,
-                    empty_queries=sum(not ranking for ranking in rankings[name]),
+                    empty_queries=evaluation.empty_queries,
                 )
             )
         report = BenchmarkReport(
@@ -205,8 +204,6 @@ class Benchmarker:
                     pass
             self._say(f"{name}: indexing")
             searcher.index(self.loader, self.index_path)
-        for searcher in self.searchers.values():
-            searcher.open(self.index_path)  # all search the last generation
         return first.opened.items
 
     def _measure(self, searcher: Benchmarkable) -> tuple[Cost, list[list[RetrievalResult]]]:
@@ -280,11 +277,9 @@ def _lined_up(queries: list[Query], gold: Sequence[Gold]) -> list[Gold]:
     if not queries:
         raise QueryError("there are no queries; check the path and the filters of their loader")
     by_id = {one.query_id: one for one in gold}
-    if len(by_id) < len(gold):
-        twice = next(query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1)
+    if (twice := first_repeated(one.query_id for one in gold)) is not None:
         raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
-    if len({query.query_id for query in queries}) < len(queries):
-        twice = next(query_id for query_id, count in Counter(query.query_id for query in queries).items() if count > 1)
+    if (twice := first_repeated(query.query_id for query in queries)) is not None:
         raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
     without = [query.query_id for query in queries if query.query_id not in by_id]
     if without:

@@ -20,7 +20,6 @@ import gzip
 import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -31,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.output import write_output
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
 __all__ = ["Run", "read_qrels", "read_run", "write_qrels", "write_run"]
@@ -63,7 +63,7 @@ def write_run(
     """
     if len(query_ids) != len(lists):
         raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
-    if twice := _repeated(query_ids):
+    if twice := first_repeated(query_ids):
         raise QueryError(f"query id {twice!r} is given twice; a run holds one list per query")
     label = _encode("_".join(tag.split()) or "run")
     _write(path, (_run_lines(query_id, hits, label) for query_id, hits in zip(query_ids, lists, strict=True)))
@@ -134,7 +134,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 
 def _run_lines(query_id: str, hits: Sequence[tuple[str, float]], label: str) -> str:
-    if twice := _repeated([item_id for item_id, _ in hits]):
+    if twice := first_repeated(item_id for item_id, _ in hits):
         raise EngineError(f"the list of query {query_id!r} holds item {twice!r} twice; a ranking holds an item once")
     query = _encode(query_id)
     scores = _strictly_decreasing(query_id, [float(score) for _, score in hits])
@@ -200,10 +200,6 @@ def _put(found: dict[str, dict[str, _Value]], line: tuple[str, str], value: _Val
     if item_id in values:
         raise SourceError(f"{where}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them")
     values[item_id] = value
-
-
-def _repeated(names: Iterable[str]) -> str | None:
-    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _encode(name: str) -> str:

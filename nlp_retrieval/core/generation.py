@@ -42,16 +42,14 @@ class Generation:
                 raise FileNotFoundError(path / folder)
         self.items = ItemTable(self.checked_folder(manifest.corpus) / ITEMS_FILE)
 
-    def checked_folder(self, record: FolderRecord, *, trust_memory: bool = True) -> Path:
+    def checked_folder(self, record: FolderRecord) -> Path:
         """Return the path of a folder after its files were compared with their checksums.
 
         Raises:
             IndexDamagedError: a file is missing or not what it was.
         """
-        folder = self.path / record.folder
-        for name, file in record.files.items():
-            check_file(folder / name, file, trust_memory=trust_memory)
-        return folder
+        check_folder(self.path, record)
+        return self.path / record.folder
 
     def is_current(self) -> bool:
         """Whether nothing was published here since."""
@@ -64,6 +62,16 @@ def _close_all(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         with suppress(OSError):
             os.close(descriptor)
+
+
+def check_folder(directory: Path, record: FolderRecord) -> None:
+    """Compare the files of a folder with their checksums; those that were checked and have not changed are not read again.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for name, file in record.files.items():
+        check_file(directory / record.folder / name, file)
 
 
 def open_generation(path: str | Path) -> Generation:

@@ -21,10 +21,10 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.checksums import check_file, record_folder
+from nlp_retrieval.core.checksums import record_folder
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.durable import explained_writes, publish_folder
-from nlp_retrieval.core.generation import fingerprint_of
+from nlp_retrieval.core.generation import check_folder, fingerprint_of
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.manifest import (
     BuildCost,
@@ -220,8 +220,7 @@ def _guarded(items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
 def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
     """Whether the files of a record are whole; damage is an error unless they are to be replaced anyway."""
     try:
-        for name, file in record.files.items():
-            check_file(directory / record.folder / name, file)
+        check_folder(directory, record)
     except IndexDamagedError:
         if replace:
             return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.errors import QueryError
 
@@ -20,6 +21,11 @@ _STOP_WORDS = frozenset(
 def says_nothing(query: str) -> bool:
     """Whether a query has no word in it, or none but English stop words: no retriever answers such a query."""
     return all(word in _STOP_WORDS for word in _WORD.findall(query.lower()))
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that stands more than once, or None."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def check_k(k: object, name: str = "k") -> int:
