@@ -27,11 +27,13 @@ class Hits:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
         rows: item rows.
         scores: higher is better.
+        signals: what led to the scores, as columns by name; NaN where there is nothing to tell.
     """
 
     offsets: Rows
     rows: Rows
     scores: Scores
+    signals: dict[str, Scores] = field(default_factory=dict)
 
     @classmethod
     def from_lists(cls, lists: Sequence[tuple[NDArray[np.integer], NDArray[np.floating]]]) -> Hits:
@@ -76,7 +78,10 @@ class Hits:
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")
         order = sort_lists(owner, self.scores, self.rows)
-        return self if order is None else Hits(self.offsets, self.rows[order], self.scores[order])
+        if order is None:
+            return self
+        signals = {key: column[order] for key, column in self.signals.items()}
+        return Hits(self.offsets, self.rows[order], self.scores[order], signals)
 
 
 @dataclass(frozen=True)

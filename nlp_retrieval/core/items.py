@@ -11,24 +11,26 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress import progress
-from nlp_retrieval.errors import IndexDamagedError, ItemError
+from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
 
 ITEMS_FILE = "items.arrow"
 _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
 _BATCH_CHARACTERS = 64 * 2**20
+_STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
 _PREFIX = "metadata."
 _EXACT_IN_FLOAT = 2**53
@@ -228,23 +230,56 @@ class ItemTable:
         """All titles, by row; empty where there is none."""
         return [title for batch in self._batches for title in self._titles_of(batch)]
 
+    def rows_of(self, item_ids: Sequence[str]) -> Rows:
+        """Return the rows of items by their ids.
+
+        Raises:
+            QueryError: there is no item of that id.
+        """
+        wanted = pa.array(item_ids, pa.string())
+        rows = np.full(len(item_ids), -1, np.int64)
+        for start, batch in zip(self._starts, self._batches, strict=False):
+            places = pc.index_in(wanted, value_set=batch.column(0))
+            here = places.is_valid().to_numpy(zero_copy_only=False)
+            rows[here] = places.drop_null().to_numpy() + start
+        if (rows < 0).any():
+            raise QueryError(f"no item of this index has the id {item_ids[int(np.flatnonzero(rows < 0)[0])]!r}")
+        return rows
+
     def texts(self, batch_size: int) -> Iterator[list[str]]:
         """Yield the texts (title, then content) of all items in order, ``batch_size`` at a time.
 
         They are read, not mapped, so that a pass over all of them does not fill the memory of the process with the file.
         """
         pending: list[str] = []
+        for batch in self._read():
+            for start in range(0, len(batch), batch_size):
+                pending += self._texts_of(batch.slice(start, batch_size))
+                while len(pending) >= batch_size:
+                    yield pending[:batch_size]
+                    pending = pending[batch_size:]
+        if pending:
+            yield pending
+
+    def stream(self, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
+        """Yield all items in order, read as :meth:`texts` are.
+
+        Args:
+            keys: the metadata to read ("title" is one of them); by default all of it.
+        """
+        wanted = [number for number, (key, _) in enumerate(self._keys) if keys is None or key in keys]
+        chosen = [self._keys[number] for number in wanted]
+        for batch in self._read():
+            for start in range(0, len(batch), _STREAMED):
+                part = batch.slice(start, _STREAMED)
+                metadata = _metadata_of(chosen, [part.column(number + 2).to_pylist() for number in wanted], len(part))
+                yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(self._path), "rb") as source:
             reader = pa.ipc.open_file(source)
             for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number)
-                for start in range(0, len(batch), batch_size):
-                    pending += self._texts_of(batch.slice(start, batch_size))
-                    while len(pending) >= batch_size:
-                        yield pending[:batch_size]
-                        pending = pending[batch_size:]
-        if pending:
-            yield pending
+                yield reader.get_batch(number)
 
     def items(self, rows: Rows) -> list[SearchableItem]:
         """Return the items in these rows, in this order; equal rows give the same object."""
@@ -252,7 +287,7 @@ class ItemTable:
         made: list[SearchableItem] = []
         for batch, local in self._spread(wanted):
             columns = [_values(batch.column(number), local) for number in range(2 + len(self._keys))]
-            metadata = self._metadata_of(columns[2:], len(local))
+            metadata = _metadata_of(self._keys, columns[2:], len(local))
             made += map(SearchableItem.trusted, columns[0], columns[1], metadata)
         return [made[position] for position in inverse.tolist()]
 
@@ -263,14 +298,6 @@ class ItemTable:
             end = int(np.searchsorted(sorted_rows, self._starts[number + 1]))
             yield self._batches[number], sorted_rows[begin:end] - self._starts[number]
             begin = end
-
-    def _metadata_of(self, columns: Sequence[list[Any]], n_rows: int) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
-        for (key, is_json), column in zip(self._keys, columns, strict=True):
-            for row, value in zip(rows, column, strict=True):
-                if value is not None:
-                    row[key] = json.loads(value) if is_json else value
-        return rows
 
     def _titles_of(self, batch: pa.RecordBatch) -> list[str]:
         for number, (key, is_json) in enumerate(self._keys):
@@ -291,3 +318,12 @@ def _values(column: pa.Array, local: NDArray[np.int64]) -> list[Any]:
         return [column[row].as_py() for row in local.tolist()]
     values: list[Any] = column.take(pa.array(local)).to_pylist()
     return values
+
+
+def _metadata_of(keys: list[tuple[str, bool]], columns: Sequence[list[Any]], n_rows: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+    for (key, is_json), column in zip(keys, columns, strict=True):
+        for row, value in zip(rows, column, strict=True):
+            if value is not None:
+                row[key] = json.loads(value) if is_json else value
+    return rows

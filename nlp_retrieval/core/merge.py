@@ -39,7 +39,8 @@ def merge_subqueries(
     rows, scores = hits.rows[positions], hits.scores[positions]
     if counts.size == 0 or counts.max() <= 1:  # one list each: nothing to merge
         list_offsets = np.concatenate([[0], offsets[np.cumsum(counts)]]).astype(np.int64)
-        batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32))
+        signals = {f"{label}.{key}": column[positions] for key, column in hits.signals.items()}
+        batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32), signals)
         return _signed(batch.head(k), label)
     query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
     first = np.cumsum(counts) - counts
@@ -57,7 +58,8 @@ def merge_subqueries(
         rows[best],
         merged,
         subquery[best],
-        _subquery_signals(label, key, key[best], subquery, scores, int(counts.max())),
+        _subquery_signals(label, key, key[best], subquery, scores, int(counts.max()))
+        | {f"{label}.{name}": column[positions][best] for name, column in hits.signals.items()},
     )
     return _signed(batch.with_scores(merged, {}).head(k), label)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from nlp_retrieval.errors import QueryError
 
 _WORD = re.compile(r"\w+")
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
     will with
@@ -20,7 +20,7 @@ _STOP_WORDS = frozenset(
 
 def says_nothing(query: str) -> bool:
     """Whether a query has no word in it, or none but English stop words: no retriever answers such a query."""
-    return all(word in _STOP_WORDS for word in _WORD.findall(query.lower()))
+    return all(word in STOP_WORDS for word in _WORD.findall(query.lower()))
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

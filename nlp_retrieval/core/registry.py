@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nlp_retrieval.core.component import Component, check_parameter, parameters_of
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers")
+KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links")
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 

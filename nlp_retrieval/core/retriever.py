@@ -17,8 +17,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask
-from nlp_retrieval.core.component import Component, Config
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
+from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import Builder, IndexReport, build_index
 from nlp_retrieval.core.items import ItemTable
@@ -29,7 +30,7 @@ from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalWarning
 
-__all__ = ["BaseRetriever", "MergeRule"]
+__all__ = ["BaseRetriever", "MergeRule", "builders_of", "with_parts"]
 
 
 class BaseRetriever(Component, ABC):
@@ -44,6 +45,7 @@ class BaseRetriever(Component, ABC):
     merge: MergeRule = "max"
 
     _opened: tuple[Generation, BaseRetriever] | None = None
+    _opened_parts: tuple[BaseRetriever, ...] = ()
     _opening: ClassVar[threading.Lock] = threading.Lock()
 
     @abstractmethod
@@ -70,6 +72,24 @@ class BaseRetriever(Component, ABC):
             allowed: ``[items]``; only rows where it is True may be returned. None allows all.
         """
 
+    def parts(self) -> Sequence[BaseRetriever]:
+        """The retrievers that this one searches with: each keeps an index of its own, which other configurations share.
+
+        :meth:`load` finds them opened, in the same order, in ``self._opened_parts``.
+        """
+        return ()
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
+
+        Args:
+            query: one query.
+            rows: of the items.
+            items: the items of the index.
+        """
+        del query, items
+        return [None] * len(rows)
+
     def index(self, items: Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False) -> IndexReport:
         """Index items into a directory; indexing the same again is free.
 
@@ -83,7 +103,7 @@ class BaseRetriever(Component, ABC):
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
         """
-        return build_index(items, output_path, [self.builder()], replace=replace)
+        return build_index(items, output_path, builders_of([self]), replace=replace)
 
     def retrieve(
         self, processed_queries: Sequence[Sequence[str]], output_path: str | Path, k: int
@@ -113,7 +133,7 @@ class BaseRetriever(Component, ABC):
         return Builder(self.name, self.index_identity(), self.config, self.build)
 
     def open(self, generation: Generation) -> Self:
-        """Return a copy of this retriever that searches this generation.
+        """Return a copy of this retriever, and of its parts, that searches this generation.
 
         Raises:
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
@@ -125,6 +145,7 @@ class BaseRetriever(Component, ABC):
             raise _no_such_index(generation, self.name, without_secrets(identity))
         opened = copy.copy(self)
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
+        opened._opened_parts = tuple(part.open(generation) for part in self.parts())
         for segment in record.segments:
             opened.load(generation.checked_folder(segment))
         return opened
@@ -153,7 +174,7 @@ class BaseRetriever(Component, ABC):
         if distinct:
             hits = self.search_batch(list(distinct), k, allowed).checked(len(distinct), n_items, k, repr(self))
         # sub-queries that say nothing own one empty list behind those that were searched
-        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores)
+        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
         places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
         counts = np.fromiter(map(len, processed), np.int64, len(processed))
         batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
@@ -181,6 +202,20 @@ class BaseRetriever(Component, ABC):
             generation = open_generation(path)
             self._opened = (generation, self.open(generation))
             return self._opened
+
+
+def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
+    """These retrievers and all that they are made of, parts first, each index once."""
+    found: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        for needed in [*with_parts(retriever.parts()), retriever]:
+            found.setdefault(canonical_json(needed.index_identity()), needed)
+    return list(found.values())
+
+
+def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
+    """What the index store has to build for these retrievers."""
+    return [retriever.builder() for retriever in with_parts(retrievers)]
 
 
 def _no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import IndexReport, build_index
@@ -26,7 +27,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.retriever import BaseRetriever, builders_of, with_parts
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError
 
 Scope = Literal["pooled", "per_subquery"]
@@ -90,7 +91,7 @@ class Searcher(Component):
     @property
     def fingerprint(self) -> str:
         """Of the whole configuration: equal searchers have equal fingerprints."""
-        models = [retriever.index_identity() for retriever in self.retrievers.values()]
+        models = [retriever.index_identity() for retriever in with_parts(self.retrievers.values())]
         return hashlib.sha256(canonical_json({"config": self.config, "models": models}).encode()).hexdigest()
 
     @property
@@ -120,7 +121,7 @@ class Searcher(Component):
             IndexWriteError: the directory cannot be written.
         """
         source = items.stream() if isinstance(items, BaseLoader) else items
-        report = build_index(source, path, [r.builder() for r in self.retrievers.values()], replace=replace)
+        report = build_index(source, path, builders_of(self.retrievers.values()), replace=replace)
         self.open(path)
         return report
 
@@ -146,9 +147,10 @@ class Searcher(Component):
         return self._require_open().generation
 
     def index_records(self) -> list[RetrieverRecord]:
-        """What the opened index says of this searcher's retrievers: their files, and what building them cost."""
+        """What the opened index says of this searcher's retrievers and their parts: their files, and what they cost."""
         manifest = self.opened.manifest
-        prints = {fingerprint_of(manifest.corpus.fingerprint, r.index_identity()) for r in self.retrievers.values()}
+        needed = with_parts(self.retrievers.values())
+        prints = {fingerprint_of(manifest.corpus.fingerprint, r.index_identity()) for r in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:
@@ -188,6 +190,34 @@ class Searcher(Component):
             batch = interleave(self._ranked(opened, originals, alone, cut), counts, cut, self.quota)
         with stage("items"):
             return to_results(batch, opened.generation.items)
+
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
+        """Say of results why they were found: by the label of each retriever that can tell, the chain that led there.
+
+        Args:
+            query: what was searched for.
+            results: of that query, from :meth:`search`.
+
+        Returns:
+            One mapping per result; empty where no retriever has anything to say.
+
+        Raises:
+            QueryError: the query is no string, or a result is not of this index.
+            IndexMissingError: no index was opened.
+        """
+        (nlq,) = check_queries(query)
+        opened = self._require_open()
+        rows = opened.generation.items.rows_of([result.item.item_id for result in results])
+        subqueries = [nlq]
+        if self.processor is not None:
+            (subqueries,) = check_processed(self.processor.process([nlq]), 1)
+        found: list[dict[str, Explanation]] = [{} for _ in results]
+        for label, retriever in opened.retrievers.items():
+            for subquery in subqueries:
+                for told, explanation in zip(found, retriever.explain(subquery, rows, opened.generation.items), strict=True):
+                    if explanation and (label not in told or explanation.strength > told[label].strength):
+                        told[label] = explanation
+        return found
 
     def _ranked(self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""

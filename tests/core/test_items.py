@@ -207,6 +207,20 @@ def test_texts_in_batches_are_all_texts_in_order(large, batch_size):
     assert 0 < len(batches[-1]) <= batch_size
 
 
+def test_a_stream_gives_all_items_in_order(large):
+    corpus, table = large
+    assert list(table.stream()) == corpus
+
+
+@given(corpora, st.sets(st.sampled_from(["title", "year", "tags", "", "nowhere"])))
+def test_a_stream_has_the_metadata_that_was_asked_for_and_no_other(corpus, keys):
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(written(corpus, folder).stream(keys))
+    assert [(item.item_id, item.content) for item in found] == [(item.item_id, item.content) for item in corpus]
+    wanted = [{key: value for key, value in item.metadata.items() if key in keys and value is not None} for item in corpus]
+    assert [{key: value for key, value in item.metadata.items() if value is not None} for item in found] == wanted
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 10, 64, 65, 500])
 def test_items_come_in_the_order_of_the_rows_asked_for_with_repeats(large, n_rows):
     corpus, table = large
