@@ -12,7 +12,7 @@ from pydantic import Field
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.rerankers.mentions import Mentions, SpacyMentions, mentions_by_rules, normalize
+from nlp_retrieval.graph.mentions import Mentions, SpacyMentions, mentions_by_rules, normalize
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

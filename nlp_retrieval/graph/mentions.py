@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -58,13 +58,16 @@ def normalize(text: str) -> str:
 @lru_cache(maxsize=50_000)
 def mentions_by_rules(text: str) -> Mentions:
     """Find mentions without a model."""
-    entities: set[str] = {normalize(one or other) for one, other in _QUOTED.findall(text)}
-    proper_nouns: set[str] = set()
+    proper_nouns: set[str] = set(_YEAR.findall(text))
     for run in _capitalised_runs(text):
-        entities.add(normalize(" ".join(run)))
         proper_nouns.update(normalize(word) for word in run if word.casefold() not in _FUNCTION_WORDS | _JOINTS)
-    proper_nouns.update(_YEAR.findall(text))
-    return _mentions(text, entities, proper_nouns)
+    return _mentions(text, entities_by_rules(text), proper_nouns)
+
+
+def entities_by_rules(text: str) -> set[str]:
+    """Find entities alone, without a model; nothing is remembered, so that a whole corpus may pass."""
+    quoted = {normalize(one or other) for one, other in _QUOTED.findall(text)}
+    return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
 
 
 def _capitalised_runs(text: str) -> Iterable[list[str]]:
@@ -143,6 +146,16 @@ class SpacyMentions:
         while len(self._known) > 50_000:
             self._known.pop(next(iter(self._known)))
         return found
+
+    def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
+        """Yield the entities of each text; nothing is remembered, so that a whole corpus may pass.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        for document in self._load().pipe(texts):
+            yield {normalize(entity.text) for entity in document.ents} - {""}
 
     def _load(self) -> Any:
         if self._loaded is None:

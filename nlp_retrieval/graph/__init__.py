@@ -1,0 +1,1 @@
+"""Graphs over passages: links on disk, and random walks along them."""

@@ -1,0 +1,311 @@
+"""A directed graph over passages in memory-mapped files: which links there are, and the steps a walk may take.
+
+Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. A
+node's links stand in one stretch, so a walk from a few nodes reads their stretches and nothing else. What a kind weighs
+is said when the graph is used, not when it is written: sums per node and type normalise the steps for any weights.
+
+It always holds that no node links to itself, that a kind links a pair at most once in each direction, and that the
+entry (v, u, along) stands at v where (u, v, against) stands at u, with the same weight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
+
+_MOST_KINDS = 127  # two types each, in one byte
+_ENTRIES_AT_ONCE = 1 << 17
+_DTYPES: dict[str, type[np.generic]] = {
+    "offsets": np.int64,
+    "neighbours": np.int32,
+    "weights": np.float32,
+    "types": np.uint8,
+    "sums": np.float32,
+}
+_CURE = "restore it from a copy, or index again with replace=True"
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of one kind as columns; the text of the source points to the target.
+
+    Args:
+        sources: item rows.
+        targets: item rows.
+        weights: finite, above 0.
+    """
+
+    sources: Rows
+    targets: Rows
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Links]) -> Links:
+        """Put lists of links one after another."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            np.concatenate([none, *(part.sources for part in parts)]),
+            np.concatenate([none, *(part.targets for part in parts)]),
+            np.concatenate([none.astype(np.float32), *(part.weights for part in parts)]),
+        )
+
+    def merged(self, kind: str, n_nodes: int) -> Links:
+        """Leave out self links, add up repeated ones, and sort by source and target.
+
+        Raises:
+            EngineError: columns of unequal length, a row outside ``0..n_nodes - 1``, or a weight that is not above 0.
+        """
+        if not len(self.sources) == len(self.targets) == len(self.weights):
+            found = f"{len(self.sources)} sources, {len(self.targets)} targets and {len(self.weights)} weights"
+            raise EngineError(f"links of kind {kind!r}: {found}; the columns must be equally long")
+        for rows in (self.sources, self.targets):
+            if len(rows) and (rows.min() < 0 or rows.max() >= n_nodes):
+                wrong = int(rows[(rows < 0) | (rows >= n_nodes)][0])
+                raise EngineError(f"links of kind {kind!r} name the row {wrong}; rows are 0..{n_nodes - 1}")
+        if not (np.isfinite(self.weights) & (self.weights > 0)).all():
+            wrong_weight = self.weights[~(np.isfinite(self.weights) & (self.weights > 0))][0]
+            raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weight}; weights are finite and above 0")
+        keys = np.where(self.sources != self.targets, self.sources * n_nodes + self.targets, -1)
+        order = np.argsort(keys, kind="stable")
+        order = order[np.searchsorted(keys, 0, sorter=order) :]
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        weights = self.weights[order].astype(np.float64)
+        weights = np.add.reduceat(weights, first) if len(first) else weights
+        if weights.max(initial=0.0) > np.finfo(np.float32).max:
+            raise EngineError(f"links of kind {kind!r}: the weights of one repeated link add up to more than float32 holds")
+        sources, targets = np.divmod(keys[first], max(n_nodes, 1))
+        return Links(sources, targets, weights.astype(np.float32))
+
+
+def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> None:
+    """Write a graph as flat files that :meth:`LinkGraph.open` maps.
+
+    Args:
+        folder: receives the files; made if it is not there.
+        n_nodes: how many items there are.
+        links: by kind. The same links in the same order give the same bytes.
+
+    Raises:
+        ConfigurationError: more kinds or nodes than the files can hold.
+        EngineError: links that cannot be stored; the message names the kind.
+    """
+    if len(links) > _MOST_KINDS:
+        raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
+    if not 0 <= n_nodes <= np.iinfo(np.int32).max:
+        raise ConfigurationError(f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection")
+    merged = [part.merged(kind, n_nodes) for kind, part in links.items()]
+    n_types = 2 * len(merged)
+    counts = np.zeros(n_nodes, np.int64)
+    for part in merged:
+        counts += np.bincount(part.sources, minlength=n_nodes) + np.bincount(part.targets, minlength=n_nodes)
+    offsets = offsets_of(counts)
+    neighbours, weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    types, sums = np.empty(offsets[-1], np.uint8), np.zeros((n_nodes, n_types), np.float32)
+    filled = offsets[:-1].copy()
+    for kind, part in enumerate(merged):
+        turned = np.argsort(part.targets, kind="stable")  # by target, then by source
+        along = part.sources, part.targets, part.weights
+        against = part.targets[turned], part.sources[turned], part.weights[turned]
+        for number, (nodes, others, values) in enumerate((along, against), 2 * kind):
+            found = np.bincount(nodes, minlength=n_nodes)
+            places = np.arange(len(nodes)) + (filled - offsets_of(found)[:-1])[nodes]
+            neighbours[places], weights[places], types[places] = others, values, number
+            sums[:, number] = np.bincount(nodes, values, n_nodes)
+            filled += found
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {"offsets": offsets, "neighbours": neighbours, "weights": weights, "types": types, "sums": sums}
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column, allow_pickle=False)
+    facts = {"n_nodes": n_nodes, "kinds": list(links), "n_links": [len(part.sources) for part in merged]}
+    (folder / "graph.json").write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGraph:
+    """A graph as :func:`write_link_graph` wrote it; the columns are memory-mapped and read-only.
+
+    Args:
+        n_links: by kind, in the order of the types; each link counts once.
+        offsets: ``[nodes + 1]``; node v owns ``offsets[v]:offsets[v + 1]`` of the next three, sorted by type and neighbour.
+        neighbours: ``[2 * links]``.
+        weights: ``[2 * links]``.
+        types: ``[2 * links]``; ``2 * kind`` is a link walked along, ``2 * kind + 1`` one walked against.
+        sums: ``[nodes, types]``, the weights added up.
+    """
+
+    n_links: dict[str, int]
+    offsets: Rows
+    neighbours: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    types: NDArray[np.uint8]
+    sums: NDArray[np.float32]
+
+    @classmethod
+    def open(cls, folder: Path) -> LinkGraph:
+        """Map the files of a graph.
+
+        Raises:
+            IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
+        """
+        path = folder / "graph.json"
+        try:
+            facts = json.loads(path.read_text("utf-8"))
+            n_nodes, n_links = int(facts["n_nodes"]), dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
+        except OSError as error:
+            raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {_CURE}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise IndexDamagedError(f"{path} is damaged: it does not describe a graph; {_CURE}") from error
+        entries = 2 * sum(n_links.values())
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("neighbours", "weights", "types"), (entries,))
+        shapes |= {"offsets": (n_nodes + 1,), "sums": (n_nodes, 2 * len(n_links))}
+        columns = {name: _mapped(folder / f"{name}.npy", shape, _DTYPES[name]) for name, shape in shapes.items()}
+        first, last = int(columns["offsets"][0]), int(columns["offsets"][-1])
+        if (first, last) != (0, entries):
+            found = f"runs from {first} to {last}, not from 0 to {entries}"
+            raise IndexDamagedError(f"{folder / 'offsets.npy'} is damaged: it {found}; {_CURE}")
+        return cls(n_links, **columns)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.offsets) - 1
+
+    def links_of(self, node: int) -> list[tuple[int, str, bool, float]]:
+        """Return the links of a node: ``(neighbour, kind, along, weight)``; along means that the node is the source."""
+        kinds = list(self.n_links)
+        part = slice(int(self.offsets[node]), int(self.offsets[node + 1]))
+        columns = zip(self.neighbours[part].tolist(), self.types[part].tolist(), self.weights[part].tolist(), strict=True)
+        return [(neighbour, kinds[number // 2], number % 2 == 0, weight) for neighbour, number, weight in columns]
+
+    def weighted(self, kinds: Mapping[str, tuple[float, float]]) -> WeightedGraph:
+        """Say what walking a link of each kind is worth.
+
+        Args:
+            kinds: by kind, what the weights are multiplied with along and against it; finite, 0 closes the way. Every
+                kind of the graph must be named.
+
+        Raises:
+            ConfigurationError: a kind that is not named or not in the graph, or a weight out of range.
+        """
+        for kind in kinds:
+            if kind not in self.n_links:
+                raise ConfigurationError(f"the graph has no links of kind {kind!r}; {nearest(kind, self.n_links)}")
+        for kind in self.n_links:
+            if kind not in kinds:
+                raise ConfigurationError(f"no weights for links of kind {kind!r}; give (0, 0) to leave them out")
+        weights = np.array([kinds[kind] for kind in self.n_links], np.float64).ravel()
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ConfigurationError(f"weights of kinds are finite and not below 0; found {dict(kinds)}")
+        return WeightedGraph(self, weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny))
+
+
+def _mapped(path: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+    try:
+        column = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {_CURE}") from error
+    if column.shape != shape or column.dtype != dtype:
+        found = f"{column.dtype} of shape {column.shape}, not {np.dtype(dtype)} of shape {shape}"
+        raise IndexDamagedError(f"{path} is damaged: it holds {found}; {_CURE}")
+    return np.asarray(column)  # the same map without the slow indexing of np.memmap
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """The transposed steps, for passes over the whole graph: what flows into a node stands in the node's own stretch.
+
+    Args:
+        probabilities: ``[2 * links]``, of the step from the neighbour to the node that owns the stretch.
+        dangling: ``[nodes]``, where no step leads on.
+        blocks: the passes over the graph: nodes with links, their entries, and where each begins among those entries.
+    """
+
+    probabilities: Scores
+    dangling: NDArray[np.bool_]
+    blocks: list[tuple[Rows, slice, Rows]]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedGraph:
+    """A graph whose links may be walked with given weights; a node without any such link is dangling.
+
+    Args:
+        graph: the links.
+        type_weights: ``[types]``, the largest is 1 unless all are 0.
+    """
+
+    graph: LinkGraph
+    type_weights: Scores
+
+    def steps(self, nodes: Rows) -> tuple[Rows, Rows, Scores]:
+        """Return the steps out of some nodes: position in ``nodes``, neighbour, and probability.
+
+        A neighbour stands once per type of link; dangling nodes have no steps, and closed ways are left out.
+        """
+        neighbours, probabilities = self.spread(nodes, self.per_weight(nodes, np.ones(len(nodes))))
+        counts = self.graph.offsets[nodes + 1] - self.graph.offsets[nodes]
+        owner = np.repeat(np.arange(len(nodes)), counts)
+        open_ways = probabilities > 0
+        return owner[open_ways], neighbours[open_ways], probabilities[open_ways]
+
+    def per_weight(self, nodes: Rows, mass: Scores) -> Scores:
+        """What one unit of weight carries when mass walks on from nodes; 0 at dangling ones."""
+        totals = self.graph.sums[nodes].astype(np.float64) @ self.type_weights
+        return np.divide(mass, totals, out=np.zeros(len(nodes)), where=totals > 0)
+
+    def spread(self, nodes: Rows, carried: Scores) -> tuple[Rows, Scores]:
+        """Let mass walk one step: the neighbours, in the order of the stretches, and what each receives (0 on closed ways).
+
+        Args:
+            nodes: where the mass is.
+            carried: ``[len(nodes)]``, as :meth:`per_weight` gives it.
+        """
+        graph = self.graph
+        starts = graph.offsets[nodes]
+        counts = graph.offsets[nodes + 1] - starts
+        ends = np.cumsum(counts)
+        entries = np.repeat(starts - (ends - counts), counts)
+        entries += np.arange(len(entries))
+        received = np.repeat(carried, counts)
+        received *= graph.weights[entries]
+        if not (self.type_weights == 1).all():
+            received *= self.type_weights[graph.types[entries]]
+        return graph.neighbours[entries].astype(np.int64), received
+
+    @cached_property
+    def pulls(self) -> Pulls:
+        """The transposed steps; the first use passes over the graph and keeps 16 bytes per link."""
+        graph = self.graph
+        totals, blocks = np.zeros(graph.n_nodes), []
+        cuts = [0]
+        while cuts[-1] < graph.n_nodes:
+            after = int(np.searchsorted(graph.offsets, graph.offsets[cuts[-1]] + _ENTRIES_AT_ONCE, "right")) - 1
+            cuts.append(min(max(after, cuts[-1] + 1), graph.n_nodes))
+        for start, stop in pairwise(cuts):
+            nodes = start + np.flatnonzero(np.diff(graph.offsets[start : stop + 1]))
+            if len(nodes) == 0:
+                continue
+            part = slice(int(graph.offsets[start]), int(graph.offsets[stop]))
+            begins = graph.offsets[nodes] - part.start
+            totals[nodes] = np.add.reduceat(graph.weights[part] * self.type_weights[graph.types[part]], begins)
+            blocks.append((nodes, part, begins))
+        shares = np.divide(1.0, totals, out=np.zeros(graph.n_nodes), where=totals > 0)
+        probabilities = np.empty(len(graph.neighbours))
+        for _, part, _ in blocks:
+            walked = graph.types[part] ^ 1  # the step comes from the other end
+            np.multiply(
+                graph.weights[part] * self.type_weights[walked], shares[graph.neighbours[part]], out=probabilities[part]
+            )
+        return Pulls(probabilities, totals == 0, blocks)

@@ -1,0 +1,85 @@
+"""Links between passages that talk about the same entity."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
+from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.mentions import SpacyMentions, entities_by_rules
+from nlp_retrieval.graph.surfaces import Surface, first_mention, grouped, words_of
+from nlp_retrieval.graph.title_table import hash_of
+
+_RULES = "rules"
+_STEP = 1024
+
+
+class SharedEntities(BaseLinkExtractor):
+    """Links two passages whose titles or contents name the same entity; the links have no direction.
+
+    A link weighs the sum over the shared entities of 1 / (number of passages that name the entity).
+
+    Args:
+        max_passages: an entity that more passages name says too little about any two of them, and links nothing. An entity
+            gives at most ``max_passages`` ** 2 / 2 links.
+        mentions: how entities are found: by "rules" (runs of capitalised words and quoted titles, without any model), or
+            name or folder of a spaCy pipeline.
+        weight: of walking a link.
+    """
+
+    name = "shared_entities"
+    search_only = frozenset({"weight"})
+
+    def __init__(
+        self,
+        max_passages: Annotated[int, Field(ge=2, le=1000)] = 20,
+        mentions: Annotated[str, Field(min_length=1)] = _RULES,
+        weight: WalkWeight = 0.5,
+    ) -> None:
+        self.max_passages = max_passages
+        self.mentions = mentions
+        self.weight = weight
+        self.along = self.against = weight
+        self._spacy = SpacyMentions(mentions) if mentions != _RULES else None
+
+    def extract(self, items: ItemTable) -> Links:
+        """Find the links; between passages and links, 16 bytes per entity and passage are kept.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        entities, rows = array("Q"), array("q")
+        with progress("finding entities", len(items)) as advance:
+            for row, found in enumerate(self._entities(item.text for item in items.stream({"title"}))):
+                entities.extend(map(hash_of, found))
+                rows.extend([row] * len(found))
+                if row % _STEP == _STEP - 1:
+                    advance(_STEP)
+        _, offsets, naming = grouped(np.array(entities, np.uint64), np.array(rows, np.int64))
+        counts = np.diff(offsets)
+        parts = []
+        for count in range(2, self.max_passages + 1):
+            starts = offsets[:-1][counts == count]
+            lower, higher = (naming[np.add.outer(starts, places)].ravel() for places in np.triu_indices(count, 1))
+            parts.append(Links(lower, higher, np.full(len(lower), 1 / count, np.float32)))
+        return Links.joined(parts).merged(self.name, len(items))
+
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+        mine, theirs = self._entities([source.text, target.text])
+        for entity in sorted(mine & theirs, key=lambda entity: (-len(entity), entity)):
+            span = first_mention(source.text, [Surface(words_of(entity), lower=True)])
+            if span is not None:
+                return sentence_at(source.text, *span)
+        return None
+
+    def _entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
+        return map(entities_by_rules, texts) if self._spacy is None else self._spacy.entities(texts)

@@ -1,0 +1,119 @@
+"""Links from passages to the passages whose titles they mention."""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
+from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.named_rows import names_itself, shared_links
+from nlp_retrieval.graph.surfaces import Surface, SurfaceMatcher, first_mention, surfaces_of
+
+_STEP = 1024
+
+
+class TitleMentions(BaseLinkExtractor):
+    """Links a passage to every passage whose title or alias its content mentions.
+
+    A title counts without the qualifier in parentheses at its end, as whole words, without case, accents and possessive
+    endings; the mention begins with no lower-case letter unless the title does. Mentions are the longest possible and
+    do not overlap. A title that m passages carry links to each with a share of 1/m; repeated mentions in one passage
+    count once; a mention that may mean the passage itself links nothing. A link weighs its share, divided by the number
+    of passages that mention the target, to the power of ``rarity``.
+
+    Args:
+        aliases: metadata with other titles of a passage, a string or a list of strings.
+        min_characters: length of the shortest title of one word that counts; shorter ones need capitals ("U2", "NASA").
+        rarity: how much less a link to an often mentioned passage weighs; 0 for not at all.
+        max_shared: a title that more passages carry links nothing, as each share would be tiny.
+        along: weight of walking a link from the mentioning passage to the mentioned one.
+        against: weight of walking it from the mentioned passage to the mentioning one.
+    """
+
+    name = "title_mentions"
+    search_only = frozenset({"along", "against"})
+
+    def __init__(
+        self,
+        aliases: str = "aliases",
+        min_characters: Annotated[int, Field(ge=1)] = 4,
+        rarity: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.5,
+        max_shared: Annotated[int, Field(ge=1)] = 100,
+        along: WalkWeight = 1.0,
+        against: WalkWeight = 0.5,
+    ) -> None:
+        self.aliases = aliases
+        self.min_characters = min_characters
+        self.rarity = rarity
+        self.max_shared = max_shared
+        self.along = along
+        self.against = against
+
+    def surfaces(self, items: ItemTable) -> Iterator[tuple[int, Surface]]:
+        """Yield the rows of the items and the surfaces of each, as a matcher or a title table takes them."""
+        for row, item in enumerate(items.stream({"title", self.aliases})):
+            for surface in self._surfaces(item):
+                yield row, surface
+
+    def extract(self, items: ItemTable) -> Links:
+        """Find the links in two passes, over the titles and over the contents.
+
+        Warns:
+            RetrievalWarning: mentioned titles that more than ``max_shared`` passages carry.
+        """
+        matcher = SurfaceMatcher(self.surfaces(items))
+        sources, mentioned = _mentions(items, matcher)
+        own = names_itself(matcher, sources, mentioned, len(items))
+        sources, mentioned = sources[~own], mentioned[~own]
+        too_common = np.diff(matcher.offsets)[mentioned] > self.max_shared
+        if too_common.any():
+            self._warn(items, matcher, mentioned[too_common])
+        links = shared_links(matcher, sources[~too_common], mentioned[~too_common], len(items))
+        times_mentioned = np.bincount(links.targets, minlength=len(items))[links.targets]
+        weights = links.weights / times_mentioned**self.rarity
+        return Links(links.sources, links.targets, weights.astype(np.float32))
+
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+        span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
+        return None if span is None else sentence_at(source.content, *span)
+
+    def _surfaces(self, item: SearchableItem) -> list[Surface]:
+        return surfaces_of(item, self.aliases, self.min_characters)
+
+    def _warn(self, items: ItemTable, matcher: SurfaceMatcher, left_out: NDArray[np.int64]) -> None:
+        surfaces = np.unique(left_out)
+        counts = np.diff(matcher.offsets)[surfaces]
+        worst = surfaces[counts.argmax()]
+        (carrier,) = items.items(matcher.rows[matcher.offsets[worst] :][:1])
+        warnings.warn(
+            f"{len(left_out)} mentions of {len(surfaces)} titles link nothing, because more than max_shared={self.max_shared} "
+            f"passages carry each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), carried by "
+            f"{counts.max()}: give passages titles of their own, or raise max_shared",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+
+
+def _mentions(items: ItemTable, matcher: SurfaceMatcher) -> tuple[Rows, NDArray[np.int64]]:
+    """Rows and the surfaces that their contents mention, each pair once."""
+    sources, mentioned = array("q"), array("q")
+    with progress("finding mentioned titles", len(items)) as advance:
+        for row, item in enumerate(items.stream(())):
+            found = matcher.surfaces_in(item.content)
+            mentioned.extend(found)
+            sources.extend([row] * len(found))
+            if row % _STEP == _STEP - 1:
+                advance(_STEP)
+    return np.array(sources, np.int64), np.array(mentioned, np.int64)
