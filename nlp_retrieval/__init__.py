@@ -15,15 +15,10 @@ if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
     from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
     from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.tuning import TuningReport, tune
     from nlp_retrieval.benchmarks.wandb_runs import WandbSettings, log_to_wandb
-    from nlp_retrieval.core.fusion import (
-        BaseFusion,
-        CombMNZ,
-        CombSUM,
-        RawScore,
-        ReciprocalRankFusion,
-        WeightedSum,
-    )
+    from nlp_retrieval.core.explanation import Explanation, Step
+    from nlp_retrieval.core.fusion import BaseFusion, CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
     from nlp_retrieval.core.generation import verify_index
     from nlp_retrieval.core.index_store import IndexReport
     from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
@@ -34,6 +29,11 @@ if TYPE_CHECKING:
     from nlp_retrieval.encoders.base import BaseEncoder
     from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
     from nlp_retrieval.errors import RetrievalError, RetrievalWarning
+    from nlp_retrieval.graph.extractor import BaseLinkExtractor
+    from nlp_retrieval.graph.hyperlinks import Hyperlinks
+    from nlp_retrieval.graph.same_parent import SameParent
+    from nlp_retrieval.graph.shared_entities import SharedEntities
+    from nlp_retrieval.graph.title_mentions import TitleMentions
     from nlp_retrieval.loaders.beir import BeirLoader
     from nlp_retrieval.loaders.chunking import ChunkingLoader
     from nlp_retrieval.loaders.database import DatabaseLoader
@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from nlp_retrieval.rerankers.overlap import OverlapReranker
     from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
     from nlp_retrieval.retrievers.faiss import FaissRetriever
+    from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
     from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
 
 _MODULES = {
     "BaseEncoder": "encoders.base",
     "BaseFusion": "core.fusion",
+    "BaseLinkExtractor": "graph.extractor",
     "BaseLoader": "core.interfaces",
     "BaseQueryLoader": "core.interfaces",
     "BaseReranker": "core.reranker",
@@ -67,12 +69,15 @@ _MODULES = {
     "Cost": "benchmarks.results",
     "DatabaseLoader": "loaders.database",
     "Evaluation": "benchmarks.evaluator",
+    "Explanation": "core.explanation",
     "FaissRetriever": "retrievers.faiss",
     "Gold": "core.models",
     "HotpotqaLoader": "loaders.hotpotqa",
     "HoverLoader": "loaders.hover",
+    "Hyperlinks": "graph.hyperlinks",
     "IndexReport": "core.index_store",
     "JsonlLoader": "loaders.jsonl",
+    "LinkGraphRetriever": "retrievers.link_graph",
     "OverlapReranker": "rerankers.overlap",
     "PyseriniRetriever": "retrievers.pyserini",
     "Query": "core.models",
@@ -82,12 +87,18 @@ _MODULES = {
     "RetrievalEvaluator": "benchmarks.evaluator",
     "RetrievalResult": "core.models",
     "RetrievalWarning": "errors",
+    "SameParent": "graph.same_parent",
     "SearchableItem": "core.models",
     "Searcher": "core.searcher",
     "SentenceTransformerEncoder": "encoders.sentence_transformer",
+    "SharedEntities": "graph.shared_entities",
+    "Step": "core.explanation",
+    "TitleMentions": "graph.title_mentions",
+    "TuningReport": "benchmarks.tuning",
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
     "log_to_wandb": "benchmarks.wandb_runs",
+    "tune": "benchmarks.tuning",
     "verify_index": "core.generation",
     "write_run_files": "benchmarks.run_files",
 }
@@ -95,6 +106,7 @@ _MODULES = {
 __all__ = [
     "BaseEncoder",
     "BaseFusion",
+    "BaseLinkExtractor",
     "BaseLoader",
     "BaseQueryLoader",
     "BaseReranker",
@@ -113,12 +125,15 @@ __all__ = [
     "Cost",
     "DatabaseLoader",
     "Evaluation",
+    "Explanation",
     "FaissRetriever",
     "Gold",
     "HotpotqaLoader",
     "HoverLoader",
+    "Hyperlinks",
     "IndexReport",
     "JsonlLoader",
+    "LinkGraphRetriever",
     "OverlapReranker",
     "PyseriniRetriever",
     "Query",
@@ -128,13 +143,19 @@ __all__ = [
     "RetrievalEvaluator",
     "RetrievalResult",
     "RetrievalWarning",
+    "SameParent",
     "SearchableItem",
     "Searcher",
     "SentenceTransformerEncoder",
+    "SharedEntities",
+    "Step",
+    "TitleMentions",
+    "TuningReport",
     "WandbSettings",
     "WeightedSum",
     "__version__",
     "log_to_wandb",
+    "tune",
     "verify_index",
     "write_run_files",
 ]

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
@@ -103,13 +103,25 @@ class FaissRetriever(BaseRetriever):
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
-            slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
-            parts = [
-                checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
-                for part in tracked("faiss: encoding queries", slices, len(queries))
-            ]
-            vectors = np.concatenate(parts)
+            vectors = self.encode(queries)
+        return self.search_vectors(vectors, k, allowed)
+
+    def encode(self, queries: list[str]) -> Vectors:
+        """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
+            for part in tracked("faiss: encoding queries", slices, len(queries))
+        ]
+        return np.concatenate(parts)
+
+    def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
+        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
         return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        """Return the vectors of items, ``[rows, dimension]``; sq8 and ivfpq give what their codes keep of them."""
+        return self._index.vectors_of(rows)
 
     def _chosen(self, n_items: int) -> IndexType:
         if self.index_type != "auto":

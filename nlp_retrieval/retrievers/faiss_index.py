@@ -43,6 +43,9 @@ class VectorIndex(Protocol):
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         """Return at most k rows per query; ties at the cut go to the lowest rows."""
 
+    def vectors_of(self, rows: Rows) -> Vectors:
+        """Return the vectors of these rows, as far as the index keeps them."""
+
 
 class FlatIndex:
     """Exact search over a memory-mapped file of vectors.
@@ -58,6 +61,10 @@ class FlatIndex:
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         del settings  # exact search has none
         return exact_search(queries, self._vectors, k, allowed)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        found: Vectors = self._vectors[rows]
+        return found
 
 
 @contextmanager
@@ -100,6 +107,12 @@ class AnnIndex:
             return rows, scores
 
         return search_past_ties(search, len(queries), k, self.n_items)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        if isinstance(self._index, faiss.IndexIVF) and self._index.direct_map.no():
+            self._index.make_direct_map()
+        found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        return found
 
     def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
         if isinstance(self._index, faiss.IndexHNSW):
