@@ -16,7 +16,9 @@ NAME = "components"
 def command(
     kind: Annotated[
         str | None,
-        typer.Argument(help="loaders, processors, retrievers, rerankers, encoders, fusions or searchers; all by default."),
+        typer.Argument(
+            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers or links; all by default."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
 ) -> None:
@@ -41,7 +43,7 @@ def _described(kind: str, name: str, width: int) -> str:
     cls = component_class(kind, name)
     summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]
     lines = [_wrapped(f"{typer.style(name, bold=True)} ({kind[:-1]}): {summary}", width, 0)]
-    marks_index = kind in {"retrievers", "encoders"}
+    marks_index = kind in {"retrievers", "encoders", "links"}
     for key, default, description, of_index in describe_parameters(cls):
         mark = "*" if of_index and marks_index else " "
         value = "(required)" if default == "required" else f"= {default}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+import yaml
 
 from nlp_retrieval.errors import ConfigurationError
 
@@ -17,27 +18,45 @@ def say(message: str) -> None:
 
 
 def parse_options(options: Sequence[str]) -> dict[str, Any]:
-    """Turn ``key=value`` words into parameters; a value is read as JSON where it is JSON, else as text.
+    """Turn ``key=value`` words into parameters.
+
+    A value is read as JSON where it is JSON, a list or mapping (``[bm25s, faiss]``) as YAML, anything else as text.
 
     Raises:
-        ConfigurationError: a word has no ``=``.
+        ConfigurationError: a word has no ``=``, or a list or mapping is not closed.
     """
     parsed: dict[str, Any] = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals or not key:
             raise ConfigurationError(f"{option!r} is no key=value")
-        try:
-            parsed[key.strip()] = json.loads(value)
-        except ValueError:
-            parsed[key.strip()] = value
+        parsed[key.strip()] = _value(option, value)
     return parsed
 
 
+def _value(option: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        if not value.lstrip().startswith(("[", "{")):
+            return value
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ConfigurationError(f"{option!r}: the value is no list or mapping; write [one, two] or {{key: value}}") from None
+
+
 def parse_component(text: str) -> dict[str, Any]:
-    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component."""
+    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not part."""
     name, _, options = text.partition(":")
-    return {"name": name} | parse_options([option for option in options.split(",") if option])
+    parts, depth = [""], 0
+    for character in options:
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return {"name": name} | parse_options([part for part in parts if part])
 
 
 def megabytes(n_bytes: int) -> str:

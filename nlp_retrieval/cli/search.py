@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import parse_component
+from nlp_retrieval.cli.console import parse_component, say
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
     from nlp_retrieval.core.searcher import Searcher
 
@@ -36,6 +39,9 @@ def command(
     searcher: Annotated[
         str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say by which links each result was reached, where a retriever can tell.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
 ) -> None:
     """Search an index.
@@ -45,11 +51,16 @@ def command(
     queries = list(query) if query else _standard_input()
     composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
     composed.open(index)
+    told = False
     for text, hits in zip(queries, composed.search(queries, k), strict=True):
+        explained = composed.explain(text, hits) if explain else [{} for _ in hits]
+        told = told or any(explained)
         if as_json:
-            _print_json(text, hits)
+            _print_json(text, hits, explained)
         else:
-            _print_readable(text, hits)
+            _print_readable(text, hits, explained)
+    if explain and not told:
+        say("note: no retriever of this searcher can explain a result; link_graph can")
 
 
 def _standard_input() -> list[str]:
@@ -77,27 +88,33 @@ def _composed(index: Path, retriever: list[str] | None, fusion: str | None, rera
     from nlp_retrieval.core.generation import open_generation
     from nlp_retrieval.core.registry import build_as
     from nlp_retrieval.core.reranker import BaseReranker
-    from nlp_retrieval.core.retriever import BaseRetriever
+    from nlp_retrieval.core.retriever import BaseRetriever, with_parts
     from nlp_retrieval.core.searcher import Searcher
 
     if retriever:
         settings = [parse_component(text) for text in retriever]
     else:
         settings = [record.config for record in open_generation(index).manifest.retrievers]
+    retrievers = [build_as(BaseRetriever, "retrievers", one, "--retriever") for one in settings]
+    if not retriever:
+        needed = [part.index_identity() for one in retrievers for part in with_parts(one.parts())]
+        retrievers = [one for one in retrievers if one.index_identity() not in needed]
     return Searcher(
-        [build_as(BaseRetriever, "retrievers", one, "--retriever") for one in settings],
+        retrievers,
         fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
         reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
     )
 
 
-def _print_json(query: str, hits: list[RetrievalResult]) -> None:
-    for rank, hit in enumerate(hits, start=1):
+def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
+    for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
         line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
+        if told:
+            line["explanation"] = {label: explanation.as_dict() for label, explanation in told.items()}
         typer.echo(json.dumps(line, ensure_ascii=False))
 
 
-def _print_readable(query: str, hits: list[RetrievalResult]) -> None:
+def _print_readable(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -106,15 +123,35 @@ def _print_readable(query: str, hits: list[RetrievalResult]) -> None:
     console.print(Text(query, "bold"))
     if not hits:
         console.print(Text("  nothing found", "dim"))
-    for rank, hit in enumerate(hits, start=1):
+    for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
         heading = Text(f"{rank:>4}  ")
         heading.append(hit.item.title or hit.item.item_id, "bold cyan")
         heading.append(f"  {hit.item.item_id}  {hit.score:.4g}", "dim")
         console.print(heading)
         signals = "  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())
-        for line in (Text(_excerpt(hit.item.content)), Text(signals, "dim")):
+        for line in (Text(_excerpt(hit.item.content)), Text(signals, "dim"), *_chain(told)):
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
+
+
+def _chain(explained: dict[str, Explanation]) -> list[Text]:
+    """The chains that led to a result, a line each: where the search began, then every link."""
+    from rich.text import Text
+
+    from nlp_retrieval.core.explanation import name_of
+
+    lines = []
+    for explanation in explained.values():
+        lines.append(Text.assemble("because ", (name_of(explanation.first), "cyan"), f": {explanation.origin}"))
+        for number, step in enumerate(explanation.steps, start=1):
+            line = Text.assemble("  " * number + "→ ", (name_of(step.target), "cyan"), f" by {step.kind.replace('_', ' ')}")
+            if step.sentence:
+                line.append(": " if step.along else f", from the text of {name_of(step.target)}: ")
+                line.append(step.sentence[: step.start], "dim")
+                line.append(f"[{step.sentence[step.start : step.end]}]", "bold")
+                line.append(step.sentence[step.end :], "dim")
+            lines.append(line)
+    return lines
 
 
 def _excerpt(text: str, length: int = 160) -> str:
