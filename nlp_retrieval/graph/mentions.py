@@ -21,7 +21,7 @@ _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _JOINTS = frozenset(["of", "the", "de", "la", "le", "du", "des", "da", "di", "do", "dos", "del", "della", "van", "von", "der"])
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     """
     a an the this that these those it its he she they his their her them who whom whose which what where when why how and
     or but nor so yet if then than as of in on at by for with from to into onto over under between among during before
@@ -60,7 +60,7 @@ def mentions_by_rules(text: str) -> Mentions:
     """Find mentions without a model."""
     proper_nouns: set[str] = set(_YEAR.findall(text))
     for run in _capitalised_runs(text):
-        proper_nouns.update(normalize(word) for word in run if word.casefold() not in _FUNCTION_WORDS | _JOINTS)
+        proper_nouns.update(normalize(word) for word in run if word.casefold() not in FUNCTION_WORDS | _JOINTS)
     return _mentions(text, entities_by_rules(text), proper_nouns)
 
 
@@ -90,9 +90,9 @@ def _capitalised_runs(text: str) -> Iterable[list[str]]:
 
 def _trimmed(run: list[str]) -> Iterable[list[str]]:
     start, stop = 0, len(run)
-    while start < stop and run[start].casefold() in _FUNCTION_WORDS:
+    while start < stop and run[start].casefold() in FUNCTION_WORDS:
         start += 1
-    while start < stop and (run[stop - 1] in _JOINTS or run[stop - 1].casefold() in _FUNCTION_WORDS):
+    while start < stop and (run[stop - 1] in _JOINTS or run[stop - 1].casefold() in FUNCTION_WORDS):
         stop -= 1
     if start < stop:
         yield run[start:stop]
@@ -103,7 +103,7 @@ def _mentions(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -
     for part in re.split(r"[,;:.!?()\[\]\"“”\n]\s*", text):
         run: list[str] = []
         for word in [*normalize(part).split(), "the"]:
-            if word not in _FUNCTION_WORDS:
+            if word not in FUNCTION_WORDS:
                 run.append(word)
                 continue
             if len(run) > 1:

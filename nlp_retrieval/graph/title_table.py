@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.files import CURE, mapped
-from nlp_retrieval.graph.surfaces import Surface, grouped, spans_of, words_of
+from nlp_retrieval.graph.surfaces import Surface, grouped, spans_of, stands_alone, words_of
 
 _FEWEST_ALONE = 6
 _DTYPES = {"title_hashes": np.uint64, "title_offsets": np.int64, "title_rows": np.int64, "title_longest": np.int64}
@@ -149,7 +149,7 @@ class TitleTable:
         mentions: list[TitleMention] = []
         free = 0
         for first, (last, number) in longest.items():
-            if first >= free:
+            if first >= free and (last - first > 1 or stands_alone(query, spans, first)):
                 start, end = spans[first][0], spans[last - 1][1]
                 mentions.append(TitleMention(self._table.rows_of(number), start, end, query[start:end]))
                 free = last

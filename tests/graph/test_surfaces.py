@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from nlp_retrieval.graph.mentions import FUNCTION_WORDS
 from nlp_retrieval.graph.surfaces import (
     MOST_WORDS,
     Surface,
@@ -49,7 +50,7 @@ def mentioned(text: str, *titles: str) -> list[tuple[str, str]]:
         ("U2", "u2"),
         ("NASA", "nasa"),
         ("X-Y", "x y"),
-        ("1984", "1984"),
+        ("1984 (novel) 2", "1984 novel 2"),
         ("شكسبير", "شكسبير"),
         ("हिन्दी भाषा", "हिनदी भाषा"),
         ("iPod", "ipod"),
@@ -62,7 +63,8 @@ def test_a_surface_is_the_words_of_a_title_without_its_qualifier(title: str, wor
 
 
 @pytest.mark.parametrize(
-    "title", ["", " ", "?!", "!!! (album)", "X", "Up", "Her", "42", "A", "(", ")", "()", "🦊", "\u0301", "a " * 33]
+    "title",
+    ["", " ", "?!", "!!! (album)", "X", "Up", "Her", "42", "1984", "This", "A", "(", ")", "()", "🦊", "\u0301", "a " * 33],
 )
 def test_titles_that_would_be_mentioned_by_chance_or_have_no_words_do_not_count(title: str) -> None:
     assert surface_of(title) is None
@@ -90,7 +92,7 @@ def test_titles_that_differ_in_the_case_of_their_first_letter_share_only_what_ma
     matcher = SurfaceMatcher([(0, Surface(("heat",))), (1, Surface(("heat",), lower=True))])
     found = [
         matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist()
-        for number, _, _ in matcher.mentions("Heat heat")
+        for number, _, _ in matcher.mentions("Heat, heat")
     ]
     assert found == [[0, 1], [1]]
 
@@ -119,6 +121,24 @@ def test_where_the_longer_title_may_not_begin_in_lower_case_the_shorter_one_coun
 def test_a_mention_is_found_without_case_accents_possessives_and_punctuation(text: str) -> None:
     ((_, words),) = mentioned(f"By {text} himself", "Kubrick")
     assert words == text.strip("(_)-…").removesuffix("'s").removesuffix("\u2019S")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Abraham Lincoln met Mary.", ["Mary"]),
+        ("The Lincoln of 1984", ["Lincoln"]),
+        ("In Lincoln, Abraham", ["Lincoln", "Abraham"]),
+        ("September 4, 4 September, in September", ["September"]),
+        ("Lincoln-Douglas, Anti-Lincoln", []),
+        ("Lincoln\nAbraham", ["Lincoln", "Abraham"]),
+        ("Lincoln's Mary", ["Lincoln", "Mary"]),
+        ("Mary Todd Lincoln", ["Mary Todd Lincoln"]),
+    ],
+)
+def test_a_title_of_one_word_is_no_mention_inside_a_longer_name(text: str, expected: list[str]) -> None:
+    titles = ["Lincoln", "Abraham", "Mary", "September", "Mary Todd Lincoln"]
+    assert [words for _, words in mentioned(text, *titles)] == expected
 
 
 @pytest.mark.parametrize("text", ["Kubricks", "SKubrick", "Kubrick2", "Ku brick", "kubrick"])
@@ -166,6 +186,11 @@ def plain(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
 
 
+def names(word: str) -> bool:
+    """Whether a word beside another makes a longer name of it."""
+    return (word[0].isupper() or word[0].isdecimal()) and plain(word) not in FUNCTION_WORDS
+
+
 def naive(text: str, titles: list[str]) -> list[tuple[set[int], int, int]]:
     """Every word of a text tried against every title: the rows, the beginning and the end of the mentions."""
     spans, place = [], 0
@@ -184,12 +209,26 @@ def naive(text: str, titles: list[str]) -> list[tuple[set[int], int, int]]:
         best: dict[int, set[int]] = {}
         for row, title in enumerate(titles):
             wanted = plain(title).split()
+            if len(wanted) == 1 and (wanted[0].isdecimal() or wanted[0] in FUNCTION_WORDS):
+                continue
             fits = words[number : number + len(wanted)] == wanted
             if fits and (title[0].islower() or not text[spans[number][0]].islower()):
                 best.setdefault(len(wanted), set()).add(row)
         if best:
             length = max(best)
-            found.append((best[length], spans[number][0], spans[number + length - 1][1]))
+            start, end = spans[number][0], spans[number + length - 1][1]
+            before, after = (
+                [text[slice(*span)] for span in spans[:number]],
+                [text[slice(*span)] for span in spans[number + 1 :]],
+            )
+            joined = [
+                before and text[spans[number - 1][1] : start] == "-",
+                after and text[end : spans[number + length][0]] == "-" if length == 1 else False,
+                before and text[spans[number - 1][1] : start] == " " and names(before[-1]),
+                after and length == 1 and text[end : spans[number + 1][0]] == " " and names(after[0]),
+            ]
+            if length > 1 or not any(joined):
+                found.append((best[length], start, end))
             number += length
         else:
             number += 1

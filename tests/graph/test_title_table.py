@@ -53,12 +53,12 @@ def test_any_query_and_titles_are_harmless(query: str, titles: list[str]) -> Non
 
 
 def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Path) -> None:
-    table = written(["Heat", "Kubrick", "Barry Lyndon", "1984", "iPod", "The Who", "東京"], tmp_path)
-    assert found(table, "was barry lyndon by kubrick better than heat on an ipod in 1984 (東京) for the who") == [
+    table = written(["Heat", "Kubrick", "Barry Lyndon", "Paths of Glory", "iPod", "The Who", "東京"], tmp_path)
+    assert found(table, "was barry lyndon by kubrick better than heat on an ipod in paths of glory (東京) for the who") == [
         ([2], "barry lyndon"),
         ([1], "kubrick"),
         ([4], "ipod"),
-        ([3], "1984"),
+        ([3], "paths of glory"),
         ([6], "東京"),
         ([5], "the who"),
     ]
