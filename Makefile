@@ -8,7 +8,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 .PHONY: demo test lint bench clean
 
-demo: $(VENV)/.demo  ## compare five configurations on the collection that comes with the package
+demo: $(VENV)/.demo  ## compare six configurations on the collection that comes with the package
 	$(BIN)/nlp-retrieval demo --output demo-output
 
 test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras

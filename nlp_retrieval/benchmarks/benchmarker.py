@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
+from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.benchmarks.explained import explained_queries
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.generation import Generation
@@ -166,12 +167,14 @@ class Benchmarker:
         evaluator = RetrievalEvaluator(self.gold, item_ids, items.titles(), self.k_values)
         groups = self._groups()
         results: list[ConfigurationResult] = []
+        evaluations: dict[str, Evaluation] = {}
         rankings: dict[str, list[Ranking]] = {}
         for name, searcher in self.searchers.items():
             self._say(f"{name}: searching {len(self.queries):,} queries")
             cost, found = self._measure(searcher)
             rankings[name] = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
             evaluation = evaluator.evaluate_lists([[row_of[i] for i, _ in ranking] for ranking in rankings[name]])
+            evaluations[name] = evaluation
             results.append(
                 ConfigurationResult(
                     name=name,
@@ -183,6 +186,7 @@ class Benchmarker:
                     empty_queries=evaluation.empty_queries,
                 )
             )
+        qrels = evaluator.qrels()
         report = BenchmarkReport(
             configurations=results,
             baseline=self.baseline,
@@ -190,8 +194,9 @@ class Benchmarker:
             query_counts={"": len(self.queries)} | {group: int(mask.sum()) for group, mask in groups.items()},
             n_items=len(item_ids),
             manifest=self._manifest(),
+            explained=explained_queries(self.searchers, evaluations, self.queries, qrels, self.baseline, self.k_values[0]),
         )
-        return BenchmarkRun(report, [query.query_id for query in self.queries], rankings, evaluator.qrels())
+        return BenchmarkRun(report, [query.query_id for query in self.queries], rankings, qrels)
 
     def _index(self) -> ItemTable:
         first = next(iter(self.searchers.values()))

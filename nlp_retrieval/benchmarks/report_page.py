@@ -20,6 +20,7 @@ from importlib import resources
 from pathlib import Path
 
 from nlp_retrieval.benchmarks.charts import quality_latency, recall_curves, series_class, stage_bar
+from nlp_retrieval.benchmarks.explained_page import explained_section
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.table import (
@@ -68,6 +69,7 @@ def render_page(report: BenchmarkReport) -> str:
         _results(report),
         _charts(report),
         _stages(report),
+        explained_section(report),
         _configurations(report),
         _manifest(report),
         "</main>",

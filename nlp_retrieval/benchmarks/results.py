@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.models import SearchableItem
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
@@ -65,6 +67,40 @@ class ConfigurationResult:
 
 
 @dataclass(frozen=True)
+class ExplainedHit:
+    """A hit and the chains that led to it.
+
+    Args:
+        item: what was found.
+        relevant: whether it is gold.
+        explanations: one for each retriever that can tell.
+    """
+
+    item: SearchableItem
+    relevant: bool
+    explanations: list[Explanation]
+
+
+@dataclass(frozen=True)
+class ExplainedQuery:
+    """A query at which a configuration gains over the baseline, with the chains that led to its hits.
+
+    Args:
+        configuration: its name.
+        query: its text.
+        recall: of the configuration at the smallest cutoff.
+        baseline_recall: of the baseline there.
+        hits: up to that cutoff, best first.
+    """
+
+    configuration: str
+    query: str
+    recall: float
+    baseline_recall: float
+    hits: list[ExplainedHit]
+
+
+@dataclass(frozen=True)
 class BenchmarkReport:
     """A finished benchmark.
 
@@ -76,6 +112,7 @@ class BenchmarkReport:
         n_items: size of the corpus.
         manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
             when it ended, in ISO 8601.
+        explained: queries with the chains of links that led to their hits, of configurations that can tell.
         files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
     """
 
@@ -85,4 +122,5 @@ class BenchmarkReport:
     query_counts: dict[str, int]
     n_items: int
     manifest: Config
+    explained: list[ExplainedQuery] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)

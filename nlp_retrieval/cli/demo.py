@@ -5,14 +5,18 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import say
 
+if TYPE_CHECKING:
+    from nlp_retrieval.core.searcher import Searcher
+
 NAME = "demo"
 
+CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
 _FILES = ("corpus.jsonl", "claims.json")
 
 
@@ -22,15 +26,25 @@ def command(
 ) -> None:
     """Run a whole benchmark on shipped data.
 
-    Five configurations, 81 multi-hop claims, 300 short passages, all shipped with the package.
+    Six configurations, 81 multi-hop claims, 300 short passages, all shipped with the package.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import run_benchmark
 
     config = write_demo(output)
     say(f"collection and configuration: {output}")
-    run_benchmark(read_benchmark_config(config), None, log=wandb)
+    settings = read_benchmark_config(config)
+    run_benchmark(settings, None, log=wandb)
+    _explain_one(settings.searchers["link graph"])
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
+
+
+def _explain_one(searcher: Searcher) -> None:
+    """Show how the link graph reaches what it finds, for one claim."""
+    from nlp_retrieval.cli.search import print_hits
+
+    (hits,) = searcher.search([CLAIM], 4)
+    print_hits(CLAIM, hits, searcher.explain(CLAIM, hits), signals=False)
 
 
 def write_demo(folder: Path) -> Path:

@@ -58,7 +58,7 @@ def command(
         if as_json:
             _print_json(text, hits, explained)
         else:
-            _print_readable(text, hits, explained)
+            print_hits(text, hits, explained)
     if explain and not told:
         say("note: no retriever of this searcher can explain a result; link_graph can")
 
@@ -114,7 +114,17 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
         typer.echo(json.dumps(line, ensure_ascii=False))
 
 
-def _print_readable(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
+def print_hits(
+    query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]], *, signals: bool = True
+) -> None:
+    """Print the hits of one query for people.
+
+    Args:
+        query: what was searched for.
+        hits: best first.
+        explained: per hit, the chains that led to it, by retriever.
+        signals: whether to print what led to the scores.
+    """
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -128,8 +138,10 @@ def _print_readable(query: str, hits: list[RetrievalResult], explained: list[dic
         heading.append(hit.item.title or hit.item.item_id, "bold cyan")
         heading.append(f"  {hit.item.item_id}  {hit.score:.4g}", "dim")
         console.print(heading)
-        signals = "  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())
-        for line in (Text(_excerpt(hit.item.content)), Text(signals, "dim"), *_chain(told)):
+        lines = [Text(_excerpt(hit.item.content)), *_chain(told)]
+        if signals:
+            lines.insert(1, Text("  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items()), "dim"))
+        for line in lines:
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
 

@@ -6,6 +6,7 @@ A FAISS file is read only after its checksum was compared, by the index store; F
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,7 @@ class FlatIndex:
         return exact_search(queries, self._vectors, k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        found: Vectors = self._vectors[rows]
+        found: Vectors = np.asarray(self._vectors[rows])
         return found
 
 
@@ -93,6 +94,7 @@ class AnnIndex:
 
     def __init__(self, index: Any) -> None:
         self._index = index
+        self._mapping = threading.Lock()
         self.n_items, self.dimension = index.ntotal, index.d
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
@@ -109,8 +111,10 @@ class AnnIndex:
         return search_past_ties(search, len(queries), k, self.n_items)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        if isinstance(self._index, faiss.IndexIVF) and self._index.direct_map.no():
-            self._index.make_direct_map()
+        if isinstance(self._index, faiss.IndexIVF):
+            with self._mapping:  # made when it is first needed, for it takes 8 bytes an item; threads may meet here
+                if self._index.direct_map.no():
+                    self._index.make_direct_map()
         found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
         return found
 

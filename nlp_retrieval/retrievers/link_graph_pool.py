@@ -1,5 +1,6 @@
-"""What :class:`~nlp_retrieval.retrievers.link_graph.LinkGraphRetriever` knows of one query: where its walk restarts, and
-the candidates that the walk reaches, with what speaks for each.
+"""What the link graph retriever knows of one query.
+
+That is where its walk restarts, and the candidates that the walk reaches, with what speaks for each.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.graph.evidence import DEFAULT_WEIGHTS, FLOOR
+from nlp_retrieval.graph.evidence import DEFAULT_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ class Pool:
         scores = np.zeros(len(self.rows))
         scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
         if len(self.rows) > n_pooled:
-            walked = np.log(self.ranks[n_pooled:] + FLOOR)
-            scores[n_pooled:] = scores[:n_pooled].min() - 1.0 + walked - walked[0]
+            # by place alone: the same for every k, each below the one before, and none far from the others
+            lowest = float(scores[:n_pooled].min())
+            scores[n_pooled:] = lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, len(self.rows) - n_pooled + 1))
         order = np.lexsort((self.rows, -scores))[:k]
         told = {"pagerank": self.ranks[order], "seeds": self.shares[order]}
         for kind in DEFAULT_WEIGHTS.keys() - told.keys():

@@ -1,0 +1,73 @@
+"""Queries of a benchmark with the chains of links that led to their hits, for searchers that can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.evaluator import Evaluation
+from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.models import Query, RetrievalResult
+
+_QUERIES = 5
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A searcher that can say why it found what it found."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]: ...
+
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]: ...
+
+
+def explained_queries(
+    searchers: Mapping[str, object],
+    evaluations: Mapping[str, Evaluation],
+    queries: Sequence[Query],
+    qrels: Mapping[str, Mapping[str, int]],
+    baseline: str,
+    k: int,
+) -> list[ExplainedQuery]:
+    """Explain, for each searcher that can, the queries at which it gains most recall over the baseline.
+
+    Args:
+        searchers: by name; opened.
+        evaluations: by the same names.
+        queries: in the order of the evaluations.
+        qrels: grades by query and item id.
+        baseline: name of the searcher to compare with.
+        k: how many hits to explain, and the cutoff of the recall that decides.
+
+    Returns:
+        At most five queries per searcher; only those where a link led to one of the hits.
+    """
+    measure = f"recall@{k}"
+    explained: list[ExplainedQuery] = []
+    for name, searcher in searchers.items():
+        if not isinstance(searcher, Explains):
+            continue
+        recall = evaluations[name].per_query[measure]
+        gain = recall - evaluations[baseline].per_query[measure]
+        chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
+        for place, hits in zip(chosen, searcher.search([queries[place].text for place in chosen], k), strict=True):
+            query = queries[place]
+            told = searcher.explain(query.text, hits)
+            if any(explanation.steps for one in told for explanation in one.values()):
+                relevant = qrels.get(query.query_id, {})
+                explained.append(
+                    ExplainedQuery(
+                        configuration=name,
+                        query=query.text,
+                        recall=float(recall[place]),
+                        baseline_recall=float(evaluations[baseline].per_query[measure][place]),
+                        hits=[
+                            ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(one.values()))
+                            for hit, one in zip(hits, told, strict=True)
+                        ],
+                    )
+                )
+    return explained
