@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -11,13 +12,17 @@ from nlp_retrieval.benchmarks.evaluator import Evaluation
 from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.errors import RetrievalWarning
 
 _QUERIES = 5
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """A searcher that can say why it found what it found."""
+    """A searcher that may be able to say why it found what it found."""
+
+    @property
+    def explains(self) -> bool: ...
 
     def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]: ...
 
@@ -48,12 +53,15 @@ def explained_queries(
     measure = f"recall@{k}"
     explained: list[ExplainedQuery] = []
     for name, searcher in searchers.items():
-        if not isinstance(searcher, Explains):
+        if not isinstance(searcher, Explains) or not searcher.explains:
             continue
         recall = evaluations[name].per_query[measure]
         gain = recall - evaluations[baseline].per_query[measure]
         chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
-        for place, hits in zip(chosen, searcher.search([queries[place].text for place in chosen], k), strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
+            found = searcher.search([queries[place].text for place in chosen], k)
+        for place, hits in zip(chosen, found, strict=True):
             query = queries[place]
             told = searcher.explain(query.text, hits)
             if any(explanation.steps for one in told for explanation in one.values()):

@@ -19,8 +19,8 @@ def explained_section(report: BenchmarkReport) -> str:
         return ""
     found = "\n".join(_query(one, report.baseline) for one in report.explained)
     return f"""<section aria-labelledby="explained"><h2 id="explained">How hits were reached</h2>
-<p class="note">Queries at which a configuration that follows links finds more than the baseline, with its first
-{report.k_values[0]} hits. A chain begins where the search began, and each further line is a link, with the sentence that
+<p class="note">The queries at which a configuration that follows links gains most over the baseline, with its first
+{report.k_values[0]} hits. A chain begins where the search began; each further line is a link, with the sentence that
 shows it.</p>
 {found}</section>"""
 

@@ -24,10 +24,10 @@ from nlp_retrieval.core.interleave import interleave
 from nlp_retrieval.core.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import check_k, check_processed, check_queries
+from nlp_retrieval.core.queries import check_k, check_processed, check_queries, says_nothing
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
-from nlp_retrieval.core.retriever import BaseRetriever, builders_of, with_parts
+from nlp_retrieval.core.retriever import BaseRetriever, builders_of, labelled, with_parts
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError
 
 Scope = Literal["pooled", "per_subquery"]
@@ -191,6 +191,11 @@ class Searcher(Component):
         with stage("items"):
             return to_results(batch, opened.generation.items)
 
+    @property
+    def explains(self) -> bool:
+        """Whether one of the retrievers can say why it found something."""
+        return any(type(retriever).explain is not BaseRetriever.explain for retriever in self.retrievers.values())
+
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
         """Say of results why they were found: by the label of each retriever that can tell, the chain that led there.
 
@@ -214,6 +219,8 @@ class Searcher(Component):
         found: list[dict[str, Explanation]] = [{} for _ in results]
         for label, retriever in opened.retrievers.items():
             for subquery in subqueries:
+                if says_nothing(subquery):
+                    continue
                 for told, explanation in zip(found, retriever.explain(subquery, rows, opened.generation.items), strict=True):
                     if explanation and (label not in told or explanation.strength > told[label].strength):
                         told[label] = explanation
@@ -246,20 +253,6 @@ class Searcher(Component):
 
 
 def _labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever]) -> dict[str, BaseRetriever]:
-    if len(retrievers) == 0:
-        raise ConfigurationError("Searcher: retrievers is empty; pass at least one")
-    if isinstance(retrievers, Mapping):
-        labels = list(retrievers)
-        if wrong := [label for label in labels if not label or "." in label or "[" in label]:
-            raise ConfigurationError(f"Searcher: {wrong[0]!r} cannot be a label; leave out '.' and '['")
-        if reserved := {"process", "fuse", "fusion", "items"} & set(labels):
-            raise ConfigurationError(f"Searcher: {min(reserved)!r} is a stage's name; choose another label")
-        return dict(retrievers)
-    labelled: dict[str, BaseRetriever] = {}
-    for retriever in retrievers:
-        label, number = retriever.name, 1
-        while label in labelled:
-            number += 1
-            label = f"{retriever.name}-{number}"
-        labelled[label] = retriever
-    return labelled
+    if isinstance(retrievers, Mapping) and (reserved := {"process", "fuse", "fusion", "items"} & set(retrievers)):
+        raise ConfigurationError(f"Searcher: {min(reserved)!r} is a stage's name; choose another label")
+    return labelled(retrievers, "Searcher: retrievers")

@@ -36,7 +36,16 @@ def main() -> None:
 
 
 def searches_and_evaluates(folder: Path) -> None:
-    from nlp_retrieval import BeirLoader, Benchmarker, Bm25sRetriever, HoverLoader, OverlapReranker, Searcher, write_run_files
+    from nlp_retrieval import (
+        BeirLoader,
+        Benchmarker,
+        Bm25sRetriever,
+        HoverLoader,
+        LinkGraphRetriever,
+        OverlapReranker,
+        Searcher,
+        write_run_files,
+    )
     from nlp_retrieval.processors.clauses import ClauseSplit
     from nlp_retrieval.retrievers.lexical import default_lexical_retriever
 
@@ -47,6 +56,11 @@ def searches_and_evaluates(folder: Path) -> None:
     assert report.n_items >= 200
     hits = searcher.search("Who wrote A Kestrel for a Knave?", k=5)[0]
     assert hits[0].item.title == "A Kestrel for a Knave", hits[0].item.title
+    linked = Searcher([LinkGraphRetriever(seeds=[Bm25sRetriever()])])
+    linked.index(BeirLoader(shipped / "corpus.jsonl"), folder / "index")
+    assert any(
+        "Clyde Tombaugh" in str(one) for told in linked.explain("Pluto", linked.search("Pluto", 5)[0]) for one in told.values()
+    )
     claims = HoverLoader(shipped / "claims.json")
     searchers = {
         "bm25": searcher,
