@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
-_PARTS = ("startup", "lucene", "composition", "evaluation", "encoding", "memory", "quality")
+_PARTS = ("startup", "lucene", "composition", "evaluation", "encoding", "memory", "quality", "links", "multihop")
 _HERE = Path(__file__).parent
 _MARKS = {True: "met", False: "**missed**", None: "-"}
 
@@ -21,7 +21,7 @@ _MARKS = {True: "met", False: "**missed**", None: "-"}
 def main(arguments: list[str]) -> int:
     """Measure the parts named, or all; parts that are not measured keep the rows of the last time."""
     if not arguments or not (Path(arguments[0]) / "wiki" / "corpus.jsonl").is_file():
-        print("usage: python -m bench DATA [part ...]   (DATA holds wiki/ and scifact/; parts: " + ", ".join(_PARTS) + ")")
+        print(f"usage: python -m bench DATA [part ...]   (DATA holds wiki/, scifact/, musique/; parts: {', '.join(_PARTS)})")
         return 2
     data = Data(Path(arguments[0]).absolute(), _HERE / ".work")
     data.work.mkdir(exist_ok=True)
@@ -31,11 +31,15 @@ def main(arguments: list[str]) -> int:
         (data.work / f"{part}.json").write_text(json.dumps([asdict(row) for row in rows]))
         for row in rows:
             print(f"{_MARKS[row.met]:10} {row.what}: {row.measured} [{row.budget}]", flush=True)
-    _write([part for part in _PARTS if (data.work / f"{part}.json").exists()], data)
+    _write(data)
     return 0
 
 
-def _write(parts: list[str], data: Data) -> None:
+def _write(data: Data) -> None:
+    """Write the table: each part with the rows of its last time, or as it stands in the table where those are not at hand."""
+    path = _HERE / "RESULTS.md"
+    sections = path.read_text().split("\n## ")[1:] if path.exists() else []
+    standing = {section.split("\n", 1)[0]: section.rstrip().split("\n")[2:] for section in sections}
     environment = describe_environment()
     hardware, versions = environment["hardware"], environment["versions"]
     shown = ("python", "numpy", "faiss-cpu", "bm25s", "pyserini", "torch", "sentence-transformers")
@@ -49,11 +53,15 @@ def _write(parts: list[str], data: Data) -> None:
         f"{hardware.get('memory_bytes', 0) / 2**30:.0f} GiB",
         "- " + ", ".join(f"{name} {versions[name]}" for name in shown if name in versions),
     ]
-    for part in parts:
-        rows = [Row(**row) for row in json.loads((data.work / f"{part}.json").read_text())]
-        lines += ["", f"## {part}", "", "| what | budget | measured | |", "|---|---|---|---|"]
-        lines += [f"| {row.what} | {row.budget} | {row.measured} | {_MARKS[row.met]} |" for row in rows]
-    (_HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+    for part in _PARTS:
+        if (data.work / f"{part}.json").exists():
+            rows = [Row(**row) for row in json.loads((data.work / f"{part}.json").read_text())]
+            table = ["| what | budget | measured | |", "|---|---|---|---|"]
+            table += [f"| {row.what} | {row.budget} | {row.measured} | {_MARKS[row.met]} |" for row in rows]
+            lines += ["", f"## {part}", "", *table]
+        elif part in standing:
+            lines += ["", f"## {part}", "", *standing[part]]
+    path.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,195 @@
+"""A haystack ten times the size: passages made of other passages, under names that real passages have.
+
+Each passage of the collection gives its name to nine distractors ("Heat (1995 film)" to "Heat (1995 film, note 3)", so
+that a text which mentions "Heat" may now mean ten passages). The text of a distractor is the first half of one passage's
+sentences and the second half of another's, neither of them the one that gave the name: all that is said is said ten
+times, nine of them under a name that it is not true of. So that the two kinds of crowding can be told apart there is a second
+haystack, of the same texts under names that no text mentions.
+
+**Its vector is approximated**: not its text is encoded, which takes hours, but the vectors of the two passages are
+averaged and scaled to length 1. The name is not in that vector, so to a dense retriever distractors are a little further
+from queries that say the name than encoded ones would be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.common import Data
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+
+COPIES = 9
+"""Distractors per passage."""
+
+Naming = Literal["shared", "own"]
+"""Whether distractors have the names of passages, or names that nothing mentions."""
+
+_SEED = 20261122
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+class RememberedQueries(BaseEncoder):
+    """An encoder that encodes each query once, so that a hundred configurations cost no more than one.
+
+    Args:
+        encoder: the one that it stands for; their indexes are the same.
+    """
+
+    name = "remembered-queries"
+
+    def __init__(self, encoder: BaseEncoder) -> None:
+        self.encoder = encoder
+        self._vectors: dict[str, Vectors] = {}
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        new = [query for query in dict.fromkeys(queries) if query not in self._vectors]
+        if new:
+            self._vectors.update(zip(new, self.encoder.encode_queries(new), strict=True))
+        return np.stack([self._vectors[query] for query in queries])
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self.encoder.encode_passages(passages)
+
+    def model_fingerprint(self) -> str:
+        return self.encoder.model_fingerprint()
+
+    def index_identity(self) -> Config:
+        return self.encoder.index_identity()
+
+
+class LookedUpPassages(BaseEncoder):
+    """Queries by a real encoder, passages by the hash of their text: the mean of two rows of a file of vectors.
+
+    Args:
+        encoder: for queries; also the one whose vectors the file holds.
+        vectors: ``.npy`` file of the collection's vectors.
+        table: ``.npz`` file that :func:`write_table` wrote.
+    """
+
+    name = "looked-up-passages"
+
+    def __init__(self, encoder: BaseEncoder, vectors: str, table: str) -> None:
+        self.encoder = encoder
+        self.vectors = vectors
+        self.table = table
+
+    @cached_property
+    def _opened(self) -> tuple[Vectors, NDArray[np.uint64], NDArray[np.int32]]:
+        with np.load(self.table) as table:
+            return np.load(self.vectors, mmap_mode="r"), table["hashes"], table["rows"]
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self.encoder.encode_queries(queries)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        vectors, hashes, rows = self._opened
+        wanted = np.array([_hash(passage) for passage in passages], np.uint64)
+        places = np.searchsorted(hashes, wanted)
+        if not (hashes[np.minimum(places, len(hashes) - 1)] == wanted).all():
+            raise KeyError("a passage that is not of this haystack")
+        one, other = rows[places].T
+        mean: Vectors = vectors[one] + vectors[other]
+        mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+        return mean
+
+    def model_fingerprint(self) -> str:
+        return f"mean of two, seed {_SEED}, of {self.encoder.model_fingerprint()}"
+
+    def index_identity(self) -> Config:
+        return {"name": self.name, "format": self.format_version, "model_fingerprint": self.model_fingerprint()}
+
+
+def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
+    """Index the collection for BM25, dense retrieval and the link graph, where that was not done before; return where."""
+    return _index(data, BeirLoader(str(data.corpus)), "wiki-index", FaissRetriever(encoder))
+
+
+def musique_index(data: Data, encoder: BaseEncoder) -> Path:
+    """The same for the MuSiQue sample."""
+    return _index(data, BeirLoader(str(data.root / "musique")), "musique-index", FaissRetriever(encoder))
+
+
+def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") -> tuple[Path, FaissRetriever]:
+    """The same for a haystack; returns also the dense retriever that belongs to it."""
+    small = FaissRetriever(encoder)
+    path = wiki_index(data, encoder)
+    (record,) = Searcher([small]).open(path).index_records()
+    vectors, table = path / record.segments[0].folder / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
+    passages = list(BeirLoader(str(data.corpus)).stream())
+    if not table.exists():
+        write_table(passages, table, naming)
+    dense = FaissRetriever(LookedUpPassages(encoder, str(vectors), str(table)), index_type="flat")
+    items = (item for item, _ in haystack(passages, naming))
+    return _index(data, items, f"haystack-{naming}-names-index", dense), dense
+
+
+def _index(data: Data, items: BeirLoader | Iterator[SearchableItem], name: str, dense: FaissRetriever) -> Path:
+    path = data.work / name
+    lexical = Bm25sRetriever()
+    report = Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)
+    if report.built:
+        print(f"{name}: built {', '.join(report.built)} in {report.seconds:.0f} s", flush=True)
+    return path
+
+
+def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
+    """Yield the passages themselves, then nine distractors for each, all with the rows that their vector is made of.
+
+    Args:
+        passages: the collection; at least 10, with titles.
+        naming: of the distractors.
+    """
+    for row, passage in enumerate(passages):
+        yield passage, (row, row)
+    sentences = [_SENTENCE.split(passage.content.strip()) for passage in passages]
+    generator = np.random.default_rng(_SEED)
+    for note in range(1, COPIES + 1):
+        first, last = _elsewhere(len(passages), generator)
+        for row, (one, other) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+            begin, end = sentences[one], sentences[other]
+            text = " ".join([*begin[: (len(begin) + 1) // 2], *end[len(end) // 2 :]])
+            title = _qualified(passages[row].title, note) if naming == "shared" else f"Distractor {note}x{row:05d}"
+            yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata={"title": title}), (one, other)
+
+
+def write_table(passages: list[SearchableItem], path: Path, naming: Naming) -> None:
+    """Write, by the hash of each passage's text, the rows that its vector is made of."""
+    pairs = [(_hash(item.text), rows) for item, rows in haystack(passages, naming)]
+    hashes, rows = np.array([key for key, _ in pairs], np.uint64), np.array([rows for _, rows in pairs], np.int32)
+    order = np.argsort(hashes, kind="stable")
+    np.savez(path, hashes=hashes[order], rows=rows[order])
+
+
+def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Per row two other rows, which differ; every row is taken once as the one and once as the other."""
+    order = generator.permutation(n)
+    places = np.empty(n, np.int64)
+    places[order] = np.arange(n)
+    steps = generator.choice(np.arange(1, n), 2, replace=False)
+    return order[(places + steps[0]) % n], order[(places + steps[1]) % n]
+
+
+def _qualified(title: str, note: int) -> str:
+    """The name of another passage of that name: a qualifier at the end takes the note in, or a text would never mean it."""
+    if title.endswith(")") and "(" in title[1:]:
+        return f"{title[:-1]}, note {note})"
+    return f"{title} (note {note})"
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,268 @@
+"""The link graph: what finding links costs, what they weigh on disk, what PageRank and whole queries take.
+
+PageRank is timed on a graph of random links, after its kernels are compiled, and held against igraph and networkx on
+the same matrix with the same restarts. In that graph seven links of ten stay within a group of fifty nodes, and the
+others lead to popular nodes; popularity is shared out in blocks of 9,700 nodes, so a graph ten times the size looks the
+same from any node.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import igraph
+import networkx
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bench.common import Data, Row, best_of_each
+from bench.haystack import haystack_index, wiki_index
+from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.measure import record_stages
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.graph.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.graph.pagerank import Backend, Restarts, local_pagerank, pagerank
+from nlp_retrieval.graph.shared_entities import SharedEntities
+from nlp_retrieval.graph.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss import FLAT_BELOW, FaissRetriever
+from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+
+_NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
+_DAMPING = 0.5
+_QUERIES = 30
+_GRAPH_FILES = ("offsets", "neighbours", "weights", "types", "sums")
+
+
+def measure(data: Data) -> list[Row]:
+    """Extraction, size, PageRank, whole queries."""
+    encoder = SentenceTransformerEncoder()
+    path = wiki_index(data, encoder)
+    small = LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(encoder)])
+    large_path, dense = haystack_index(data, encoder)
+    large = LinkGraphRetriever([Bm25sRetriever(), dense])
+    questions = data.questions()
+    return [
+        *_extraction(path),
+        _size(path, small),
+        *_random_graphs(),
+        *_real_graph(path, small, questions[:_QUERIES]),
+        *(_whole_query(retriever, where, questions) for retriever, where in ((small, path), (large, large_path))),
+    ]
+
+
+def _extraction(path: Path) -> list[Row]:
+    items = open_generation(path).items
+    mentions, entities = TitleMentions(), SharedEntities()
+    (mentions_s,) = best_of_each(2, lambda: mentions.extract(items))
+    (entities_s,) = best_of_each(2, lambda: entities.extract(items))
+    rate, entities_rate = len(items) / mentions_s, len(items) / entities_s
+    return [
+        Row(
+            f"title mentions of {len(items):,} passages, one core",
+            "at most 10 s",
+            f"{mentions_s:.1f} s, {rate:,.0f} passages/s, building the matcher counted",
+            mentions_s <= 10,
+        ),
+        Row(
+            f"shared entities of {len(items):,} passages (rules), one core",
+            "-",
+            f"{entities_s:.1f} s, {entities_rate:,.0f} passages/s",
+            None,
+        ),
+    ]
+
+
+def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
+    record = _record(path, retriever)
+    folder = path / record.segments[0].folder
+    n_links = sum(LinkGraph.open(folder).n_links.values())
+    graph = sum((folder / f"{name}.npy").stat().st_size for name in _GRAPH_FILES)
+    texts = (path / open_generation(path).manifest.corpus.folder / "items.arrow").stat().st_size
+    measured = (
+        f"{graph / n_links:.1f} bytes per link ({graph / 1e6:.1f} MB, {n_links:,} links, each in both directions); with the "
+        f"tables of titles and terms {record.segments[0].bytes / 1e6:.1f} MB, where the passages have {texts / 1e6:.1f} MB; "
+        f"built in {record.cost.seconds:.0f} s"
+    )
+    return Row("link graph on disk", "-", measured, None)
+
+
+def _random_graphs() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        graph = _random_graph(Path(folder) / "small", _NODES, _ENTRIES)
+        large = _random_graph(Path(folder) / "large", 10 * _NODES, 10 * _ENTRIES)
+        restarts = [_random_restarts(graph, seed) for seed in range(_QUERIES)]
+        large_restarts = [_random_restarts(large, seed) for seed in range(_QUERIES)]
+        exact_ms, exact_numpy_ms = (
+            _medians_ms([lambda one, how=how: pagerank(graph, one, _DAMPING, backend=how)], [restarts])[0]
+            for how in ("numba", "numpy")
+        )
+        (numpy_ms,) = _medians_ms([lambda one: _local(graph, one, "numpy")], [restarts])
+        local_ms, large_ms = _medians_ms(
+            [lambda one: _local(graph, one), lambda one: _local(large, one)], [restarts, large_restarts]
+        )
+        found = [local_pagerank(graph, one, _DAMPING, backend="numba") for one in restarts]
+        errors = [float(one.errors[0]) for one in found]
+        work = statistics.median(int(one.work[0]) for one in found)
+        size = f"{_NODES:,} nodes, {len(graph.graph.neighbours):,} stored entries"
+        return [
+            Row(
+                f"PageRank, exact, one query: random graph of {size}",
+                "at most 60 ms",
+                f"{exact_ms:.1f} ms (numpy alone {exact_numpy_ms:.0f}); damping {_DAMPING}, 100 restarts, L1 within 1e-6",
+                exact_ms <= 60,
+            ),
+            Row(
+                "PageRank, local, the same",
+                "at most 5 ms",
+                f"{local_ms:.2f} ms (numpy alone {numpy_ms:.1f}); epsilon 1e-6, {work:,.0f} links looked at; it says that L1 "
+                f"is off by {statistics.median(errors):.4f} (median; at most {max(errors):.4f})",
+                local_ms <= 5,
+            ),
+            Row(
+                f"PageRank, local, 10 times the graph ({10 * _NODES:,} nodes, {len(large.graph.neighbours):,} entries)",
+                "at most 1.5 times",
+                f"{large_ms / local_ms:.2f} times ({large_ms:.2f} ms)",
+                large_ms <= 1.5 * local_ms,
+            ),
+            *_others("the same random graph", graph, restarts[:5], compare_networkx=True),
+        ]
+
+
+def _real_graph(path: Path, retriever: LinkGraphRetriever, questions: Sequence[str]) -> list[Row]:
+    opened = retriever.open(open_generation(path))
+    graph = opened._graph
+    _, seeded = opened._seeded(list(questions))
+    restarts = [Restarts(offsets_of([len(one.rows)]), one.rows, one.shares) for one in seeded]
+    calls: list[Callable[[Restarts], object]] = [
+        lambda one: pagerank(graph, one, _DAMPING, backend="numba"),
+        lambda one: _local(graph, one),
+    ]
+    exact_ms, local_ms = _medians_ms(calls, [restarts, restarts])
+    errors = [float(local_pagerank(graph, one, _DAMPING, backend="numba").errors[0]) for one in restarts]
+    name = f"the links of the wiki collection ({graph.graph.n_nodes:,} nodes, {len(graph.graph.neighbours):,} entries)"
+    measured = (
+        f"exact {exact_ms:.1f} ms; local {local_ms:.2f} ms, L1 off by {statistics.median(errors):.4f} (median; at most "
+        f"{max(errors):.4f}); restarts of {len(questions)} HotpotQA questions"
+    )
+    return [Row(f"PageRank over {name}", "-", measured, None), *_others("the wiki links", graph, restarts[:5])]
+
+
+def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compare_networkx: bool = False) -> list[Row]:
+    """The same by igraph and networkx: how long it takes, and how far the results are apart."""
+    steps = _matrix(graph)
+    ours = np.concatenate([pagerank(graph, one, _DAMPING, tolerance=1e-10, backend="numba") for one in restarts])
+    vectors = [np.bincount(one.rows, one.weights, graph.graph.n_nodes) for one in restarts]
+    coordinates = steps.tocoo()
+    edges = igraph.Graph(graph.graph.n_nodes, np.stack([coordinates.row, coordinates.col], axis=1), directed=True)
+    weights = coordinates.data.tolist()
+    theirs, seconds = [], []
+    for vector in vectors:
+        reset, begin = vector.tolist(), time.perf_counter()
+        theirs.append(
+            edges.personalized_pagerank(damping=_DAMPING, reset=reset, weights=weights, implementation="prpack", directed=True)
+        )
+        seconds.append(time.perf_counter() - begin)
+    apart = float(np.abs(np.array(theirs) - ours).max())
+    measured = f"{1000 * statistics.median(seconds):.0f} ms; furthest apart from exact at any node: {apart:.1e}"
+    rows = [Row(f"igraph {igraph.__version__}, prpack, {name}", "-", measured, None)]
+    if compare_networkx:
+        other = networkx.from_scipy_sparse_array(steps, create_using=networkx.DiGraph)
+        begin = time.perf_counter()
+        ranks = networkx.pagerank(other, _DAMPING, dict(enumerate(vectors[0].tolist())), tol=1e-12, weight="weight")
+        took = time.perf_counter() - begin
+        apart = float(np.abs(np.array([ranks[node] for node in range(len(ours[0]))]) - ours[0]).max())
+        measured = f"{took:.1f} s (one run); furthest apart from exact at any node: {apart:.1e}"
+        rows.append(Row(f"networkx {networkx.__version__}, pagerank, {name}", "-", measured, None))
+    return rows
+
+
+def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[str]) -> Row:
+    """One question a call, as someone who waits for it would see it; kernels are compiled, files are in memory."""
+    searcher = Searcher([retriever]).open(path)
+    searcher.search(questions[200:300], 10)
+    for question in questions[100:120]:
+        searcher.search([question], 10)
+    opened = searcher._require_open().retrievers["link_graph"]
+    dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
+    stages: dict[str, list[float]] = {}
+    for question in questions[:100]:
+        begin = time.perf_counter()
+        with record_stages() as seconds:
+            searcher.search([question], 10)
+        told = {name.removeprefix("link_graph."): value for name, value in seconds.items() if "." in name}
+        told["all"] = time.perf_counter() - begin
+        begin = time.perf_counter()
+        dense.encode([question])
+        told["encoding alone"] = time.perf_counter() - begin
+        for name, value in told.items():
+            stages.setdefault(name, []).append(1000 * value)
+    median = {name: statistics.median(values) for name, values in stages.items()}
+    size = len(open_generation(path).items)
+    hint = "" if size < FLAT_BELOW else "; flat, where index_type='auto' would take hnsw at this size"
+    measured = (
+        f"{median['all']:.1f} ms: seeds {median['seeds']:.1f} (encoding, timed by itself, {median['encoding alone']:.1f}), "
+        f"PageRank {median['pagerank']:.1f}, evidence {median['evidence']:.1f}; bm25s + FAISS + link graph{hint}"
+    )
+    return Row(f"whole query, one a call, k=10, {size:,} passages, median of 100", "-", measured, None)
+
+
+def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba") -> object:
+    return local_pagerank(graph, restarts, _DAMPING, backend=backend)
+
+
+def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequence[Sequence[Restarts]]) -> list[float]:
+    """Milliseconds of each call: the best of three for each of its restarts, then the median; the calls take turns."""
+    best = np.full((len(calls), len(restarts[0])), np.inf)
+    for call, ones in zip(calls, restarts, strict=True):
+        call(ones[0]), call(ones[1])  # the first compiles, or maps the files
+    for _ in range(3):
+        for number in range(best.shape[1]):
+            for which, (call, ones) in enumerate(zip(calls, restarts, strict=True)):
+                begin = time.perf_counter()
+                call(ones[number])
+                best[which, number] = min(best[which, number], time.perf_counter() - begin)
+    medians: list[float] = (1000 * np.median(best, axis=1)).tolist()
+    return medians
+
+
+def _random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
+    generator = np.random.default_rng(0)
+    n_links = int(1.05 * n_entries) // 2  # one in twenty is drawn twice, or leads to itself
+    sources = generator.integers(n_nodes, size=n_links)
+    near = sources // _GROUP * _GROUP + generator.integers(_GROUP, size=n_links)
+    popular = generator.integers(n_nodes // _BLOCK, size=n_links) * _BLOCK + (_BLOCK * generator.random(n_links) ** 3).astype(
+        int
+    )
+    targets = np.where(generator.random(n_links) < 0.7, near, popular)
+    weights = generator.uniform(0.1, 1.0, n_links).astype(np.float32)
+    write_link_graph(folder, n_nodes, {"links": Links(sources, targets, weights)})
+    return LinkGraph.open(folder).weighted({"links": (1.0, 0.5)})
+
+
+def _random_restarts(graph: WeightedGraph, seed: int) -> Restarts:
+    """Two seeds' worth of hits, fifty each, few of which count much."""
+    generator = np.random.default_rng(seed)
+    rows = generator.choice(graph.graph.n_nodes, 100, replace=False)
+    return Restarts(np.array([0, 100]), rows, generator.random(100) ** 4)
+
+
+def _matrix(graph: WeightedGraph) -> sparse.csr_array:
+    """The weights of all steps; a pair that is linked more than once has one, the sum."""
+    nodes = graph.graph
+    owners = np.repeat(np.arange(nodes.n_nodes), np.diff(nodes.offsets))
+    weights: NDArray[np.float64] = nodes.weights * graph.type_weights[nodes.types]
+    return sparse.coo_array((weights, (owners, nodes.neighbours)), (nodes.n_nodes, nodes.n_nodes)).tocsr()
+
+
+def _record(path: Path, retriever: LinkGraphRetriever) -> RetrieverRecord:
+    records = Searcher([retriever]).open(path).index_records()
+    return next(record for record in records if record.identity["name"] == retriever.name)
