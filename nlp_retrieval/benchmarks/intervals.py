@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.errors import GoldError
+from nlp_retrieval.errors import ConfigurationError, GoldError
 
 __all__ = ["bootstrap_interval", "family_numbers"]
 
@@ -43,7 +43,10 @@ def bootstrap_interval(
 
     Raises:
         GoldError: there are no queries, or not one family for each.
+        ConfigurationError: ``resamples`` is below 1, or ``level`` not between 0 and 1.
     """
+    if resamples < 1 or not 0 < level < 1:
+        raise ConfigurationError(f"resamples={resamples}, level={level}; draw at least 1, and take a level between 0 and 1")
     if len(values) == 0 or len(values) != len(families):
         raise GoldError(
             f"{len(values)} values and {len(families)} families; give one of each for every query, and at least one"

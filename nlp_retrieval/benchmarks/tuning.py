@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.intervals import bootstrap_interval, family_number
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import first_repeated, says_nothing
 from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.graph.evidence import DEFAULT_WEIGHTS
 from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
@@ -82,7 +82,7 @@ def tune(
         seed: of the assignment of families to folds.
 
     Raises:
-        GoldError: gold that is missing or not in the corpus, or fewer families than folds.
+        GoldError: gold that is missing, repeated or not in the corpus, or fewer families than folds.
         DependencyError: SciPy is not installed.
         IndexStateError: the index is missing or does not fit.
     """
@@ -97,6 +97,9 @@ def tune(
     opened = retriever.open(generation)
     titles = generation.items.titles()
     item_ids = generation.items.ids()
+    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
+        if (repeated := first_repeated(ids)) is not None:
+            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
     by_id = {one.query_id: one for one in gold}
     missing = [query.query_id for query in queries if query.query_id not in by_id]
     if missing:
@@ -104,10 +107,9 @@ def tune(
     judged = [by_id[query.query_id] for query in queries]
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
     pools = _pools(opened, [query.text for query in queries], max(k_values))
-    golden = _golden(judged, item_ids, titles, pools)
+    golden, unreachable = _golden(judged, item_ids, titles, pools)
     fold_of = np.random.default_rng(seed).permutation(np.arange(numbers.max() + 1) % folds)[numbers]
     weights = [fit_weights(*_chosen(pools, golden, fold_of != fold), retriever.weights) for fold in range(folds)]
-    reached = sum(int(found.sum()) for found in golden)
     return TuningReport(
         weights=fit_weights(pools, golden, retriever.weights),
         fold_weights=weights,
@@ -115,7 +117,7 @@ def tune(
         out_of_fold=_evaluated(evaluator, pools, [weights[fold] for fold in fold_of]),
         families=[query.family for query in queries],
         folds=fold_of,
-        unreachable=sum(len(documents) for documents in relevant_documents(judged)) - reached,
+        unreachable=unreachable,
     )
 
 
@@ -150,24 +152,36 @@ def fit_weights(pools: Sequence[Pool], golden: Sequence[NDArray[np.bool_]], star
     evidence[..., used] /= scale[used]
     begin = np.array([start[kind] for kind in _KINDS]) * scale
     pull = _PULL / len(useful)
-
-    def loss(weights: Scores) -> tuple[float, Scores]:
-        scores = evidence @ weights
-        best = np.where(other, scores, -np.inf).max(axis=1, keepdims=True)
-        shares = np.where(other, np.exp(scores - best), 0.0)
-        total = shares.sum(axis=1, keepdims=True)
-        behind = best + np.log(total) - scores  # of each gold candidate, how far it is behind all others together
-        missed = np.where(gold, 1.0 / (1.0 + np.exp(-np.clip(behind, -500, 500))), 0.0)
-        flow = missed.sum(axis=1, keepdims=True) * shares / total - missed
-        value = np.where(gold, np.logaddexp(0.0, behind), 0.0).sum() / gold.sum() + pull * ((weights - begin) ** 2).sum()
-        slope = np.einsum("qc,qcw->w", flow, evidence) / gold.sum() + 2 * pull * (weights - begin)
-        return float(value), slope
-
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B").x
+    found = minimize(listwise_loss, begin, (evidence, gold, other, begin, pull), jac=True, method="L-BFGS-B").x
     return {
         kind: float(weight / size) if usable else start[kind]
         for kind, weight, size, usable in zip(_KINDS, found, scale, used, strict=True)
     }
+
+
+def listwise_loss(
+    weights: Scores, evidence: Scores, gold: NDArray[np.bool_], other: NDArray[np.bool_], begin: Scores, pull: float
+) -> tuple[float, Scores]:
+    """Return the loss that is minimised, and its gradient.
+
+    Args:
+        weights: ``[kinds]``.
+        evidence: ``[queries, candidates, kinds]``; what fills up short lists counts for nothing.
+        gold: ``[queries, candidates]``, which are gold.
+        other: ``[queries, candidates]``, which are not; every query has one.
+        begin: ``[kinds]``, what the weights are drawn towards.
+        pull: how strongly.
+    """
+    scores = evidence @ weights
+    best = np.where(other, scores, -np.inf).max(axis=1, keepdims=True)
+    shares = np.where(other, np.exp(np.where(other, scores - best, 0.0)), 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    behind = best + np.log(total) - scores  # of each gold candidate, how far it is behind all others together
+    missed = np.where(gold, 1.0 / (1.0 + np.exp(-np.clip(behind, -500, 500))), 0.0)
+    flow = missed.sum(axis=1, keepdims=True) * shares / total - missed
+    value = np.where(gold, np.logaddexp(0.0, behind), 0.0).sum() / gold.sum() + pull * ((weights - begin) ** 2).sum()
+    slope: Scores = np.einsum("qc,qcw->w", flow, evidence) / gold.sum() + 2 * pull * (weights - begin)
+    return float(value), slope
 
 
 def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> list[Pool]:
@@ -180,15 +194,16 @@ def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> l
 
 def _golden(
     judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[Pool]
-) -> list[NDArray[np.bool_]]:
-    """Per query, which of the candidates that have evidence are gold."""
+) -> tuple[list[NDArray[np.bool_]], int]:
+    """Per query, which of the candidates that have evidence are gold; and how many gold documents are no candidates."""
     documents = relevant_documents(judged)
     places = rows_of({key for one in documents for key in one}, item_ids, titles)
-    golden = []
+    golden, unreachable = [], 0
     for one, pool in zip(documents, pools, strict=True):
         rows = pool.rows[: len(pool.evidence["pagerank"])]
         golden.append(np.isin(rows, [row for key in one for row in places[key]]))
-    return golden
+        unreachable += sum(not np.isin(places[key], rows).any() for key in one)
+    return golden, unreachable
 
 
 def _chosen(

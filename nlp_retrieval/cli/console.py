@@ -37,12 +37,12 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 def _value(option: str, value: str) -> Any:
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         if not value.lstrip().startswith(("[", "{")):
             return value
     try:
         return yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         raise ConfigurationError(f"{option!r}: the value is no list or mapping; write [one, two] or {{key: value}}") from None
 
 

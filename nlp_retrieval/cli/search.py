@@ -51,16 +51,14 @@ def command(
     queries = list(query) if query else _standard_input()
     composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
     composed.open(index)
-    told = False
+    if explain and not composed.explains:
+        say("note: no retriever of this searcher can explain a result; link_graph can")
     for text, hits in zip(queries, composed.search(queries, k), strict=True):
         explained = composed.explain(text, hits) if explain else [{} for _ in hits]
-        told = told or any(explained)
         if as_json:
             _print_json(text, hits, explained)
         else:
             print_hits(text, hits, explained)
-    if explain and not told:
-        say("note: no retriever of this searcher can explain a result; link_graph can")
 
 
 def _standard_input() -> list[str]:

@@ -60,8 +60,8 @@ def _chosen(searchers: dict[str, Searcher], name: str | None, where: str) -> tup
         for retriever in searcher.retrievers.values():
             if isinstance(retriever, LinkGraphRetriever) and name in (None, one):
                 return one, retriever
-    place = "no searcher" if name is None else f"searcher {name!r} has none that"
-    raise ConfigurationError(f"{where}: {place} has a retriever link_graph, whose weights could be fitted")
+    which = "no searcher" if name is None else f"the searcher {name!r} is not one that"
+    raise ConfigurationError(f"{where}: {which} has a retriever link_graph, whose weights could be fitted")
 
 
 def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
@@ -72,11 +72,11 @@ def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
     title = f"{name}: {n_queries} queries, {len(report.fold_weights)} folds"
     table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
     before, after = report.before.means(), report.out_of_fold.means()
-    for measure in [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in sorted(k_values)]:
+    for measure in [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in sorted({*k_values})]:
         gain, low, high = report.gain(measure)
         table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
     Console().print(table)
     if report.unreachable:
         say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
-    weights = ", ".join(f"{kind}: {weight:.3g}" for kind, weight in report.weights.items())
+    weights = ", ".join(f"{kind}: {weight:.3f}" for kind, weight in report.weights.items())
     typer.echo(f"weights: {{{weights}}}")

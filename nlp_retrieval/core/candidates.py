@@ -60,10 +60,12 @@ class Hits:
         """Hold an engine to its contract, and put its lists into the project's order: best first, ties by row.
 
         Raises:
-            EngineError: a score that is not finite, a row out of range, more than k hits, or the wrong number of lists.
+            EngineError: a score that is not finite, an infinite signal, a row out of range, more than k hits, or the wrong
+                number of lists.
         """
         counts = np.diff(self.offsets)
-        if len(counts) != n_queries or self.offsets[-1] != len(self.rows) or len(self.rows) != len(self.scores):
+        columns = [self.scores, *self.signals.values()]
+        if len(counts) != n_queries or any(len(column) != self.offsets[-1] for column in [self.rows, *columns]):
             raise EngineError(f"{engine} returned {len(counts)} lists for {n_queries} queries, or columns of unequal length")
         if len(self.rows) == 0:
             return self
@@ -72,6 +74,10 @@ class Hits:
         if not np.isfinite(self.scores).all():
             first = int(np.flatnonzero(~np.isfinite(self.scores))[0])
             raise EngineError(f"{engine} gave the score {self.scores[first]} to the item in row {self.rows[first]}")
+        if infinite := [key for key, column in self.signals.items() if np.isinf(column).any()]:
+            raise EngineError(
+                f"{engine} gave a signal {infinite[0]!r} that is infinite; NaN says that there is nothing to tell"
+            )
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         owner = np.repeat(np.arange(n_queries), counts)

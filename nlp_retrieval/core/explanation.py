@@ -14,7 +14,7 @@ class Step:
     Args:
         source: the item that the step leaves.
         target: the item that it reaches.
-        kind: registry name of the extractor that found the link.
+        kind: registry name of the extractor that found the link, with a number where a retriever has several of one name.
         along: whether the source's text shows the link; if not, the target's does.
         sentence: the sentence that shows the link; empty where none does.
         start: where the mention begins in the sentence.

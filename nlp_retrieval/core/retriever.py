@@ -11,7 +11,7 @@ import copy
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -28,9 +28,9 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
-__all__ = ["BaseRetriever", "MergeRule", "builders_of", "with_parts"]
+__all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
 
 
 class BaseRetriever(Component, ABC):
@@ -218,6 +218,32 @@ def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
     return [retriever.builder() for retriever in with_parts(retrievers)]
 
 
+def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
+    """Return retrievers by their labels: those given, or the registry names, with a number where two share one.
+
+    Args:
+        retrievers: at least one.
+        where: the component and the parameter, for messages.
+
+    Raises:
+        ConfigurationError: there are none, or a label could not be told from the parts of a signal's name.
+    """
+    if len(retrievers) == 0:
+        raise ConfigurationError(f"{where} is empty; pass at least one")
+    if isinstance(retrievers, Mapping):
+        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
+            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        return dict(retrievers)
+    found: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        label, number = retriever.name, 1
+        while label in found:
+            number += 1
+            label = f"{retriever.name}-{number}"
+        found[label] = retriever
+    return found
+
+
 def _no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
     """Say what is there instead, field by field, for the record that is most alike."""
     same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
@@ -241,6 +267,18 @@ def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[
         one, other = found.get(key), wanted.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             differences += _differences(one, other, f"{prefix}{key}.")
+        elif pairs := _paired(one, other):
+            for place, (mine, its) in enumerate(pairs):
+                differences += _differences(mine, its, f"{prefix}{key}[{place}].")
         elif one != other:
             differences.append((f"{prefix}{key}", one, other))
     return differences
+
+
+def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
+    """The components of two lists side by side, where both hold components of the same names in one order."""
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+        return []
+    pairs = list(zip(one, other, strict=True))
+    alike = all(isinstance(mine, dict) and isinstance(its, dict) and mine.get("name") == its.get("name") for mine, its in pairs)
+    return pairs if alike else []

@@ -28,7 +28,8 @@ def strongest_chains(
 ) -> list[Chain | None]:
     """Find the strongest chain to each target, by dynamic programming over the number of links.
 
-    Of equally strong chains the shorter is taken, and then the one over lower rows.
+    Of equally strong chains the shorter is taken, and of equally long ones that whose last row but one is lower, and so on
+    back to the first.
 
     Args:
         graph: what the walk follows.
@@ -41,34 +42,45 @@ def strongest_chains(
     Returns:
         Per target a chain, or None where none of at most ``longest`` links leads there.
     """
-    best: dict[int, tuple[float, int]] = {
-        row: (share, -1) for row, share in zip(restart_rows.tolist(), restart_shares.tolist(), strict=True) if share > 0
-    }
-    frontier = np.array(sorted(best), np.int64)
+    some = restart_shares > 0
+    layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
+    strongest = np.zeros(graph.graph.n_nodes)
+    strongest[layers[0].rows] = layers[0].strengths
     for _ in range(longest):
-        if len(frontier) == 0 or damping == 0:
-            break
-        owner, neighbours, probabilities = graph.steps(frontier)
-        strengths = np.array([best[row][0] for row in frontier.tolist()])[owner] * damping * probabilities
-        order = np.lexsort((frontier[owner], -strengths, neighbours))
-        neighbours, owner, strengths = neighbours[order], owner[order], strengths[order]
-        first = np.flatnonzero(np.diff(neighbours, prepend=-1))
-        raised = []
-        for row, source, strength in zip(
-            neighbours[first].tolist(), frontier[owner[first]].tolist(), strengths[first].tolist(), strict=True
-        ):
-            if strength > best.get(row, (0.0, -1))[0]:
-                raised.append((row, strength, source))
-        for row, strength, source in raised:
-            best[row] = (strength, source)
-        frontier = np.array([row for row, _, _ in raised], np.int64)
-    return [_traced(best, target) for target in targets.tolist()]
+        last = layers[-1]
+        owner, neighbours, probabilities = graph.steps(last.rows)
+        strengths = last.strengths[owner] * damping * probabilities
+        raising = np.flatnonzero(strengths > strongest[neighbours])
+        raising = raising[np.lexsort((owner[raising], -strengths[raising], neighbours[raising]))]
+        raising = raising[np.diff(neighbours[raising], prepend=-1) > 0]  # of each node its strongest
+        layers.append(_Layer(neighbours[raising], strengths[raising], owner[raising]))
+        strongest[layers[-1].rows] = layers[-1].strengths
+    return [_traced(layers, target) for target in targets.tolist()]
 
 
-def _traced(best: dict[int, tuple[float, int]], target: int) -> Chain | None:
-    if target not in best:
-        return None
-    rows = [target]
-    while best[rows[-1]][1] >= 0:
-        rows.append(best[rows[-1]][1])
-    return Chain(rows[::-1], best[target][0])
+@dataclass(frozen=True)
+class _Layer:
+    """The nodes to which a chain of so many links is stronger than every shorter one.
+
+    Args:
+        rows: ascending.
+        strengths: of those chains.
+        before: where in the layer before this one each chain comes from; empty in the first layer.
+    """
+
+    rows: Rows
+    strengths: Scores
+    before: Rows
+
+
+def _traced(layers: list[_Layer], target: int) -> Chain | None:
+    """The chain of the last layer that holds a node, which is its strongest."""
+    for number in range(len(layers) - 1, -1, -1):
+        place = int(np.searchsorted(layers[number].rows, target))
+        if place < len(layers[number].rows) and layers[number].rows[place] == target:
+            strength, rows = float(layers[number].strengths[place]), [target]
+            for later in range(number, 0, -1):
+                place = int(layers[later].before[place])
+                rows.append(int(layers[later - 1].rows[place]))
+            return Chain(rows[::-1], strength)
+    return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.graph.link_graph import LinkGraph
+from nlp_retrieval.graph.link_graph import WeightedGraph
 
 FLOOR = 1e-7
 """Shares of the walk below it are told apart no more."""
@@ -37,27 +37,33 @@ encoder's inner product with the query, ``titles`` how surely the query names th
 ``chain`` and ``complement`` shares of the query's information (0 to 1), ``links`` the logarithm of 1 + the number of
 candidates that the passage is linked to.
 
-They were fitted by ``nlp-retrieval tune`` to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and rounded. Another
-encoder's inner products spread otherwise, so with another encoder it pays to tune.
+They were fitted by ``nlp-retrieval tune`` to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and
+rounded. Another encoder's inner products spread otherwise, so with another encoder it pays to tune.
 """
+
+_LARGEST = 1_000_000
 
 
 def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     """Return the weights of all kinds of evidence: those given, and the defaults of the others.
 
     Raises:
-        ConfigurationError: there is no such kind, or a weight is not finite.
+        ConfigurationError: there is no such kind, or a weight is out of range.
     """
     for kind, weight in (weights or {}).items():
         if kind not in DEFAULT_WEIGHTS:
             raise ConfigurationError(f"weights: there is no evidence {kind!r}; {nearest(kind, DEFAULT_WEIGHTS)}")
-        if not np.isfinite(weight):
-            raise ConfigurationError(f"weights: {kind}={weight} is not finite")
+        if not abs(weight) <= _LARGEST:
+            raise ConfigurationError(f"weights: {kind}={weight} is no number from -{_LARGEST:,} to {_LARGEST:,}")
     return DEFAULT_WEIGHTS | dict(weights or {})
 
 
-def links_among(graph: LinkGraph, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the pairs of linked candidates, as positions in ``rows``, each pair in both orders and once."""
+def links_among(weighted: WeightedGraph, rows: Rows) -> tuple[Rows, Rows]:
+    """Return the pairs of linked candidates, as positions in ``rows``, each pair in both orders and once.
+
+    A link counts that may be walked in at least one direction.
+    """
+    graph = weighted.graph
     starts = graph.offsets[rows]
     counts = graph.offsets[rows + 1] - starts
     ends = np.cumsum(counts)
@@ -65,7 +71,9 @@ def links_among(graph: LinkGraph, rows: Rows) -> tuple[Rows, Rows]:
     neighbours = graph.neighbours[entries]
     order = np.argsort(rows)
     places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))
-    inside = rows[order][places] == neighbours
+    is_open = weighted.type_weights > 0
+    is_open |= is_open.reshape(-1, 2)[:, ::-1].ravel()  # types 2 i and 2 i + 1 are one kind, along and against
+    inside = (rows[order][places] == neighbours) & is_open[graph.types[entries]]
     one = np.repeat(np.arange(len(rows)), counts)[inside]
     pairs = np.unique(one * len(rows) + order[places[inside]])
     return np.divmod(pairs, max(len(rows), 1))

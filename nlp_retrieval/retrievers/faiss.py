@@ -108,6 +108,8 @@ class FaissRetriever(BaseRetriever):
 
     def encode(self, queries: list[str]) -> Vectors:
         """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
+        if not queries:
+            return np.zeros((0, self._index.dimension), np.float32)
         slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
         parts = [
             checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
@@ -128,7 +130,8 @@ class FaissRetriever(BaseRetriever):
 
         Each is computed alone, so that it is the same to the last bit whatever is computed beside it.
         """
-        return np.einsum("ij,j->i", self.vectors_of(rows), vector).astype(np.float64)
+        products: Scores = np.einsum("ij,j->i", self.vectors_of(rows), vector).astype(np.float64)
+        return products
 
     def _chosen(self, n_items: int) -> IndexType:
         if self.index_type != "auto":

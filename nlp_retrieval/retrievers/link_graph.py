@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,15 +19,14 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.explanation import Explanation, Step
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.retriever import BaseRetriever, MergeRule, labelled
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.graph.chains import Chain, strongest_chains
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.graph.chains import strongest_chains
 from nlp_retrieval.graph.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.extractor import BaseLinkExtractor
 from nlp_retrieval.graph.link_graph import LinkGraph, WeightedGraph, write_link_graph
@@ -36,9 +36,11 @@ from nlp_retrieval.graph.shared_entities import SharedEntities
 from nlp_retrieval.graph.title_mentions import TitleMentions
 from nlp_retrieval.graph.title_table import TitleTable
 from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.retrievers.link_graph_explain import explanation_of
 from nlp_retrieval.retrievers.link_graph_pool import Pool, Seeded, by_row, foremost, looked_up, normalised
 
 _QUERIES_AT_ONCE = 64
+_DECIMALS = 6  # of the logarithm of the walk: what is beyond them is rounding, and would tell apart what nothing else does
 
 
 class LinkGraphRetriever(BaseRetriever):
@@ -50,7 +52,8 @@ class LinkGraphRetriever(BaseRetriever):
         encoder: whose vectors tell how similar a passage is to the query: a model's hub name, a local folder, or an
             encoder. By default that of the first faiss seed; without one, similarity is no evidence.
         depth: how many hits of each seed count.
-        seed_power: a hit counts with its min-max normalised score to this power; higher trusts the foremost hits more.
+        seed_power: a hit counts with its min-max normalised score to this power; higher trusts the foremost hits more. The
+            last of a full list counts next to nothing, but is a candidate.
         title_weight: how much a title that the query names counts, where a seed's best hit counts 1.
         damping: probability that the walk follows a link instead of restarting.
         pagerank: ``local`` looks at the neighbourhood alone, whatever the size of the graph; ``exact`` passes over all of it.
@@ -79,7 +82,7 @@ class LinkGraphRetriever(BaseRetriever):
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "max",
     ) -> None:
-        self.seeds = _labelled(seeds)
+        self.seeds = labelled(seeds, "link_graph: seeds")
         self.links = default_links() if links is None else list(links)
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # said or not, one configuration
@@ -106,8 +109,9 @@ class LinkGraphRetriever(BaseRetriever):
         found = {kind: extractor.extract(items) for kind, extractor in self._kinds().items()}
         if not any(len(links.sources) for links in found.values()):
             warnings.warn(
-                f"link_graph found no links by {', '.join(found)}: its results will be those of its seeds. Give passages titles "
-                "(metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use shared_entities",
+                f"link_graph found no links by {', '.join(found) or 'anything'}: its results will be those of its seeds. Give "
+                "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use "
+                "shared_entities",
                 RetrievalWarning,
                 stacklevel=2,
             )
@@ -134,7 +138,7 @@ class LinkGraphRetriever(BaseRetriever):
             signals.append(told)
         keys = list(dict.fromkeys(key for told in signals for key in told))
         columns = {key: np.concatenate([told[key] for told in signals]) for key in keys}
-        return Hits(*_joined(lists), columns)
+        return replace(Hits.from_lists(lists), signals=columns)
 
     def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[Pool]:
         """Walk from the seeds of each query, and yield what lies nearest with its evidence: what scoring weighs.
@@ -158,7 +162,8 @@ class LinkGraphRetriever(BaseRetriever):
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         _, (seeded,) = self._seeded([query])
         chains = strongest_chains(self._graph, seeded.rows, seeded.shares, rows, self.damping)
-        return [None if chain is None else self._told(chain, seeded, items) for chain in chains]
+        kinds = self._kinds()
+        return [None if one is None else explanation_of(one, seeded, self._graph, kinds, items) for one in chains]
 
     def _kinds(self) -> dict[str, BaseLinkExtractor]:
         """The extractors by the names of their links; a second of one name gets a number."""
@@ -182,21 +187,23 @@ class LinkGraphRetriever(BaseRetriever):
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         found: dict[str, Hits] = {}
         for label, seed in self._open_seeds.items():
-            if vectors is not None and isinstance(seed, FaissRetriever) and seed is self._open_dense:
-                hits = seed.search_vectors(vectors, depth, None)
+            if isinstance(seed, FaissRetriever):
+                encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
+                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, None))
             else:
                 hits = seed.search_batch(queries, depth, None)
             found[label] = hits.checked(len(queries), n_items, depth, repr(seed))
         return vectors, [self._restarts_of(number, query, found) for number, query in enumerate(queries)]
 
     def _restarts_of(self, number: int, query: str, found: dict[str, Hits]) -> Seeded:
+        depth = min(self.depth, self._graph.graph.n_nodes)
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
         for label, hits in found.items():
             part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
             scores[label] = hits.rows[part], hits.scores[part]
             rows_of.append(hits.rows[part])
-            weights_of.append(normalised(hits.scores[part]) ** self.seed_power)
+            weights_of.append(np.maximum(normalised(hits.scores[part], depth) ** self.seed_power, FLOOR))
         titled_rows, titled = self._titled(query)
         rows_of.append(titled_rows)
         weights_of.append(self.title_weight * titled)
@@ -217,16 +224,19 @@ class LinkGraphRetriever(BaseRetriever):
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
         """Per query the nodes that its walk reaches, ascending, and how often it is there."""
+        if self.pagerank == "exact":
+            for one in seeded:  # one at a time, because a row is as long as the graph
+                restarts = Restarts(offsets_of([len(one.rows)]), one.rows, one.shares)
+                # by numpy always: compiled, it agrees within the tolerance alone, and answers would depend on what ran before
+                (ranks,) = pagerank(self._graph, restarts, self.damping, backend="numpy")
+                rows = np.flatnonzero(ranks)
+                yield rows, ranks[rows]
+            return
         restarts = Restarts(
             offsets_of([len(one.rows) for one in seeded]),
             np.concatenate([one.rows for one in seeded]),
             np.concatenate([one.shares for one in seeded]),
         )
-        if self.pagerank == "exact":
-            for ranks in pagerank(self._graph, restarts, self.damping):
-                rows = np.flatnonzero(ranks)
-                yield rows, ranks[rows]
-            return
         found = local_pagerank(self._graph, restarts, self.damping, self.epsilon)
         ranks = found.ranks
         for begin, end in zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
@@ -244,14 +254,14 @@ class LinkGraphRetriever(BaseRetriever):
     ) -> Pool:
         if allowed is not None:
             rows, ranks = rows[allowed[rows]], ranks[allowed[rows]]
-        order = foremost(ranks, max(self.pool, at_least))
-        rows, ranks = rows[order], ranks[order]
+        walked: Scores = np.log(ranks + FLOOR).round(_DECIMALS)
+        order = foremost(walked, max(self.pool, at_least))
+        rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
         shares = looked_up(rows, seeded.rows, seeded.shares, 0.0)
         pooled = rows[: self.pool]
         similarity = np.zeros(len(pooled))
         if vector is not None and self._open_dense is not None:
-            similarity = (self._open_dense.vectors_of(pooled) @ vector).astype(np.float64)
-        walked = np.log(ranks[: self.pool] + FLOOR)
+            similarity = self._open_dense.similarities(vector, pooled)
         terms, information = self._terms.of_query(query)
         first = int(np.argmax(walked + similarity)) if len(pooled) else 0
         evidence = {
@@ -259,59 +269,14 @@ class LinkGraphRetriever(BaseRetriever):
             "seeds": np.log(shares[: self.pool] + FLOOR),
             "similarity": similarity,
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
-        } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph.graph, pooled), first)
+        } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph, pooled), first)
         seeds = {label: looked_up(rows, *by_row(*found), np.nan) for label, found in seeded.scores.items()}
         return Pool(rows, ranks, shares, evidence, seeds)
-
-    def _told(self, chain: Chain, seeded: Seeded, items: ItemTable) -> Explanation:
-        """Put a chain into words, with the sentences that show its links."""
-        found = items.items(np.array(chain.rows, np.int64))
-        steps = [self._step(*pair) for pair in zip(chain.rows, found, chain.rows[1:], found[1:], strict=False)]
-        return Explanation(found[-1], self._origin(chain.rows[0], seeded), tuple(steps), chain.strength)
-
-    def _origin(self, row: int, seeded: Seeded) -> str:
-        """Why the walk restarts at a row, in words."""
-        reasons = []
-        for label, (rows, scores) in seeded.scores.items():
-            place = np.flatnonzero(rows == row)
-            if len(place):
-                reasons.append(f"{label} ranks it {int(place[0]) + 1} of {len(rows)} (score {scores[place[0]]:.3g})")
-        if row in seeded.titled_rows:
-            reasons.append("the query names its title")
-        return " and ".join(reasons)
-
-    def _step(self, row: int, source: SearchableItem, next_row: int, target: SearchableItem) -> Step:
-        """The strongest link between two rows, and the sentence that shows it."""
-        graph = self._graph.graph
-        part = slice(int(graph.offsets[row]), int(graph.offsets[row + 1]))
-        there = np.flatnonzero(graph.neighbours[part] == next_row)
-        types = graph.types[part][there]
-        number = int(types[(graph.weights[part][there] * self._graph.type_weights[types]).argmax()])
-        kind, extractor = list(self._kinds().items())[number // 2]
-        along = number % 2 == 0
-        shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
-        told = (shown.text, shown.start, shown.end) if shown else ()
-        return Step(source, target, kind, along, *told)
 
 
 def default_links() -> list[BaseLinkExtractor]:
     """What links passages where nothing else is said."""
     return [TitleMentions(), SharedEntities(weight=0.1)]
-
-
-def _labelled(seeds: Sequence[BaseRetriever] | Mapping[str, BaseRetriever]) -> dict[str, BaseRetriever]:
-    if len(seeds) == 0:
-        raise ConfigurationError("link_graph: seeds is empty; pass at least one retriever")
-    if isinstance(seeds, Mapping):
-        return dict(seeds)
-    labelled: dict[str, BaseRetriever] = {}
-    for seed in seeds:
-        label, number = seed.name, 1
-        while label in labelled:
-            number += 1
-            label = f"{seed.name}-{number}"
-        labelled[label] = seed
-    return labelled
 
 
 def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None) -> FaissRetriever | None:
@@ -322,6 +287,7 @@ def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None)
     return None if encoder is None else FaissRetriever(encoder)
 
 
-def _joined(lists: list[tuple[Rows, Scores]]) -> tuple[Rows, Rows, Scores]:
-    hits = Hits.from_lists(lists)
-    return hits.offsets, hits.rows, hits.scores
+def _scored_alone(seed: FaissRetriever, vectors: Vectors, hits: Hits) -> Hits:
+    """Score hits pair by pair: the products of a whole batch are rounded otherwise than those of one query."""
+    bounds = zip(vectors, hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
+    return replace(hits, scores=np.concatenate([seed.similarities(vector, hits.rows[a:b]) for vector, a, b in bounds]))

@@ -73,11 +73,15 @@ class Pool:
         return self.rows[order], scores[order], told | {f"seed.{label}": column[order] for label, column in self.seeds.items()}
 
 
-def normalised(scores: Scores) -> Scores:
-    """Min-max normalise the scores of one list; where all are equal, all are 1."""
+def normalised(scores: Scores, depth: int) -> Scores:
+    """Scale the scores of one list to 0..1, where 0 is the score of what is not in it; where all are equal, all are 1.
+
+    A list of full depth was cut at its lowest score. A shorter one holds all that matches, and what does not scores 0.
+    """
     if len(scores) == 0:
         return scores
-    lowest, span = scores.min(), scores.max() - scores.min()
+    lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
+    span = scores.max() - lowest
     return (scores - lowest) / span if span > 0 else np.ones(len(scores))
 
 
@@ -97,10 +101,10 @@ def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
     return rows[order], values[order]
 
 
-def foremost(ranks: Scores, n: int) -> Rows:
-    """Return the positions of the n highest ranks, highest first; of equal ones the lower position comes first."""
-    if len(ranks) > n:
-        bound = np.partition(ranks, len(ranks) - n)[len(ranks) - n]
-        above = np.flatnonzero(ranks >= bound)
-        return above[np.argsort(-ranks[above], kind="stable")][:n]
-    return np.argsort(-ranks, kind="stable")
+def foremost(values: Scores, n: int) -> Rows:
+    """Return the positions of the n highest values, highest first; of equal ones the lower position comes first."""
+    if len(values) > n:
+        bound = np.partition(values, len(values) - n)[len(values) - n]
+        above = np.flatnonzero(values >= bound)
+        return above[np.argsort(-values[above], kind="stable")][:n]
+    return np.argsort(-values, kind="stable")

