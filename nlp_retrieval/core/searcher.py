@@ -91,7 +91,8 @@ class Searcher(Component):
     @property
     def fingerprint(self) -> str:
         """Of the whole configuration: equal searchers have equal fingerprints."""
-        models = [retriever.index_identity() for retriever in with_parts(self.retrievers.values())]
+        parts = [*with_parts(self.retrievers.values()), *filter(None, [self.processor, self.reranker])]
+        models = [part.index_identity() for part in parts]
         return hashlib.sha256(canonical_json({"config": self.config, "models": models}).encode()).hexdigest()
 
     @property
