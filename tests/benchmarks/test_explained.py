@@ -53,10 +53,10 @@ def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_p
     report = run(tmp_path, bm25=Searcher([bm25]), linked=Searcher([LinkGraphRetriever([bm25])]))
     first = report.explained[0]
     assert (first.configuration, first.query, first.recall, first.baseline_recall) == ("linked", QUERIES[0].text, 1.0, 0.5)
-    found, reached = first.hits
-    assert (found.item.title, found.relevant, found.explanations[0].steps) == ("Moby-Dick", True, ())
-    assert (reached.item.title, reached.relevant) == ("Herman Melville", True)
-    (step,) = reached.explanations[0].steps
+    hits = {hit.item.title: hit for hit in first.hits}
+    assert {title: hit.relevant for title, hit in hits.items()} == {"Moby-Dick": True, "Herman Melville": True}
+    assert hits["Moby-Dick"].explanations[0].steps == ()
+    (step,) = hits["Herman Melville"].explanations[0].steps
     assert step.sentence[step.start : step.end] == "Herman Melville"
 
 

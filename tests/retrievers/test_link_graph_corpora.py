@@ -87,6 +87,15 @@ def test_of_two_passages_that_match_about_equally_both_are_followed(tmp_path: Pa
     assert {*ranked(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, "lighthouse", tmp_path)} == {0, 1, 2, 3}
 
 
+def test_without_any_extractor_the_seeds_and_the_titles_in_the_query_are_all(tmp_path: Path) -> None:
+    items = HOPS["title_mentions"].items
+    retriever = LinkGraphRetriever([BM25], links=[])
+    with pytest.warns(RetrievalWarning, match="found no links by anything"):
+        retriever.index(items, tmp_path)
+    found = retriever.retrieve([["lighthouse"], ["who is Ada Quill"]], tmp_path, 9)
+    assert [{*rows_of(hits)} for hits in found] == [{0}, {0, 1}]
+
+
 def test_a_chain_of_three_is_walked_to_its_end(tmp_path: Path) -> None:
     items = [
         page("d0", "A lighthouse, kept by Ada Quill", "Old Tower"),
