@@ -1,0 +1,42 @@
+"""Several processors as one: each works on what the one before it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Annotated
+
+from pydantic import Field
+
+from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.queries import check_processed
+
+
+class Chain(BaseUserQueryProcessor):
+    """Runs processors one after another, each on every sub-query of the one before; repeats are dropped, order is kept.
+
+    Each processor is called once per batch, with the sub-queries of all queries, so that one that asks a model still does
+    so in batches.
+
+    Args:
+        processors: in the order in which they run; at least one.
+    """
+
+    name = "chain"
+
+    def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor], Field(min_length=1)]) -> None:
+        self.processors = list(processors)
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        """Return, per query, the sub-queries that the last processor gave.
+
+        Raises:
+            QueryError: a processor did not return one list of strings per sub-query.
+        """
+        found = [[nlq] for nlq in nlqs]
+        for processor in self.processors:
+            # what several sub-queries have in common is asked once
+            distinct = list(dict.fromkeys(chain.from_iterable(found)))
+            made = dict(zip(distinct, check_processed(processor.process(distinct), len(distinct)), strict=True))
+            found = [list(dict.fromkeys(chain.from_iterable(made[sub] for sub in subs))) for subs in found]
+        return found

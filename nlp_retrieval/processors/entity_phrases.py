@@ -1,0 +1,179 @@
+"""Sub-queries without a language model: what a claim names, and what it describes without naming it.
+
+A phrase is cut out of the query in its own spelling. Mentions come from :mod:`nlp_retrieval.graph.mentions`, by rules
+or by a spaCy pipeline; this module decides which of them to search for, with which words beside them, and in which order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.graph.mentions import FUNCTION_WORDS, Mentions, SpacyMentions, mentions_by_rules, normalize
+
+_CHUNK = re.compile(r"\S+")
+_QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
+_OPENS = re.compile(r"""[(\["\u201c]""")
+_CLOSES = re.compile(r"""[,;:.!?)\]"\u201d]$""")
+_EDGES = " \t\n,;:.!?()[]\"'\u201c\u201d\u2018\u2019"
+_LONGEST = 16  # words of a phrase; a longer run of capitals is a heading, or shouting
+_QUOTE, _NAME, _DESCRIPTION, _NUMBER = range(4)
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A normalised word of the query, and where it stands there."""
+
+    text: str
+    begin: int
+    end: int
+    after_break: bool
+    """Punctuation stands between the word before and this one."""
+
+
+class EntityPhrases(BaseUserQueryProcessor):
+    """Searches for the query itself and for two or three specific phrases of it.
+
+    Phrases are, most specific first: quoted titles; names, those of more words first; descriptions of at least two words
+    that name nothing ("swimming pool designer"); years. A title or name takes the nearest words along that say how it is
+    related: "director of the film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is
+    searched as it is.
+
+    Args:
+        spacy_pipeline: name or folder of a spaCy pipeline that finds names; by default rules do, without any model.
+        max_phrases: at most this many phrases, beside the query.
+        context: words that a name takes along from either side, within its clause; function words and other names are none.
+        keep_query: whether the query itself comes first.
+    """
+
+    name = "entity_phrases"
+
+    def __init__(
+        self,
+        spacy_pipeline: str | None = None,
+        max_phrases: Annotated[int, Field(ge=1)] = 3,
+        context: Annotated[int, Field(ge=0)] = 3,
+        keep_query: bool = True,
+    ) -> None:
+        self.spacy_pipeline = spacy_pipeline
+        self.max_phrases = max_phrases
+        self.context = context
+        self.keep_query = keep_query
+        self._spacy = SpacyMentions(spacy_pipeline) if spacy_pipeline is not None else None
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        """Return, per query, the query (where wanted) and its phrases, most specific first; none twice, and never nothing.
+
+        Raises:
+            DependencyError: spaCy is wanted and not installed.
+            ModelError: the spaCy pipeline does not load, or recognises no entities.
+        """
+        mentions = self._spacy.find(nlqs) if self._spacy is not None else [mentions_by_rules(nlq) for nlq in nlqs]
+        return [self._sub_queries(nlq, found) for nlq, found in zip(nlqs, mentions, strict=True)]
+
+    def _sub_queries(self, nlq: str, mentions: Mentions) -> list[str]:
+        chosen = {normalize(nlq): nlq} if self.keep_query else {}
+        limit = self.max_phrases + len(chosen)
+        for phrase in _phrases(nlq, mentions, self.context):
+            if len(chosen) < limit:
+                chosen.setdefault(normalize(phrase), phrase)
+        return list(chosen.values()) or [nlq]
+
+
+def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
+    """All phrases of a query, most specific first; those of one kind and length in the order of the query."""
+    words = _words(query)
+    quoted = {normalize(one or other) for one, other in _QUOTED.findall(query)}
+    spans = _located(words, (quoted | mentions.entities | mentions.proper_nouns) - FUNCTION_WORDS - {""})
+    free = set(range(len(words))) - {place for span in spans for place in span}
+    ranked = []
+    for span in spans:
+        name = " ".join(words[place].text for place in span)
+        kind = _QUOTE if name in quoted else _NUMBER if name.isdigit() else _NAME
+        before = [[place] for place in _related(words, range(span.start - 1, -1, -1), free, context)[::-1]]
+        after = [[place] for place in _related(words, range(span.stop, len(words)), free, context)]
+        # words that no space divides ("2009/10") have one text
+        phrase = " ".join(dict.fromkeys(_text(query, words, places) for places in [*before, span, *after]))
+        ranked.append((kind, -len(span), span.start, phrase))
+    ranked += [(_DESCRIPTION, -len(run), run[0], _text(query, words, run)) for run in _descriptions(words, free)]
+    return [phrase for *_, phrase in sorted(ranked) if _can_be_searched(phrase)]
+
+
+def _can_be_searched(phrase: str) -> bool:
+    """Whether engines see a word in it: they pass over function words and, most of them, single letters."""
+    return any(len(word) > 1 and word not in FUNCTION_WORDS for word in normalize(phrase).split())
+
+
+def _words(query: str) -> list[_Word]:
+    words: list[_Word] = []
+    after_break = False
+    for chunk in _CHUNK.finditer(query):
+        after_break = after_break or _OPENS.match(chunk.group()) is not None
+        for text in normalize(chunk.group()).split():
+            words.append(_Word(text, chunk.start(), chunk.end(), after_break))
+            after_break = False
+        after_break = after_break or _CLOSES.search(chunk.group()) is not None
+    return words
+
+
+def _located(words: list[_Word], names: set[str]) -> list[range]:
+    """Where names stand, as places of words; of those that overlap the first, and of those that begin together the longest."""
+    lengths: dict[str, set[int]] = {}
+    for name in names:
+        parts = name.split()
+        lengths.setdefault(parts[0], set()).add(len(parts))
+    spans: list[range] = []
+    place = 0
+    while place < len(words):
+        fitting = (
+            length
+            for length in sorted(lengths.get(words[place].text, ()), reverse=True)
+            if length <= min(_LONGEST, len(words) - place)
+            and " ".join(word.text for word in words[place : place + length]) in names
+        )
+        length = next(fitting, 0)
+        if length and spans and _only_initials(words, spans[-1].stop, place):
+            spans[-1] = range(spans[-1].start, place + length)
+        elif length:
+            spans.append(range(place, place + length))
+        place += max(length, 1)
+    return spans
+
+
+def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
+    """Whether what stands between two names continues the first: "Robert" and "A." before "Iger"."""
+    return len(words[end - 1].text) == 1 and all(len(word.text) == 1 for word in words[begin:end])
+
+
+def _related(words: list[_Word], places: range, free: set[int], limit: int) -> list[int]:
+    """The nearest words, going along ``places`` to the end of the clause or the next name; no function words."""
+    found: list[int] = []
+    for place in places:
+        ahead = place if places.step > 0 else place + 1
+        if len(found) == limit or place not in free or words[ahead].after_break:
+            break
+        if words[place].text not in FUNCTION_WORDS:
+            found.append(place)
+    return found
+
+
+def _descriptions(words: list[_Word], free: set[int]) -> list[list[int]]:
+    """Runs of at least two words that are in no name and no function words."""
+    runs: list[list[int]] = [[]]
+    for place, word in enumerate(words):
+        stays = place in free and word.text not in FUNCTION_WORDS
+        if runs[-1] and (word.after_break or not stays):
+            runs.append([])
+        if stays:
+            runs[-1].append(place)
+    return [run for run in runs if 1 < len(run) <= _LONGEST]
+
+
+def _text(query: str, words: list[_Word], places: Sequence[int]) -> str:
+    """The words in the query's own spelling."""
+    return query[words[places[0]].begin : words[places[-1]].end].strip(_EDGES)

@@ -1,0 +1,65 @@
+"""Sub-queries without a language model: the query with words added that its author knows to belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.graph.mentions import normalize
+
+
+class KeywordExpansion(BaseUserQueryProcessor):
+    """Searches for the query, and for the query followed by keywords that it does not have yet.
+
+    Words are compared without case, accents and possessive endings. A query to which nothing is added is searched as it
+    is; so is one that is empty or made of stop words alone, which keywords would turn into a question that nobody asked.
+
+    Args:
+        keywords: a list for every query; or, by trigger, the keywords for queries that hold this word or phrase.
+        keep_query: whether the query itself comes before the expanded one.
+    """
+
+    name = "keyword_expansion"
+
+    def __init__(
+        self,
+        keywords: Annotated[Sequence[str] | Mapping[str, Sequence[str]], Field(min_length=1)],
+        keep_query: bool = True,
+    ) -> None:
+        triggers = keywords if isinstance(keywords, Mapping) else {"": keywords}
+        for trigger, added in triggers.items():
+            if isinstance(keywords, Mapping) and not normalize(trigger):
+                raise ConfigurationError(
+                    f"KeywordExpansion: the trigger {trigger!r} has no word in it; name a word or a phrase"
+                )
+            blank = [keyword for keyword in added if not normalize(keyword)]
+            if blank or not added:
+                found = f"the keyword {blank[0]!r} has no word in it" if blank else f"the trigger {trigger!r} has no keywords"
+                raise ConfigurationError(f"KeywordExpansion: {found}; leave it out")
+        self.keywords = keywords
+        self.keep_query = keep_query
+        self._added = [(normalize(trigger), list(words)) for trigger, words in triggers.items()]
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        """Return, per query, the query (where wanted) and the expanded query; never nothing, and never one twice."""
+        return [self._sub_queries(nlq) for nlq in nlqs]
+
+    def _sub_queries(self, nlq: str) -> list[str]:
+        if says_nothing(nlq):
+            return [nlq]
+        present = f" {normalize(nlq)} "
+        added: dict[str, str] = {}
+        for trigger, keywords in self._added:
+            if not trigger or f" {trigger} " in present:
+                for keyword in keywords:
+                    if f" {normalize(keyword)} " not in present:
+                        added.setdefault(normalize(keyword), keyword)
+        if not added:
+            return [nlq]
+        expanded = " ".join([nlq.rstrip(), *added.values()])
+        return [nlq, expanded] if self.keep_query else [expanded]

@@ -1,0 +1,165 @@
+"""Phrases are cut out of the query, the most specific first; a query always searches for something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.graph.mentions import normalize
+from nlp_retrieval.processors.entity_phrases import EntityPhrases
+
+PIECES = st.sampled_from(
+    [
+        "Stanley Kubrick",
+        "the director of",
+        '"The Shining"',
+        "who",
+        "red fox",
+        ",",
+        "(film)",
+        "in 1968",
+        "Köln",
+        "東京",
+        "A.",
+        '"',
+        "2009/10",
+        "O'Neill's",
+        "“Lolita”",
+    ]
+)
+QUERIES = st.lists(PIECES, max_size=14).map(" ".join) | st.text(max_size=60)
+
+
+def phrases(query: str, **settings: object) -> list[str]:
+    return EntityPhrases(keep_query=False, **settings).process([query])[0]  # type: ignore[arg-type]
+
+
+def test_the_claim_comes_first_then_titles_names_descriptions_and_years() -> None:
+    claim = 'The swimming pool designer who met Stanley Kubrick in 1968 loved "Barry Lyndon" and London'
+    assert EntityPhrases(max_phrases=9, context=0).process([claim]) == [
+        [claim, "Barry Lyndon", "Stanley Kubrick", "London", "swimming pool designer", "1968"]
+    ]
+
+
+def test_names_of_more_words_come_first_and_those_of_as_many_in_the_order_of_the_claim() -> None:
+    assert phrases("Oslo, Arthur C Clarke, Bergen, Stanley Kubrick and New York", max_phrases=9, context=0) == [
+        "Arthur C Clarke",
+        "Stanley Kubrick",
+        "New York",
+        "Oslo",
+        "Bergen",
+    ]
+
+
+def test_a_name_takes_along_the_nearest_words_that_say_how_it_is_related() -> None:
+    claim = "the famous American director of the film Barry Lyndon that was shot by candle light"
+    for context, wanted in ((0, "Barry Lyndon"), (1, "film Barry Lyndon shot"), (2, "director film Barry Lyndon shot candle")):
+        assert phrases(claim, context=context)[0] == wanted
+
+
+def test_related_words_end_at_punctuation_and_at_the_next_name() -> None:
+    claim = "once alone, friends of Stanley Kubrick, filmed there (director of Lolita) near Oslo film school"
+    assert phrases(claim, max_phrases=9)[:3] == ["friends Stanley Kubrick", "director Lolita", "near Oslo film school"]
+
+
+def test_initials_do_not_divide_a_name() -> None:
+    assert phrases("Robert A. Iger met J. R. R. Tolkien", context=0) == ["J. R. R. Tolkien", "Robert A. Iger"]
+
+
+def test_a_title_in_quotation_marks_of_either_kind_is_one_phrase_without_them() -> None:
+    assert phrases('She sang "a hard rain" and “blue suede shoes” there', context=0) == ["a hard rain", "blue suede shoes"]
+
+
+def test_a_name_at_the_end_is_found_though_it_begins_a_longer_one() -> None:
+    assert phrases("Stanley Jason Kubrick is a son of Stanley", context=0) == ["Stanley Jason Kubrick", "Stanley"]
+
+
+def test_at_most_so_many_phrases_beside_the_query() -> None:
+    claim = "Kubrick met Clarke in Oslo, Bergen, Paris and Rome"
+    for most in (1, 2, 5):
+        assert len(phrases(claim, max_phrases=most)) == most
+        assert len(EntityPhrases(max_phrases=most).process([claim])[0]) == most + 1
+
+
+def test_phrases_that_differ_only_in_case_accents_and_punctuation_are_one() -> None:
+    assert phrases("Köln, KÖLN, Koln's and Köln!", context=0) == ["Köln"]
+    assert EntityPhrases().process(["Stanley Kubrick?"]) == [["Stanley Kubrick?"]]
+
+
+@pytest.mark.parametrize("query", ["", "  ", "?!", "who is it", "🦊", '""', "M*A*S*H", "a", "run", "word" * 30_000])
+def test_a_query_without_phrases_is_searched_as_it_is(query: str) -> None:
+    for include in (True, False):
+        assert EntityPhrases(keep_query=include).process([query]) == [[query]]
+
+
+def test_words_that_no_space_divides_stand_in_a_phrase_once() -> None:
+    assert phrases("the rock/pop/soul singer Kate Bush") == ["rock/pop/soul singer Kate Bush", "rock/pop/soul singer"]
+
+
+@given(queries=st.lists(QUERIES, max_size=4), most=st.integers(1, 4), context=st.integers(0, 3), include=st.booleans())
+def test_sub_queries_of_any_query_are_distinct_few_and_made_of_its_words(
+    queries: list[str], most: int, context: int, include: bool
+) -> None:
+    processor = EntityPhrases(max_phrases=most, context=context, keep_query=include)
+    found = processor.process(queries)
+    assert found == [processor.process([query])[0] for query in queries]
+    for query, subs in zip(queries, found, strict=True):
+        assert 1 <= len(subs) <= most + include
+        assert len({normalize(sub) for sub in subs}) == len(subs)
+        if include:
+            assert subs[0] == query
+        for sub in subs:
+            assert set(normalize(sub).split()) <= set(normalize(query).split())
+
+
+def test_a_query_of_100_000_characters_of_any_kind_takes_linear_time() -> None:
+    program = """
+from nlp_retrieval.processors.entity_phrases import EntityPhrases
+for unit in (" ", "A. ", "Aa ", "Aa, ", "aa bb, ", '"', '"Aa" ', "aa ", "aa-", "(Aa) "):
+    EntityPhrases().process([unit * (100_000 // len(unit))])
+EntityPhrases().process([", ".join(f"Aa B{number}" for number in range(10_000))])
+"""
+    # all of it takes a few seconds; what takes quadratic time would take minutes
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import spacy
+
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "WORK", "pattern": "a clockwork orange"}, {"label": "PERSON", "pattern": "Kubrick"}])
+    folder = tmp_path_factory.mktemp("spacy") / "pipeline"
+    nlp.to_disk(folder)
+    return folder
+
+
+def test_a_spacy_pipeline_finds_the_names_where_one_is_given(pipeline: Path) -> None:
+    claim = 'Kubrick filmed a clockwork orange in London for "Hawk Films"'
+    processor = EntityPhrases(spacy_pipeline=str(pipeline), context=0, keep_query=False)
+    assert processor.process([claim, ""]) == [["Hawk Films", "a clockwork orange", "Kubrick"], [""]]
+
+
+def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one() -> None:
+    with pytest.raises(ModelError, match=r"does not load as a spaCy pipeline.*spacy download"):
+        EntityPhrases(spacy_pipeline="xx_no_such_pipeline").process(["red"])
+
+
+def test_its_configuration_builds_an_equal_one() -> None:
+    made = EntityPhrases(max_phrases=2, context=0, keep_query=False)
+    assert build("processors", made.config) == made
+    assert repr(made) == "EntityPhrases(max_phrases=2, context=0, keep_query=False)"
+
+
+@pytest.mark.parametrize("wrong", [{"max_phrases": 0}, {"max_phrases": "2"}, {"context": -1}, {"keep_query": "no"}])
+def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"EntityPhrases: {next(iter(wrong))}="):
+        EntityPhrases(**wrong)  # type: ignore[arg-type]

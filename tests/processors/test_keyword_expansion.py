@@ -1,0 +1,90 @@
+"""Keywords are added once, where they belong, and never to a query that asks nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.graph.mentions import normalize
+from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+
+TRIGGERED = {"film": ["movie", "cinema"], "New York": ["Manhattan"], "Köln": ["Cologne", "Rhein"]}
+
+
+def test_a_list_is_added_to_every_query_and_the_query_comes_first() -> None:
+    found = KeywordExpansion(["Wikipedia", "encyclopedia"]).process(["who wrote Lolita", "red fox"])
+    assert found == [
+        ["who wrote Lolita", "who wrote Lolita Wikipedia encyclopedia"],
+        ["red fox", "red fox Wikipedia encyclopedia"],
+    ]
+
+
+def test_keywords_of_a_trigger_are_added_where_the_query_holds_it_as_a_whole_word_or_phrase() -> None:
+    expansion = KeywordExpansion(TRIGGERED, keep_query=False)
+    assert expansion.process(["the film of 1968", "filmed in new york", "a new film, York", "koln", "nothing"]) == [
+        ["the film of 1968 movie cinema"],
+        ["filmed in new york Manhattan"],
+        ["a new film, York movie cinema"],
+        ["koln Cologne Rhein"],
+        ["nothing"],
+    ]
+
+
+def test_several_triggers_add_their_keywords_in_order_and_none_twice() -> None:
+    expansion = KeywordExpansion({"film": ["movie", "screen"], "FILM": ["cinema"], "screen": ["Movie", "picture"]})
+    assert expansion.process(["film on screen"]) == [["film on screen", "film on screen movie cinema picture"]]
+
+
+def test_what_the_query_has_already_is_not_added() -> None:
+    assert KeywordExpansion(TRIGGERED).process(["the film, a Movie"]) == [["the film, a Movie", "the film, a Movie cinema"]]
+    assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the of and", "?!"])
+def test_a_query_that_asks_nothing_stays_as_it_is(query: str) -> None:
+    assert KeywordExpansion(["movie"], keep_query=False).process([query]) == [[query]]
+
+
+def test_one_list_per_query_and_none_for_none() -> None:
+    assert KeywordExpansion(["a b"]).process([]) == []
+
+
+@given(queries=st.lists(st.text(max_size=30), max_size=5), include=st.booleans())
+def test_any_queries_get_what_each_gets_alone_and_keep_their_own_words(queries: list[str], include: bool) -> None:
+    expansion = KeywordExpansion(TRIGGERED, include)
+    found = expansion.process(queries)
+    assert found == [expansion.process([query])[0] for query in queries]
+    for query, subs in zip(queries, found, strict=True):
+        assert subs
+        assert len(set(subs)) == len(subs)
+        assert all(normalize(sub).startswith(normalize(query)) for sub in subs)
+
+
+@pytest.mark.parametrize("keywords", [["movie"], TRIGGERED])
+def test_its_configuration_builds_an_equal_one(keywords: object) -> None:
+    made = KeywordExpansion(keywords, keep_query=False)  # type: ignore[arg-type]
+    assert made.config == {"name": "keyword_expansion", "keywords": keywords, "keep_query": False}
+    assert build("processors", made.config) == made
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ([], "keywords="),
+        ({}, "keywords="),
+        ("film", "keywords="),
+        (None, "keywords="),
+        ([3], "keywords"),
+        ({"film": "movie"}, "keywords="),
+        ([""], "the keyword '' has no word in it"),
+        ({"film": ["movie", " !"]}, "the keyword ' !' has no word in it"),
+        ({"film": []}, "the trigger 'film' has no keywords"),
+        ({" ": ["movie"]}, "the trigger ' ' has no word in it; name a word or a phrase"),
+    ],
+)
+def test_keywords_that_are_none_are_refused(keywords: object, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"KeywordExpansion: {said}"):
+        KeywordExpansion(keywords)  # type: ignore[arg-type]
