@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nlp_retrieval._version import __version__
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
+    from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun, Benchmarker
     from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
     from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
     from nlp_retrieval.benchmarks.run_files import write_run_files
@@ -40,7 +40,12 @@ if TYPE_CHECKING:
     from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
     from nlp_retrieval.loaders.hover import HoverLoader
     from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.processors.chain import Chain
     from nlp_retrieval.processors.clauses import ClauseSplit
+    from nlp_retrieval.processors.entity_phrases import EntityPhrases
+    from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+    from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
+    from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
     from nlp_retrieval.rerankers.overlap import OverlapReranker
     from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
     from nlp_retrieval.retrievers.faiss import FaissRetriever
@@ -61,13 +66,16 @@ _MODULES = {
     "BenchmarkRun": "benchmarks.benchmarker",
     "Benchmarker": "benchmarks.benchmarker",
     "Bm25sRetriever": "retrievers.bm25s",
+    "Chain": "processors.chain",
     "ChunkingLoader": "loaders.chunking",
     "ClauseSplit": "processors.clauses",
     "CombMNZ": "core.fusion",
     "CombSUM": "core.fusion",
     "ConfigurationResult": "benchmarks.results",
     "Cost": "benchmarks.results",
+    "CrossEncoderReranker": "rerankers.cross_encoder",
     "DatabaseLoader": "loaders.database",
+    "EntityPhrases": "processors.entity_phrases",
     "Evaluation": "benchmarks.evaluator",
     "Explanation": "core.explanation",
     "FaissRetriever": "retrievers.faiss",
@@ -77,6 +85,8 @@ _MODULES = {
     "Hyperlinks": "graph.hyperlinks",
     "IndexReport": "core.index_store",
     "JsonlLoader": "loaders.jsonl",
+    "KeywordExpansion": "processors.keyword_expansion",
+    "LateInteractionReranker": "rerankers.late_interaction",
     "LinkGraphRetriever": "retrievers.link_graph",
     "OverlapReranker": "rerankers.overlap",
     "PyseriniRetriever": "retrievers.pyserini",
@@ -117,13 +127,16 @@ __all__ = [
     "BenchmarkRun",
     "Benchmarker",
     "Bm25sRetriever",
+    "Chain",
     "ChunkingLoader",
     "ClauseSplit",
     "CombMNZ",
     "CombSUM",
     "ConfigurationResult",
     "Cost",
+    "CrossEncoderReranker",
     "DatabaseLoader",
+    "EntityPhrases",
     "Evaluation",
     "Explanation",
     "FaissRetriever",
@@ -133,6 +146,8 @@ __all__ = [
     "Hyperlinks",
     "IndexReport",
     "JsonlLoader",
+    "KeywordExpansion",
+    "LateInteractionReranker",
     "LinkGraphRetriever",
     "OverlapReranker",
     "PyseriniRetriever",

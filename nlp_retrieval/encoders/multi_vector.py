@@ -1,0 +1,302 @@
+"""Token vectors by sentence-transformers' ``MultiVectorEncoder``: ColBERT checkpoints, or any encoder read token by token."""
+
+from __future__ import annotations
+
+import copy
+import string
+import threading
+import warnings
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+from weakref import WeakValueDictionary
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
+from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.encoders.multi_vector_checkpoint import fingerprint_of_checkpoint, is_multi_vector
+from nlp_retrieval.encoders.sentence_transformer import Precision, _resolved
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
+
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Transformer
+
+Task = Literal["query", "document"]
+
+_loaded: WeakValueDictionary[str, MultiVectorEncoder] = WeakValueDictionary()
+_loading = threading.Lock()
+
+_NOT_OF_THE_MODEL = ("batch_size", "projection", "seed", "query_prompt", "passage_prompt")
+_PASSAGE_PROMPTS = ("document", "passage", "corpus")
+
+
+class ColbertEncoder(BaseTokenEncoder):
+    """One vector per token, from a late-interaction checkpoint (ColBERT; Khattab and Zaharia, SIGIR 2020).
+
+    Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are read as they
+    ask to be: their prefixes, lengths, projection, mask tokens that fill up a query, and punctuation left out of passages.
+
+    Any other encoder is read token by token: the vectors before pooling, passages without punctuation, queries without mask
+    tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
+    index. Such vectors were not trained for late interaction; a warning says so once per encoder.
+
+    The model is loaded at first use, and shared by all encoders of equal settings.
+
+    Args:
+        model: a hub name, or a local folder. A name is looked for in the hub's cache, then in installed packages that carry
+            it, then on the hub.
+        projection: of an encoder that is no multi-vector checkpoint: the dimension to project to, or None for its own.
+        seed: of that projection.
+        query_prompt: put before every query; by default what the model itself defines.
+        passage_prompt: put before every passage; by default what the model itself defines.
+        query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). Checkpoints that
+            ask for it have shorter queries filled up to this number.
+        max_length: tokens that are read of a passage; by default what the checkpoint says.
+        precision: of the model's arithmetic. ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+            vectors are float32 in any case.
+        batch_size: texts encoded at once; batches are made of texts of like length.
+        device: ``cpu``, ``cuda``, ...; by default the best there is.
+        revision: commit, tag or branch on the hub.
+        trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+    """
+
+    name = "colbert"
+    search_only = frozenset({"query_prompt", "query_length", "batch_size", "device"})
+
+    def __init__(
+        self,
+        model: str = "colbert-ir/colbertv2.0",
+        projection: Annotated[int, Field(ge=1)] | None = 128,
+        seed: Annotated[int, Field(ge=0)] = 0,
+        query_prompt: str | None = None,
+        passage_prompt: str | None = None,
+        query_length: Annotated[int, Field(ge=4)] | None = None,
+        max_length: Annotated[int, Field(ge=4)] | None = None,
+        precision: Precision = "auto",
+        batch_size: Annotated[int, Field(ge=1)] = 32,
+        device: str | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        self.model = model
+        self.projection = projection
+        self.seed = seed
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.query_length = query_length
+        self.max_length = max_length
+        self.precision: Precision = precision
+        self.batch_size = batch_size
+        self.device = device
+        self.revision = revision
+        self.trust_remote_code = trust_remote_code
+        self._found: ModelFolder | None = None
+        self._multi_vector: bool | None = None
+        self._shared: MultiVectorEncoder | None = None
+        self._matrix: Vectors | None = None
+
+    @property
+    def folder(self) -> ModelFolder:
+        """Where the model's files are, and where they come from."""
+        require_dense_extra()
+        if self._found is None:
+            self._found = find_model(self.model, self.revision)
+        return self._found
+
+    @property
+    def is_multi_vector(self) -> bool:
+        """Whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
+        if self._multi_vector is None:
+            self._multi_vector = is_multi_vector(self.folder.path)
+        return self._multi_vector
+
+    @property
+    def dimension(self) -> int:
+        matrix = self.projection_matrix()
+        return _dimension_of(self._model(), self.model) if matrix is None else int(matrix.shape[1])
+
+    def model_fingerprint(self) -> str:
+        return fingerprint_of_checkpoint(self.folder.path)
+
+    def index_identity(self) -> Config:
+        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
+        left_out = {"revision"} | ({"projection", "seed"} if self.is_multi_vector else set())
+        found = super().index_identity()
+        return {key: value for key, value in found.items() if key not in left_out} | {"model": PurePath(self.model).name}
+
+    def provenance(self) -> dict[str, str]:
+        read = "" if self.is_multi_vector else ", read token by token"
+        return {self.model: self.folder.source + read}
+
+    def encode_queries(self, queries: list[str]) -> list[Vectors]:
+        return self._encode(queries, "query", self.query_prompt)
+
+    def encode_passages(self, passages: list[str]) -> list[Vectors]:
+        return self._encode(passages, "document", self.passage_prompt)
+
+    def cut_queries(self, queries: list[str]) -> int:
+        transformer = _transformer_of(self._model())
+        expansion = transformer.query_expansion
+        limit = expansion.get("length") if expansion and expansion["strategy"] == "fixed" else transformer.query_length
+        return self._longer_than(limit, queries, "query", self.query_prompt)
+
+    def cut_passages(self, passages: list[str]) -> int:
+        limit = _transformer_of(self._model()).document_length
+        return self._longer_than(limit, passages, "document", self.passage_prompt)
+
+    def projection_matrix(self) -> Vectors | None:
+        if self.projection is None or self.is_multi_vector:
+            return None
+        if self._matrix is None:
+            given = _dimension_of(self._model(), self.model)
+            if self.projection > given:
+                raise ConfigurationError(
+                    f"ColbertEncoder: projection={self.projection} is more than the {given} dimensions of {self.model}; "
+                    "lower it, or pass None"
+                )
+            self._matrix = _orthonormal(given, self.projection, self.seed)
+        return self._matrix
+
+    def with_projection(self, matrix: Vectors) -> Self:
+        if self.projection is None or self.is_multi_vector:
+            return super().with_projection(matrix)
+        other = copy.copy(self)
+        other._matrix = matrix
+        return other
+
+    def _encode(self, texts: list[str], task: Task, prompt: str | None) -> list[Vectors]:
+        model, matrix = self._model(), self.projection_matrix()
+        dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
+        results = [np.zeros((0, dimension), np.float32) for _ in texts]
+        spoken = [place for place, text in enumerate(texts) if text.strip()]
+        if not spoken:
+            return results
+        encode = model.encode_query if task == "query" else model.encode_document
+        found = encode(
+            [texts[place] for place in spoken],
+            prompt=prompt,
+            batch_size=self.batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        stacked = np.concatenate(found).astype(np.float32, copy=False)
+        if matrix is not None:
+            stacked = stacked @ matrix
+        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)  # again, for the model's own may be in 16 bits
+        stacked /= np.where(lengths > 0, lengths, 1.0)
+        begin = 0
+        for place, part in zip(spoken, found, strict=True):
+            results[place] = stacked[begin : begin + len(part)]
+            begin += len(part)
+        return results
+
+    def _longer_than(self, limit: int | None, texts: list[str], task: Task, prompt: str | None) -> int:
+        model = self._model()
+        most = limit or model.max_seq_length
+        if most is None or not texts:
+            return 0
+        put_before = model.prompts.get(task) or "" if prompt is None else prompt
+        whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        return sum(len(tokens) > most for tokens in whole)
+
+    def _model(self) -> MultiVectorEncoder:
+        if self._shared is None:
+            settings = {key: value for key, value in self.config.items() if key not in _NOT_OF_THE_MODEL}
+            key = canonical_json(settings | {"files": self.model_fingerprint()})
+            with _loading:
+                self._shared = _loaded.get(key) or self._load()
+                _loaded[key] = self._shared
+            if not self.is_multi_vector:
+                warnings.warn(
+                    f"{self.model} is no multi-vector checkpoint: it is read token by token"
+                    + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
+                    + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
+                    RetrievalWarning,
+                    stacklevel=2,
+                )
+        return self._shared
+
+    def _load(self) -> MultiVectorEncoder:
+        path = str(self.folder.path)
+        try:
+            import torch
+            from sentence_transformers import MultiVectorEncoder
+            from transformers.utils import logging as transformers_logging
+
+            # loading takes a moment, and its bar would be in the way of the command line's own
+            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            dtype = getattr(torch, _resolved(self.precision, self.device))
+            if self.is_multi_vector:
+                model = MultiVectorEncoder(
+                    path,
+                    device=self.device,
+                    trust_remote_code=self.trust_remote_code,
+                    model_kwargs={"dtype": dtype},
+                    local_files_only=True,
+                )
+            else:
+                model = self._token_by_token(path, dtype)
+        except ImportError as error:
+            raise DependencyError(
+                f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
+            ) from error
+        except ModelError:
+            raise
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
+        self._set_lengths(model)
+        return model
+
+    def _token_by_token(self, path: str, dtype: object) -> MultiVectorEncoder:
+        """Put a model together whose vectors are those of the tokens; the library's own way adds random weights."""
+        from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+        from sentence_transformers.base.modules import Normalize, Transformer
+        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+        whole = SentenceTransformer(
+            path,
+            device=self.device,
+            trust_remote_code=self.trust_remote_code,
+            model_kwargs={"dtype": dtype},
+            local_files_only=True,
+        )
+        if not isinstance(whole[0], Transformer):
+            raise ModelError(f"{self.model} ({path}) begins with a {type(whole[0]).__name__}, which has no token vectors")
+        modules = [whole[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
+        known = {name: prompt for name, prompt in whole.prompts.items() if prompt}
+        prompts = {"query": known.get("query", ""), "document": next((known[n] for n in _PASSAGE_PROMPTS if n in known), "")}
+        return MultiVectorEncoder(modules=modules, device=self.device, prompts=prompts)
+
+    def _set_lengths(self, model: MultiVectorEncoder) -> None:
+        transformer = _transformer_of(model)
+        if self.max_length is not None:
+            transformer.document_length = self.max_length
+        if self.query_length is not None:
+            expansion = transformer.query_expansion
+            transformer.query_expansion = None  # or the library compares the old number with the new one
+            transformer.query_length = self.query_length
+            if expansion is not None:
+                transformer.query_expansion = {**expansion, "length": self.query_length}
+
+
+def _transformer_of(model: MultiVectorEncoder) -> Transformer:
+    return cast("Transformer", model[0])
+
+
+def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
+    dimension = model.get_embedding_dimension()
+    if dimension is None:
+        raise ModelError(f"{name} does not say how many dimensions its token vectors have")
+    return int(dimension)
+
+
+def _orthonormal(rows: int, columns: int, seed: int) -> Vectors:
+    """``[rows, columns]``, at most as many columns as rows: a random matrix whose columns are orthonormal."""
+    basis, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((rows, columns)))
+    basis *= np.where(np.diag(upper) < 0, -1.0, 1.0)  # which sign QR gives a column depends on the library
+    return np.ascontiguousarray(basis, np.float32)

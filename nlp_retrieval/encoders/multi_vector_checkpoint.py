@@ -1,0 +1,59 @@
+"""What tells a multi-vector checkpoint from other models, by its files.
+
+It matters, because the library adds a random projection to whatever has none, without a word: then two loads of one model
+give different vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.core.checksums import sha256_of
+from nlp_retrieval.encoders.model_folder import fingerprint_of_folder
+from nlp_retrieval.errors import ModelError
+
+_STANFORD_SETTINGS = "artifact.metadata"
+_MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
+_EARLY_PYLATE = {"query_prefix", "document_prefix"}
+
+
+def is_multi_vector(folder: Path) -> bool:
+    """Whether a model folder holds a late-interaction checkpoint, with all its weights.
+
+    Raises:
+        ModelError: one of the files that say so is no JSON.
+    """
+    modules = _read(folder / "modules.json")
+    if isinstance(modules, list):
+        types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
+        saved = _read(folder / "config_sentence_transformers.json")
+        saved = saved if isinstance(saved, dict) else {}
+        return (
+            "MultiVectorMask" in types
+            or saved.get("model_type") in _MODEL_TYPES
+            or ("Dense" in types and bool(_EARLY_PYLATE & saved.keys()))
+        )
+    config = _read(folder / "config.json")
+    architectures = (config.get("architectures") if isinstance(config, dict) else None) or []
+    return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
+
+
+def fingerprint_of_checkpoint(folder: Path) -> str:
+    """SHA-256 of the files that decide what a model computes; a Stanford checkpoint's settings are among them."""
+    fingerprint = fingerprint_of_folder(folder)
+    settings = folder / _STANFORD_SETTINGS
+    if not settings.is_file():
+        return fingerprint
+    return hashlib.sha256(f"{fingerprint}\n{sha256_of(settings)}".encode()).hexdigest()
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None

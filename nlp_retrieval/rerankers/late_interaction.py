@@ -1,0 +1,69 @@
+"""Reranking by late interaction: every token of the query against its nearest token of the passage, without an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.reranker import BaseReranker, Blend
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder, checked_tokens
+
+_TEXTS_AT_ONCE = 256
+_LOWEST = -1.0
+
+
+class LateInteractionReranker(BaseReranker):
+    """Scores a passage by MaxSim (ColBERT: Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
+
+    The score is the mean, over the query's tokens, of the cosine to the nearest token of the passage: between -1 and 1
+    whatever the length of the query. A passage without tokens scores -1; where the query has none, every passage that has
+    tokens scores 0. Each distinct query and passage of a call is encoded once, passages of like length together, and
+    their vectors are let go as soon as their pairs are scored.
+
+    Args:
+        encoder: gives each token of a text a vector of length 1.
+        blend: what becomes of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+    """
+
+    name = "late_interaction"
+    batch_size = 2**62  # all pairs of a call come together: texts are told apart over all of them, the encoder has its batches
+
+    def __init__(self, encoder: BaseTokenEncoder, blend: Blend = "replace") -> None:
+        self.encoder = encoder
+        self.blend: Blend = blend
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        distinct = list(dict.fromkeys(queries))
+        encoded = checked_tokens(self.encoder.encode_queries(distinct), distinct, self.encoder)
+        tokens = dict(zip(distinct, encoded, strict=True))
+        pairs_of: dict[str, list[int]] = {}
+        for pair, item in enumerate(items):
+            pairs_of.setdefault(item.text, []).append(pair)
+        texts = iter(sorted(pairs_of, key=len, reverse=True))
+        scores = np.zeros(len(items))
+        while chosen := list(islice(texts, _TEXTS_AT_ONCE)):
+            encoded = checked_tokens(self.encoder.encode_passages(chosen), chosen, self.encoder)
+            for text, passage in zip(chosen, encoded, strict=True):
+                for pair in pairs_of[text]:
+                    scores[pair] = maxsim(tokens[queries[pair]], passage)
+        return {"score": scores}
+
+
+def maxsim(query: Vectors, passage: Vectors) -> float:
+    """Return the mean, over the query's tokens, of the inner product with the passage's nearest token.
+
+    Args:
+        query: ``[tokens, dimension]``, of length 1.
+        passage: ``[tokens, dimension]``, of length 1.
+
+    Returns:
+        Between -1 and 1; -1 for a passage without tokens, 0 for a query without.
+    """
+    if len(passage) == 0:
+        return _LOWEST
+    return float((query @ passage.T).max(axis=1).mean()) if len(query) else 0.0

@@ -1,0 +1,186 @@
+"""Models that read a query and a passage together, as they are opened and run: by torch, or by onnxruntime.
+
+Both read pairs in float32, run no code that comes with a model, and give raw logits: an activation would only flatten the
+best scores into ties.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+
+Logits = NDArray[np.float32]
+Pair = tuple[str, str]
+
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+_ONNX_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+_HEADS = ("ForSequenceClassification", "ForCausalLM")
+_NO_LIMIT = 1_000_000
+_USUAL_LIMIT = 512
+
+
+class PairModel(Protocol):
+    """A model that is open."""
+
+    def logits(self, pairs: list[Pair]) -> Logits:
+        """Return ``[pairs, labels]``."""
+
+
+class TorchPairs:
+    """A cross-encoder of the sentence-transformers library.
+
+    Args:
+        folder: of the model.
+        max_length: tokens that are read of a pair; None for the model's own limit.
+        device: ``cpu``, ``cuda``, ...; None for the best there is.
+
+    Raises:
+        DependencyError: sentence-transformers is not installed.
+        ModelError: the folder holds no cross-encoder.
+        ConfigurationError: ``max_length`` is beyond what the model can read.
+    """
+
+    def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
+        require_dense_extra()
+        _require_head(folder)
+        import torch
+        from sentence_transformers import CrossEncoder
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            self._model = CrossEncoder(
+                str(folder),
+                device=device,
+                max_length=max_length,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"dtype": torch.float32},
+                activation_fn=torch.nn.Identity(),
+            )
+        except Exception as error:
+            raise ModelError(f"{folder} does not load as a cross-encoder: {_first_line(error)}") from error
+        _require_positions(folder, max_length)
+
+    def logits(self, pairs: list[Pair]) -> Logits:
+        found: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
+        return found.reshape(len(pairs), -1).astype(np.float32, copy=False)
+
+
+class OnnxPairs:
+    """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
+
+    Pairs are run one at a time. Models this small come with dynamically quantised weights, whose activations are scaled by
+    the largest value of a batch: padding and neighbours would change a pair's score, by as much as scores differ (int8 BERT
+    of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of 0.38), and a batch of 64 took seven times as long.
+
+    Args:
+        folder: of the model.
+        max_length: tokens that are read of a pair; None for the limit that the tokenizer or the model names, else 512.
+
+    Raises:
+        DependencyError: onnxruntime or tokenizers is not installed.
+        ModelError: the folder holds no such model.
+        ConfigurationError: ``max_length`` is beyond what the model can read.
+    """
+
+    def __init__(self, folder: Path, max_length: int | None) -> None:
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise DependencyError(f"backend='onnx' needs {error.name}: pip install 'nlp_retrieval[onnx]'") from None
+        _require_positions(folder, max_length)
+        file = onnx_file(folder)
+        if file is None or not (folder / "tokenizer.json").is_file():
+            missing = "tokenizer.json" if file else " or ".join(_ONNX_FILES)
+            raise ModelError(f"{folder} has no {missing}; export the model, or pass backend='torch'")
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        try:
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise ModelError(f"{folder} does not load with onnxruntime: {_first_line(error)}") from error
+        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
+        unknown = set(self._inputs) - set(_ONNX_INPUTS)
+        if unknown:
+            raise ModelError(
+                f"{file} wants the inputs {', '.join(self._inputs)}; those of a text model are {', '.join(_ONNX_INPUTS)}"
+            )
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_length or _own_limit(folder, self._tokenizer.truncation))
+
+    def logits(self, pairs: list[Pair]) -> Logits:
+        found = []
+        for encoded in self._tokenizer.encode_batch(pairs):
+            feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
+            found.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
+        return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
+
+
+def find_pair_model(model: str, backend: str, revision: str | None) -> ModelFolder:
+    """Find a model's files: in a local folder, in the hub's cache, or on the hub.
+
+    Raises:
+        ModelError: it is nowhere to be had, or holds nothing for this backend.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir() and onnx_file(folder):
+        if backend == "onnx":
+            return ModelFolder(folder, f"folder {folder.resolve()}")
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"{model} holds nothing but an ONNX export; pass backend='onnx'")
+    return find_model(model, revision)
+
+
+def onnx_file(folder: Path) -> Path | None:
+    """The ONNX export in a model's folder, or None."""
+    return next((folder / name for name in _ONNX_FILES if (folder / name).is_file()), None)
+
+
+def _require_head(folder: Path) -> None:
+    """Refuse a model without a scoring head: the library would draw a random one, anew at every load."""
+    own = _setting(folder / "config_sentence_transformers.json", "model_type")
+    heads = _setting(folder / "config.json", "architectures")
+    if own == "CrossEncoder" or (own is None and heads is None):
+        return
+    if not isinstance(heads, list) or not any(str(head).endswith(_HEADS) for head in heads):
+        found = ", ".join(map(str, heads)) if isinstance(heads, list) else own
+        raise ModelError(f"{folder} holds no cross-encoder but {found}, which has no scoring head; pass one that has")
+
+
+def _require_positions(folder: Path, max_length: int | None) -> None:
+    limit = _setting(folder / "config.json", "max_position_embeddings")
+    if max_length is not None and isinstance(limit, int) and max_length > limit:
+        raise ConfigurationError(f"max_length={max_length}: {folder} reads at most {limit} tokens of a pair")
+
+
+def _own_limit(folder: Path, truncation: dict[str, Any] | None) -> int:
+    named = [
+        truncation and truncation["max_length"],
+        _setting(folder / "tokenizer_config.json", "model_max_length"),
+        _setting(folder / "config.json", "max_position_embeddings"),
+    ]
+    return next((int(limit) for limit in named if isinstance(limit, int) and limit < _NO_LIMIT), _USUAL_LIMIT)
+
+
+def _setting(file: Path, key: str) -> object:
+    try:
+        settings = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read: {_first_line(error)}") from None
+    return settings.get(key) if isinstance(settings, dict) else None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

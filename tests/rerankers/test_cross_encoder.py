@@ -1,0 +1,326 @@
+"""A cross-encoder's score is the model's own, whatever stands beside a pair; what is no such model is refused with a cure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
+
+from .tiny_models import MOST_TOKENS, TinyOnnx, save_bert
+
+QUERY = "who wrote the novel that Kubrick filmed"
+TEXTS = [
+    "The Shining is a novel.",
+    "red fox",
+    "",
+    "Köln, 東京 🦊",
+    "blue whale, green tree, red fox and the novel that Kubrick filmed",
+    "red red red",
+]
+
+
+def items_of(texts: list[str]) -> list[SearchableItem]:
+    return [SearchableItem(item_id=f"d{row}", content=text) for row, text in enumerate(texts)]
+
+
+def results(items: list[SearchableItem]) -> list[RetrievalResult]:
+    return [
+        RetrievalResult(item=item, score=10.0 - place, signals={"bm25s.score": 10.0 - place, "bm25s.rank": place + 1.0})
+        for place, item in enumerate(items)
+    ]
+
+
+def scores_of(reranker: CrossEncoderReranker, query: str, texts: list[str]) -> NDArray[np.floating]:
+    """By the public way, in the order of ``texts``."""
+    hits = reranker.rerank([query], [results(items_of(texts))], len(texts))[0]
+    found = {hit.item.item_id: hit.signals["cross_encoder.score"] for hit in hits}
+    return np.array([found[f"d{row}"] for row in range(len(texts))])
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_bert(tmp_path_factory.mktemp("models") / "bert")
+
+
+@pytest.fixture(scope="module")
+def onnx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return TinyOnnx().save(tmp_path_factory.mktemp("models") / "onnx")
+
+
+def by_transformers(folder: Path, query: str, text: str) -> NDArray[np.floating]:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokens = AutoTokenizer.from_pretrained(folder)([query], [text], truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        found: NDArray[np.floating] = AutoModelForSequenceClassification.from_pretrained(folder)(**tokens).logits[0].numpy()
+    return found
+
+
+def test_scores_by_torch_are_the_logits_that_transformers_gives_for_each_pair(bert: Path) -> None:
+    wanted = [by_transformers(bert, QUERY, text)[0] for text in TEXTS]
+    assert np.ptp(wanted) > 0.1
+    np.testing.assert_allclose(scores_of(CrossEncoderReranker(str(bert), device="cpu"), QUERY, TEXTS), wanted, atol=1e-5)
+
+
+def test_of_two_logits_the_score_is_the_second_less_the_first(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "two", labels=2)
+    logits = np.array([by_transformers(folder, QUERY, text) for text in TEXTS])
+    found = scores_of(CrossEncoderReranker(str(folder), device="cpu"), QUERY, TEXTS)
+    np.testing.assert_allclose(found, logits[:, 1] - logits[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+@pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
+def test_scores_by_onnx_are_those_of_the_graph_by_hand(tmp_path: Path, labels: int, file: str) -> None:
+    model = TinyOnnx(labels)
+    folder = model.save(tmp_path / "model", file)
+    logits = np.array([model.logits(QUERY, text) for text in TEXTS])
+    wanted = logits[:, 1] - logits[:, 0] if labels == 2 else logits[:, 0]
+    found = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), QUERY, TEXTS)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_by_onnx_a_pair_scores_the_same_to_the_last_bit_whatever_it_comes_with(onnx: Path) -> None:
+    reranker = CrossEncoderReranker(str(onnx), backend="onnx")
+    together = scores_of(reranker, QUERY, TEXTS)
+    assert together.tolist() == [float(scores_of(reranker, QUERY, [text])[0]) for text in TEXTS]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_by_torch_the_size_of_batches_changes_nothing_that_matters(bert: Path, batch_size: int) -> None:
+    alone = [float(scores_of(CrossEncoderReranker(str(bert), device="cpu"), QUERY, [text])[0]) for text in TEXTS]
+    batched = CrossEncoderReranker(str(bert), device="cpu", batch_size=batch_size)
+    np.testing.assert_allclose(scores_of(batched, QUERY, TEXTS), alone, atol=1e-5)
+
+
+def test_the_best_comes_first_and_earlier_signals_stay(onnx: Path) -> None:
+    hits = CrossEncoderReranker(str(onnx), backend="onnx").rerank([QUERY], [results(items_of(TEXTS))], 3)[0]
+    assert len(hits) == 3
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for hit in hits:
+        assert hit.score == hit.signals["cross_encoder.score"]
+        assert hit.signals["bm25s.rank"] == int(hit.item.item_id[1:]) + 1
+
+
+def test_it_blends_with_the_incoming_ranking_by_rank_and_by_score(onnx: Path) -> None:
+    own = scores_of(CrossEncoderReranker(str(onnx), backend="onnx"), QUERY, TEXTS)
+    incoming = np.array([10.0 - place for place in range(len(TEXTS))])
+    places = np.argsort(np.argsort(-own, kind="stable"), kind="stable")
+    wanted = {
+        "rank": 1 / (61 + np.arange(len(TEXTS))) + 1 / (61 + places),
+        "score": (incoming - incoming.min()) / np.ptp(incoming) + (own - own.min()) / np.ptp(own),
+    }
+    for blend, by_hand in wanted.items():
+        reranker = CrossEncoderReranker(str(onnx), backend="onnx", blend=blend)  # type: ignore[arg-type]
+        hits = reranker.rerank([QUERY], [results(items_of(TEXTS))], 10)[0]
+        assert {hit.item.item_id: hit.score for hit in hits} == pytest.approx(
+            {f"d{row}": score for row, score in enumerate(by_hand)}
+        )
+
+
+class Counting(CrossEncoderReranker):
+    """Remembers how many pairs the model was given."""
+
+    pairs = 0
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        self.pairs += len(queries)
+        return super().score_pairs(queries, items)
+
+
+def test_a_pair_that_stands_in_several_lists_is_scored_once(onnx: Path) -> None:
+    reranker = Counting(str(onnx), backend="onnx", batch_size=2)
+    lists = [results(items_of(TEXTS)), results(items_of(TEXTS[::-1])), results(items_of(TEXTS[:2]))]
+    first, second, other = reranker.rerank([QUERY, QUERY, "red"], lists, 10)
+    assert reranker.pairs == len(TEXTS) + 2
+    assert [hit.item.content for hit in first] == [hit.item.content for hit in second]
+    assert [hit.score for hit in first] == [hit.score for hit in second]
+    assert {hit.item.content: hit.score for hit in other} == {
+        text: float(scores_of(reranker, "red", [text])[0]) for text in TEXTS[:2]
+    }
+
+
+def test_the_title_is_read_before_the_content(onnx: Path) -> None:
+    item = SearchableItem(item_id="a", content="a novel", metadata={"title": "The Shining"})
+    reranker = CrossEncoderReranker(str(onnx), backend="onnx")
+    (hit,) = reranker.rerank([QUERY], [results([item])], 1)[0]
+    assert hit.score == float(scores_of(reranker, QUERY, ["The Shining. a novel"])[0])
+
+
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_what_is_beyond_max_length_or_the_models_own_limit_is_not_read(bert: Path, onnx: Path, backend: str) -> None:
+    folder, start = (bert if backend == "torch" else onnx), "the red fox the blue whale"
+    settings: dict[str, Any] = {"model": str(folder), "backend": backend, "device": "cpu"}
+    cut = CrossEncoderReranker(**settings, max_length=9)  # [CLS], query, [SEP], 5 words, [SEP]
+    one, other, shorter = scores_of(cut, "red", [f"{start} {'tree ' * 90}", f"{start} film", "the red fox"])
+    assert one == pytest.approx(other, abs=1e-6)
+    assert one != pytest.approx(shorter, abs=1e-5)
+    if backend == "torch":
+        long = scores_of(CrossEncoderReranker(**settings), "red", ["tree " * (MOST_TOKENS - 4), "tree " * 900])
+        assert long[0] == pytest.approx(long[1], abs=1e-6)
+
+
+def test_by_onnx_the_tokenizers_settings_name_the_limit_where_the_tokenizer_does_not(tmp_path: Path) -> None:
+    folder = TinyOnnx().save(tmp_path / "model")
+    unlimited = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["tree " * 20])
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 12}))
+    limited = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["tree " * 20, "tree " * 8])
+    assert limited[0] == limited[1] != unlimited[0]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "🦊", "東京", "who " * 200])
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_queries_of_any_kind_give_finite_scores(bert: Path, onnx: Path, query: str, backend: str) -> None:
+    folder = bert if backend == "torch" else onnx
+    reranker = CrossEncoderReranker(str(folder), backend=backend, device="cpu")  # type: ignore[arg-type]
+    assert np.isfinite(scores_of(reranker, query, TEXTS)).all()
+
+
+def test_nothing_to_rerank_opens_no_model() -> None:
+    reranker = CrossEncoderReranker("/no/such/folder")
+    assert reranker.rerank([], [], 3) == []
+    assert reranker.rerank(["red"], [[]], 3) == [[]]
+
+
+def test_it_reranks_inside_a_searcher_against_the_original_query(onnx: Path, tmp_path: Path) -> None:
+    reranker = CrossEncoderReranker(str(onnx), backend="onnx")
+    searcher = Searcher([Bm25sRetriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
+    searcher.index(items_of([text for text in TEXTS if text]), tmp_path / "index")
+    query = "the novel that Kubrick filmed and the red fox"
+    hits = searcher.search(query, k=3)[0]
+    for hit in hits:
+        assert hit.signals["cross_encoder.score"] == float(scores_of(reranker, query, [hit.item.text])[0])
+    assert searcher.search([query, "red"], k=3)[0] == hits
+
+
+def test_its_configuration_builds_an_equal_one(onnx: Path) -> None:
+    made = CrossEncoderReranker(str(onnx), backend="onnx", max_length=20, blend="score")
+    assert build("rerankers", made.config) == made
+    assert repr(CrossEncoderReranker("a/b")) == "CrossEncoderReranker(model='a/b')"
+
+
+def test_equal_rerankers_share_one_model_and_others_do_not(onnx: Path) -> None:
+    one, equal, other = (CrossEncoderReranker(str(onnx), backend="onnx", max_length=limit) for limit in (20, 20, 21))
+    for reranker in (one, equal, other):
+        scores_of(reranker, "red", ["fox"])
+    assert one._shared is equal._shared
+    assert one._shared is not other._shared
+
+
+def test_its_identity_is_that_of_the_models_files(tmp_path: Path) -> None:
+    folders = [TinyOnnx(seed=seed).save(tmp_path / place / "model") for seed, place in ((0, "a"), (0, "b"), (1, "c"))]
+    one, same, other = (CrossEncoderReranker(str(folder), backend="onnx").index_identity() for folder in folders)
+    assert one == same != other
+    assert CrossEncoderReranker(str(folders[0]), backend="onnx").provenance() == {str(folders[0]): f"folder {folders[0]}"}
+
+
+# what cannot be used
+
+
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_a_model_of_three_logits_scores_no_relevance(tmp_path: Path, backend: str) -> None:
+    folder = tmp_path / "three"
+    _ = save_bert(folder, labels=3) if backend == "torch" else TinyOnnx(3).save(folder)
+    with pytest.raises(ModelError, match="gives 3 logits a pair; one that scores relevance gives one or two"):
+        scores_of(CrossEncoderReranker(str(folder), backend=backend, device="cpu"), "red", ["fox"])  # type: ignore[arg-type]
+
+
+def test_a_model_without_a_scoring_head_is_refused_because_a_random_one_would_be_drawn(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "encoder", head=False)
+    with pytest.raises(ModelError, match="holds no cross-encoder but BertModel, which has no scoring head"):
+        scores_of(CrossEncoderReranker(str(folder), device="cpu"), "red", ["fox"])
+
+
+def test_a_folder_saved_by_sentence_transformers_is_a_cross_encoder(bert: Path, tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    CrossEncoder(str(bert), device="cpu").save_pretrained(str(tmp_path / "saved"))
+    saved = CrossEncoderReranker(str(tmp_path / "saved"), device="cpu")
+    np.testing.assert_allclose(
+        scores_of(saved, QUERY, TEXTS), scores_of(CrossEncoderReranker(str(bert), device="cpu"), QUERY, TEXTS), atol=1e-6
+    )
+
+
+def test_weights_that_are_no_numbers_are_an_error(tmp_path: Path) -> None:
+    model = TinyOnnx()
+    model.words[:] = np.nan
+    with pytest.raises(ModelError, match="gives NaN or infinity for 2 pairs"):
+        scores_of(CrossEncoderReranker(str(model.save(tmp_path / "nan")), backend="onnx"), "red", ["fox", "whale"])
+
+
+def test_an_export_alone_needs_the_onnx_backend_and_says_so(onnx: Path) -> None:
+    with pytest.raises(ModelError, match="holds nothing but an ONNX export; pass backend='onnx'"):
+        scores_of(CrossEncoderReranker(str(onnx)), "red", ["fox"])
+
+
+def test_a_model_without_an_export_needs_the_torch_backend_and_says_so(bert: Path) -> None:
+    with pytest.raises(ModelError, match=r"has no model.onnx or onnx/model.onnx; .* backend='torch'"):
+        scores_of(CrossEncoderReranker(str(bert), backend="onnx"), "red", ["fox"])
+
+
+@pytest.mark.parametrize("file", ["tokenizer.json", "model.onnx"])
+def test_a_damaged_file_is_an_error_that_names_the_folder(tmp_path: Path, file: str) -> None:
+    folder = TinyOnnx().save(tmp_path / "broken")
+    (folder / file).write_bytes(b"{broken")
+    with pytest.raises(ModelError, match="broken does not load with onnxruntime"):
+        scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
+
+
+def test_damaged_weights_and_settings_are_errors_that_name_the_folder(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "broken")
+    (folder / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match="broken does not load as a cross-encoder"):
+        scores_of(CrossEncoderReranker(str(folder)), "red", ["fox"])
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ModelError, match=r"config.json cannot be read"):
+        scores_of(CrossEncoderReranker(str(folder)), "red", ["fox"])
+
+
+def test_a_missing_tokenizer_is_an_error(tmp_path: Path) -> None:
+    folder = TinyOnnx().save(tmp_path / "model")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"has no tokenizer.json"):
+        scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
+
+
+def test_a_graph_that_wants_something_else_than_text_is_refused(tmp_path: Path) -> None:
+    folder = TinyOnnx().save(tmp_path / "model", inputs=["input_ids", "attention_mask", "pixels"])
+    with pytest.raises(ModelError, match=r"wants the inputs input_ids, attention_mask, pixels; those of a text model are"):
+        scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
+
+
+def test_a_max_length_beyond_what_the_model_reads_is_refused(bert: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"max_length=41: .* reads at most {MOST_TOKENS} tokens of a pair"):
+        scores_of(CrossEncoderReranker(str(bert), max_length=MOST_TOKENS + 1, device="cpu"), "red", ["fox"])
+
+
+@pytest.mark.parametrize("wrong", [{"backend": "tensorflow"}, {"max_length": 7}, {"batch_size": 0}, {"blend": "add"}])
+def test_a_parameter_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"CrossEncoderReranker: {next(iter(wrong))}="):
+        CrossEncoderReranker(**wrong)
+
+
+def test_onnx_on_another_device_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="backend='onnx' runs on the CPU"):
+        CrossEncoderReranker(backend="onnx", device="cuda")
+
+
+def test_a_missing_onnxruntime_is_an_error_with_the_command_that_installs_it(
+    onnx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(DependencyError, match=r"onnxruntime: pip install 'nlp_retrieval\[onnx\]'"):
+        scores_of(CrossEncoderReranker(str(onnx), backend="onnx", max_length=33), "red", ["fox"])

@@ -1,0 +1,180 @@
+"""MaxSim as one would count it token by token, and every text encoded once."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import BaseReranker, Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim
+
+
+class HashedTokens(BaseTokenEncoder):
+    """A random direction of length 1 per word; remembers what it encoded.
+
+    Args:
+        scale: length of the vectors.
+    """
+
+    name = "hashed-tokens"
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+        self.queries: list[str] = []
+        self.passages: list[str] = []
+
+    @property
+    def dimension(self) -> int:
+        return 8
+
+    def encode_queries(self, queries: list[str]) -> list[Vectors]:
+        self.queries += queries
+        return [self.vectors(query) for query in queries]
+
+    def encode_passages(self, passages: list[str]) -> list[Vectors]:
+        self.passages += passages
+        return [self.vectors(passage) for passage in passages]
+
+    def model_fingerprint(self) -> str:
+        return "hashed tokens"
+
+    def vectors(self, text: str) -> Vectors:
+        drawn = [np.random.default_rng(zlib.crc32(word.encode())).standard_normal(8) for word in text.lower().split()]
+        return np.array([self.scale * one / np.linalg.norm(one) for one in drawn], np.float32).reshape(-1, 8)
+
+
+def by_hand(query: str, text: str) -> float:
+    tokens = HashedTokens()
+    query_tokens, passage_tokens = tokens.vectors(query).tolist(), tokens.vectors(text).tolist()
+    nearest = [max(sum(a * b for a, b in zip(q, p, strict=True)) for p in passage_tokens) for q in query_tokens]
+    return sum(nearest) / len(nearest)
+
+
+def results(texts: list[str]) -> list[RetrievalResult]:
+    return [
+        RetrievalResult(
+            item=SearchableItem(item_id=f"d{row}", content=text), score=9.0 - row, signals={"bm25s.score": 9.0 - row}
+        )
+        for row, text in enumerate(texts)
+    ]
+
+
+def scores_of(reranker: BaseReranker, query: str, texts: list[str]) -> dict[str, float]:
+    return {hit.item.item_id: hit.score for hit in reranker.rerank([query], [results(texts)], len(texts))[0]}
+
+
+TEXTS = ["red fox", "the red fox sleeps", "blue whale", "Köln 東京 🦊", "fox", "a tree that is blue and green " * 5]
+
+
+@pytest.mark.parametrize("query", ["red fox", "Köln", "the blue fox sleeps in 東京"])
+def test_the_score_is_the_mean_over_query_tokens_of_the_nearest_passage_token(query: str) -> None:
+    found = scores_of(LateInteractionReranker(HashedTokens()), query, TEXTS)
+    assert found == pytest.approx({f"d{row}": by_hand(query, text) for row, text in enumerate(TEXTS)}, abs=1e-6)
+
+
+def test_a_passage_with_every_token_of_the_query_scores_1_however_long_the_query_is() -> None:
+    for query in ("fox", "the red fox", "the red fox sleeps"):
+        assert scores_of(LateInteractionReranker(HashedTokens()), query, ["the red fox sleeps"])["d0"] == pytest.approx(1.0)
+
+
+def test_a_passage_without_tokens_scores_lowest() -> None:
+    found = scores_of(LateInteractionReranker(HashedTokens()), "red", ["", "blue", "  ", "green tree"])
+    assert found["d0"] == found["d2"] == -1.0
+    assert min(found["d1"], found["d3"]) > -1.0
+
+
+def test_a_query_without_tokens_prefers_no_passage_to_another_but_any_to_none() -> None:
+    assert scores_of(LateInteractionReranker(HashedTokens()), " ", ["red", "", "blue"]) == {"d0": 0.0, "d2": 0.0, "d1": -1.0}
+
+
+def test_maxsim_of_the_opposite_is_the_lowest_there_is() -> None:
+    one = np.array([[1.0, 0.0]], np.float32)
+    assert maxsim(one, -one) == -1.0 == maxsim(one, one[:0])
+    assert maxsim(one[:0], one) == 0.0
+
+
+def test_each_query_and_each_passage_is_encoded_once_passages_of_like_length_together() -> None:
+    encoder = HashedTokens()
+    lists = [results(TEXTS), results(TEXTS[::-1]), results(TEXTS[:2])]
+    LateInteractionReranker(encoder).rerank(["red", "red", "fox"], lists, 3)
+    assert encoder.queries == ["red", "fox"]
+    assert sorted(encoder.passages) == sorted(TEXTS)
+    assert [len(text) for text in encoder.passages] == sorted(map(len, TEXTS), reverse=True)
+
+
+def test_a_batch_gives_each_query_what_it_gets_alone_to_the_last_bit() -> None:
+    draw = random.Random(3)
+    words = "red fox blue whale green tree köln 東京 the a of".split()
+    lists = [results([" ".join(draw.choices(words, k=draw.randint(0, 40))) for _ in range(60)]) for _ in range(9)]
+    queries = [" ".join(draw.choices(words, k=draw.randint(1, 9))) for _ in lists]
+    reranker = LateInteractionReranker(HashedTokens())
+    assert reranker.rerank(queries, lists, 60) == [
+        reranker.rerank([query], [hits], 60)[0] for query, hits in zip(queries, lists, strict=True)
+    ]
+
+
+def test_the_title_is_read_before_the_content() -> None:
+    item = SearchableItem(item_id="a", content="sleeps", metadata={"title": "red fox!"})
+    (hit,) = LateInteractionReranker(HashedTokens()).rerank(["red"], [[RetrievalResult(item=item, score=1.0)]], 1)[0]
+    assert hit.score == pytest.approx(by_hand("red", "red fox! sleeps"))
+
+
+def test_the_score_is_a_signal_beside_the_earlier_ones_and_can_be_blended_with_them() -> None:
+    own = np.array([by_hand("red", text) for text in TEXTS])
+    incoming = np.array([9.0 - row for row in range(len(TEXTS))])
+    hits = LateInteractionReranker(HashedTokens(), blend="score").rerank(["red"], [results(TEXTS)], 9)[0]
+    wanted = (incoming - incoming.min()) / np.ptp(incoming) + (own - own.min()) / np.ptp(own)
+    for hit in hits:
+        row = int(hit.item.item_id[1:])
+        assert hit.signals == pytest.approx({"bm25s.score": 9.0 - row, "late_interaction.score": own[row]}, abs=1e-6)
+        assert hit.score == pytest.approx(wanted[row], abs=1e-6)
+
+
+def test_it_reranks_inside_a_searcher_against_the_original_query(tmp_path: Path) -> None:
+    reranker = LateInteractionReranker(HashedTokens())
+    searcher = Searcher([Bm25sRetriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
+    searcher.index([hit.item for hit in results(TEXTS)], tmp_path / "index")
+    query = "the red fox and the blue whale"
+    hits = searcher.search(query, k=3)[0]
+    assert len(hits) == 3
+    for hit in hits:
+        assert hit.signals["late_interaction.score"] == pytest.approx(by_hand(query, hit.item.content), abs=1e-6)
+
+
+def test_nothing_to_rerank_encodes_nothing() -> None:
+    encoder = HashedTokens()
+    assert LateInteractionReranker(encoder).rerank(["red"], [[]], 3) == [[]]
+    assert encoder.queries == encoder.passages == []
+
+
+def test_its_configuration_names_the_encoder_with_its_settings() -> None:
+    made = LateInteractionReranker(HashedTokens(), blend="rank")
+    assert made.config == {
+        "name": "late_interaction",
+        "encoder": {"name": "hashed-tokens", "scale": 1.0},
+        "blend": "rank",
+    }
+    assert build("rerankers", {"name": "late_interaction", "encoder": HashedTokens(), "blend": "rank"}) == made
+    assert repr(made) == "LateInteractionReranker(encoder=HashedTokens(), blend='rank')"
+
+
+def test_vectors_that_are_no_directions_are_an_error_that_names_the_encoder() -> None:
+    for scale, said in ((2.0, "vector of length 2"), (float("nan"), "NaN or infinity")):
+        with pytest.raises(ModelError, match=f"HashedTokens.*{said}"):
+            scores_of(LateInteractionReranker(HashedTokens(scale)), "red", ["fox"])
+
+
+@pytest.mark.parametrize("encoder", [HashedWords(), "colbert", None])
+def test_an_encoder_that_gives_one_vector_per_text_is_refused(encoder: object) -> None:
+    with pytest.raises(ConfigurationError, match="LateInteractionReranker: encoder="):
+        LateInteractionReranker(encoder)  # type: ignore[arg-type]
