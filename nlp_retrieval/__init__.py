@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nlp_retrieval._version import __version__
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun, Benchmarker
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
     from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
     from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
     from nlp_retrieval.benchmarks.run_files import write_run_files
@@ -34,15 +34,20 @@ if TYPE_CHECKING:
     from nlp_retrieval.graph.same_parent import SameParent
     from nlp_retrieval.graph.shared_entities import SharedEntities
     from nlp_retrieval.graph.title_mentions import TitleMentions
+    from nlp_retrieval.lm.counting import CallCounts, record_calls
+    from nlp_retrieval.lm.language_model import LanguageModel
     from nlp_retrieval.loaders.beir import BeirLoader
     from nlp_retrieval.loaders.chunking import ChunkingLoader
     from nlp_retrieval.loaders.database import DatabaseLoader
     from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
     from nlp_retrieval.loaders.hover import HoverLoader
     from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
     from nlp_retrieval.processors.chain import Chain
+    from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
     from nlp_retrieval.processors.clauses import ClauseSplit
     from nlp_retrieval.processors.entity_phrases import EntityPhrases
+    from nlp_retrieval.processors.hyde import HyDE
     from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
     from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
     from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
@@ -66,8 +71,10 @@ _MODULES = {
     "BenchmarkRun": "benchmarks.benchmarker",
     "Benchmarker": "benchmarks.benchmarker",
     "Bm25sRetriever": "retrievers.bm25s",
+    "CallCounts": "lm.counting",
     "Chain": "processors.chain",
     "ChunkingLoader": "loaders.chunking",
+    "ClaimDecomposition": "processors.claim_decomposition",
     "ClauseSplit": "processors.clauses",
     "CombMNZ": "core.fusion",
     "CombSUM": "core.fusion",
@@ -82,12 +89,15 @@ _MODULES = {
     "Gold": "core.models",
     "HotpotqaLoader": "loaders.hotpotqa",
     "HoverLoader": "loaders.hover",
+    "HyDE": "processors.hyde",
     "Hyperlinks": "graph.hyperlinks",
     "IndexReport": "core.index_store",
     "JsonlLoader": "loaders.jsonl",
     "KeywordExpansion": "processors.keyword_expansion",
+    "LanguageModel": "lm.language_model",
     "LateInteractionReranker": "rerankers.late_interaction",
     "LinkGraphRetriever": "retrievers.link_graph",
+    "MultiHopSearcher": "pipelines.hover.searcher",
     "OverlapReranker": "rerankers.overlap",
     "PyseriniRetriever": "retrievers.pyserini",
     "Query": "core.models",
@@ -108,6 +118,7 @@ _MODULES = {
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
     "log_to_wandb": "benchmarks.wandb_runs",
+    "record_calls": "lm.counting",
     "tune": "benchmarks.tuning",
     "verify_index": "core.generation",
     "write_run_files": "benchmarks.run_files",
@@ -127,8 +138,10 @@ __all__ = [
     "BenchmarkRun",
     "Benchmarker",
     "Bm25sRetriever",
+    "CallCounts",
     "Chain",
     "ChunkingLoader",
+    "ClaimDecomposition",
     "ClauseSplit",
     "CombMNZ",
     "CombSUM",
@@ -143,12 +156,15 @@ __all__ = [
     "Gold",
     "HotpotqaLoader",
     "HoverLoader",
+    "HyDE",
     "Hyperlinks",
     "IndexReport",
     "JsonlLoader",
     "KeywordExpansion",
+    "LanguageModel",
     "LateInteractionReranker",
     "LinkGraphRetriever",
+    "MultiHopSearcher",
     "OverlapReranker",
     "PyseriniRetriever",
     "Query",
@@ -170,6 +186,7 @@ __all__ = [
     "WeightedSum",
     "__version__",
     "log_to_wandb",
+    "record_calls",
     "tune",
     "verify_index",
     "write_run_files",

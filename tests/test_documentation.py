@@ -76,7 +76,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     commands = {command.name for command in app.registered_commands}
     named = set(re.findall(r"nlp-retrieval (\w+)", README + CONTRIBUTING))
     assert named <= commands
-    assert {"demo", "index", "search", "benchmark", "tune", "verify", "components"} == commands
+    assert {"demo", "index", "search", "benchmark", "tune", "optimize", "verify", "components"} == commands
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make (\w+)", README + CONTRIBUTING)) <= targets
 

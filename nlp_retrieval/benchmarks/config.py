@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.benchmarker import Benchmarkable, Benchmarker
 from nlp_retrieval.benchmarks.wandb_runs import WandbSettings
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.config import check_keys, read_yaml
 from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.registry import build_as
+from nlp_retrieval.core.registry import build, build_as
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
@@ -38,7 +38,7 @@ class BenchmarkConfig:
 
     corpus: BaseLoader
     queries: BaseQueryLoader
-    searchers: dict[str, Searcher]
+    searchers: dict[str, Benchmarkable]
     index: Path
     output: Path
     wandb: WandbSettings | None
@@ -99,10 +99,11 @@ def _cutoffs(value: Any, where: str) -> list[int]:
     return values
 
 
-def _searcher(fields: Any, where: str) -> Searcher:
+def _searcher(fields: Any, where: str) -> Benchmarkable:
     if not isinstance(fields, Mapping):
         raise ConfigurationError(f"{where}: expected the settings of a searcher, found {fields!r}")
-    return build_as(Searcher, "searchers", {"name": Searcher.name} | dict(fields), where)
+    # whatever is registered as a searcher has what a benchmark drives
+    return cast(Benchmarkable, build("searchers", {"name": Searcher.name} | dict(fields), where))
 
 
 def _path(value: Any, where: str) -> Path:

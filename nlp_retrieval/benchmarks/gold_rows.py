@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from nlp_retrieval.benchmarks.titles import normalize_title
 from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.titles import normalize_title
 from nlp_retrieval.errors import GoldError
 
 Key = tuple[str, str]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import say
-
-if TYPE_CHECKING:
-    from nlp_retrieval.core.searcher import Searcher
 
 NAME = "demo"
 
@@ -39,12 +36,14 @@ def command(
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
 
 
-def _explain_one(searcher: Searcher) -> None:
+def _explain_one(searcher: object) -> None:
     """Show how the link graph reaches what it finds, for one claim."""
+    from nlp_retrieval.benchmarks.explained import Explains
     from nlp_retrieval.cli.search import print_hits
 
-    (hits,) = searcher.search([CLAIM], 4)
-    print_hits(CLAIM, hits, searcher.explain(CLAIM, hits), signals=False)
+    if isinstance(searcher, Explains):
+        (hits,) = searcher.search([CLAIM], 4)
+        print_hits(CLAIM, hits, searcher.explain(CLAIM, hits), signals=False)
 
 
 def write_demo(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from nlp_retrieval.cli.console import parse_component, say
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarkable
     from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
     from nlp_retrieval.core.searcher import Searcher
@@ -48,13 +49,18 @@ def command(
 
     With the retrievers that it holds, with those named, or with a searcher from a configuration file.
     """
+    from nlp_retrieval.benchmarks.explained import Explains
+
     queries = list(query) if query else _standard_input()
-    composed = _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
+    composed: Benchmarkable = (
+        _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
+    )
     composed.open(index)
-    if explain and not composed.explains:
+    explainer = composed if explain and isinstance(composed, Explains) and composed.explains else None
+    if explain and explainer is None:
         say("note: no retriever of this searcher can explain a result; link_graph can")
     for text, hits in zip(queries, composed.search(queries, k), strict=True):
-        explained = composed.explain(text, hits) if explain else [{} for _ in hits]
+        explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
         if as_json:
             _print_json(text, hits, explained)
         else:
@@ -70,7 +76,7 @@ def _standard_input() -> list[str]:
         raise QueryError(f"standard input is no UTF-8 text ({error}); convert it first") from None
 
 
-def _configured(config: Path, name: str | None) -> Searcher:
+def _configured(config: Path, name: str | None) -> Benchmarkable:
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.errors import ConfigurationError, nearest
 

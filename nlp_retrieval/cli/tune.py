@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,8 @@ import typer
 from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarkable
     from nlp_retrieval.benchmarks.tuning import TuningReport
-    from nlp_retrieval.core.searcher import Searcher
     from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
 
 NAME = "tune"
@@ -50,14 +51,15 @@ def command(
         say(f"weights: {output}")
 
 
-def _chosen(searchers: dict[str, Searcher], name: str | None, where: str) -> tuple[str, LinkGraphRetriever]:
+def _chosen(searchers: Mapping[str, Benchmarkable], name: str | None, where: str) -> tuple[str, LinkGraphRetriever]:
+    from nlp_retrieval.core.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
 
     if name is not None and name not in searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, searchers)}")
     for one, searcher in searchers.items():
-        for retriever in searcher.retrievers.values():
+        for retriever in searcher.retrievers.values() if isinstance(searcher, Searcher) else ():
             if isinstance(retriever, LinkGraphRetriever) and name in (None, one):
                 return one, retriever
     which = "no searcher" if name is None else f"the searcher {name!r} is not one that"

@@ -16,7 +16,10 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nlp_retrieval.core.component import Component, check_parameter, parameters_of
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links")
+KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
+
+_NAMED_BY_MODEL = {"encoders": "sentence-transformers", "language_models": "dspy"}
+"""Kinds whose components are written by the name of their model: what then builds them."""
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
@@ -74,16 +77,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
     fields = dict(settings)
-    if kind == "loaders" and "name" not in fields and "loader" in fields:
-        fields["name"] = fields.pop("loader")
-    if "name" not in fields:
-        found = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
-    name = fields.pop("name")
-    if not isinstance(name, str):
-        raise ConfigurationError(f"{place}name: {name!r} is not a string")
-    if kind == "encoders" and name not in _entries(kind):
-        fields["model"], name = name, "sentence-transformers"
+    name = _taken_name(kind, fields, place)
     try:
         cls = component_class(kind, name)
     except ConfigurationError as error:
@@ -105,6 +99,22 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
         return cls(**fields)
     except ConfigurationError as error:
         raise ConfigurationError(f"{place}{error}") from None
+
+
+def _taken_name(kind: str, fields: dict[str, Any], place: str) -> str:
+    """Take the registry name out of the settings of a component; where they name a model instead, that stays a parameter."""
+    other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
+    if "name" not in fields and other in fields:
+        fields["name"] = fields.pop(other)
+    if "name" not in fields:
+        found = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
+    name = fields.pop("name")
+    if not isinstance(name, str):
+        raise ConfigurationError(f"{place}name: {name!r} is not a string")
+    if kind in _NAMED_BY_MODEL and name not in _entries(kind):
+        fields["model"], name = name, _NAMED_BY_MODEL[kind]
+    return name
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:

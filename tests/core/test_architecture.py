@@ -19,11 +19,11 @@ ROOMS = {"loaders", "processors", "retrievers", "rerankers"}
 BASE = {"core", "errors", "_version"}
 MAY_IMPORT = (
     {"errors": set(), "_version": set(), "core": {"errors", "_version"}, "demo": set()}
-    | {"encoders": BASE, "graph": BASE}
-    | {room: BASE | {"encoders", "graph"} for room in ROOMS}
-    | {"pipelines": BASE | ROOMS | {"encoders", "graph"}}
-    | {"benchmarks": BASE | ROOMS | {"encoders", "graph", "pipelines"}}
-    | {"cli": BASE | ROOMS | {"encoders", "graph", "pipelines", "benchmarks", "demo"}}
+    | {"encoders": BASE, "graph": BASE, "lm": BASE}
+    | {room: BASE | {"encoders", "graph", "lm"} for room in ROOMS}
+    | {"pipelines": BASE | ROOMS | {"encoders", "graph", "lm"}}
+    | {"benchmarks": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines"}}
+    | {"cli": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines", "benchmarks", "demo"}}
 )
 CODE_IN_DATA = {"pickle", "_pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal", "jsonpickle"}
 

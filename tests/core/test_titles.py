@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.benchmarks.titles import normalize_title
+from nlp_retrieval.core.titles import normalize_title
 
 TRICKY = "aé1.&;#() -'`/_!ampltgt\u0301\u0345\u200b\u00b2\u0130\u03a3\u03c2\u00dfx"
 

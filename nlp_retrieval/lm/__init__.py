@@ -1,0 +1,1 @@
+"""Language models: settings, calls that are retried, bounded, counted and answered from disk the second time."""

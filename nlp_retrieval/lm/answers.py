@@ -1,0 +1,74 @@
+"""Answers of language models on disk: one JSON file each, named by what was asked of whom.
+
+A file holds the whole question beside the answer, is written atomically, and is believed only if it holds the very
+question that is asked; anything else there is a miss. No pickle: DSPy's own disk cache is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.errors import RetrievalWarning
+
+Question = dict[str, JsonValue]
+Answer = dict[str, JsonValue]
+
+FORMAT = 1
+
+
+def default_folder() -> Path:
+    """Where answers are kept unless a model says otherwise: in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "nlp-retrieval" / "answers"
+
+
+class AnswerStore:
+    """Answers by question.
+
+    Args:
+        folder: made when the first answer is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._told = False
+
+    def path_of(self, question: Question) -> Path:
+        """The file of a question."""
+        digest = hashlib.sha256(canonical_json(question).encode("utf-8", "surrogatepass")).hexdigest()
+        return self.folder / digest[:2] / f"{digest}.json"
+
+    def find(self, question: Question) -> Answer | None:
+        """Return the answer kept for a question, or None."""
+        try:
+            kept = json.loads(self.path_of(question).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
+            return None
+        answer = kept.get("answer")
+        return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
+
+    def keep(self, question: Question, answer: Answer) -> None:
+        """Keep an answer; where the disk does not take it, the run goes on and one warning says so."""
+        path = self.path_of(question)
+        content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content.encode("utf-8", "surrogatepass"))
+        except OSError as error:
+            if not self._told:
+                self._told = True
+                warnings.warn(
+                    f"answers of the language model cannot be kept in {self.folder} ({error}); they will be asked for again",
+                    RetrievalWarning,
+                    stacklevel=2,
+                )

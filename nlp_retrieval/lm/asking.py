@@ -1,0 +1,231 @@
+"""Asking a DSPy program, and what becomes of a question without a usable answer: it is counted, and never raises.
+
+The answer of a model is material, not a value: it is read by the caller's ``read``, which repairs what can be repaired and
+returns None for the rest. Only what was read is kept on disk.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.dspy_package import dspy
+from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, answers_kept_if_good
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.lm.programs import fingerprint_of_program
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_errors = dspy.utils.exceptions
+_ABOUT_THIS_QUESTION = (_errors.LMInvalidRequestError, _errors.LMCollectionLimitError, _errors.LMStreamAssemblyError)
+_FOR_GOOD = (
+    CallLimitError,
+    NotAskedError,
+    _errors.LMAuthError,
+    _errors.LMBillingError,
+    _errors.LMConfigurationError,
+    _errors.LMUnsupportedModelError,
+    _errors.LMUnsupportedFeatureError,
+)
+_GIVE_UP_AFTER = 10
+_CALLS_AT_ONCE = 8
+_MARKER = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T_co]):
+    """What a question came to.
+
+    Args:
+        value: what was read from the answer; None where there is none that can be used.
+        reason: why there is none.
+        endpoint_failed: whether the endpoint is to blame, and not this one question.
+        for_good: whether asking again is of no use.
+    """
+
+    value: T_co | None
+    reason: str = ""
+    endpoint_failed: bool = False
+    for_good: bool = False
+
+
+class Asking(Protocol[T_co]):
+    """One question, ready to be asked."""
+
+    def __call__(self, *, only_kept: bool) -> Outcome[T_co]:
+        """Ask it."""
+
+
+@contextmanager
+def using(lm: LanguageModel | None) -> Iterator[None]:
+    """Have DSPy programs inside the block ask this model, one call a question.
+
+    DSPy's current model stays where ``lm`` is None, and where it is a sample of this very model that an optimiser drew.
+    """
+    settings = {} if lm is None or lm.made(dspy.settings.lm) else {"lm": lm.dspy_lm()}
+    if lm is None and dspy.settings.lm is None:
+        raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
+    # the adapter's second call in JSON is off: an answer that does not parse is repaired here or given up
+    with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), disable_history=True, **settings):
+        yield
+
+
+def ask(
+    program: Any, inputs: Mapping[str, Any], field: str, read: Callable[[object], T | None], *, only_kept: bool = False
+) -> Outcome[T]:
+    """Ask a program one question with the model of DSPy's current settings.
+
+    Args:
+        program: a DSPy module that asks once.
+        inputs: its input fields.
+        field: the output field that is read.
+        read: makes a value of the field's value or, where the answer did not parse, of its text; None if it cannot.
+        only_kept: whether only an answer on disk is taken.
+    """
+    with answers_kept_if_good(fingerprint_of_program(program), only_kept=only_kept) as scope:
+        outcome: Outcome[T]
+        try:
+            outcome = _read(read, getattr(program(**inputs), field, None))
+        except _errors.AdapterParseError as error:
+            outcome = _read(read, _part(str(error.lm_response), field, list(error.signature.output_fields)))
+        except _errors.LMError as error:
+            reason = " ".join(error.message.split("\n\n")[0].split())[:300]
+            for_good = isinstance(error, _FOR_GOOD)
+            failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
+            outcome = Outcome(None, f"the endpoint gave none: {reason}", endpoint_failed=failed, for_good=for_good)
+        except UnicodeError as error:
+            outcome = Outcome(None, f"the question cannot be sent: {error}")
+        except ValueError as error:
+            if "not valid Unicode" not in str(error):
+                raise
+            outcome = Outcome(None, "the question cannot be sent: it is not valid Unicode")
+        if outcome.value is not None:
+            scope.keep()
+    if outcome.value is None:
+        _count_degraded()
+    return outcome
+
+
+def ask_all(
+    lm: LanguageModel | None,
+    program: Any,
+    questions: Sequence[Mapping[str, Any]],
+    field: str,
+    read: Callable[[Mapping[str, Any], object], T | None],
+    what: str,
+    otherwise: str = "are searched as they are",
+) -> list[T | None]:
+    """Ask many questions, ``lm.calls_at_once`` at a time; whatever happens, each gets a value or None.
+
+    Args:
+        lm: the model; None for the one of DSPy's current settings.
+        program: a DSPy module that asks once.
+        questions: the input fields of each.
+        field: the output field that is read.
+        read: see :func:`ask`; told the question too. Equal questions are asked once.
+        what: named on the progress bar and in the warning.
+        otherwise: what becomes of queries without an answer, for the warning.
+
+    Returns:
+        One per question. Where any is None, one warning says how many, and why.
+
+    Raises:
+        ConfigurationError: there is no model.
+    """
+    distinct = list({repr(sorted(question.items())): question for question in questions}.values())
+    line = _Line(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
+    with progress(what, len(distinct)) as advance, using(lm):
+
+        def one(question: Mapping[str, Any]) -> Outcome[T]:
+            outcome = line.ask(partial(ask, program, question, field, partial(read, question)))
+            advance(1)
+            return outcome
+
+        if len(distinct) == 1:
+            outcomes = [one(distinct[0])]
+        else:
+            workers = lm.calls_at_once if lm is not None else _CALLS_AT_ONCE
+            with ThreadPoolExecutor(workers, thread_name_prefix="nlp_retrieval-lm") as pool:
+                futures = [pool.submit(copy_context().run, one, question) for question in distinct]
+                try:
+                    outcomes = [future.result() for future in futures]
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+    by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
+    found = [by_question[repr(sorted(question.items()))] for question in questions]
+    _warn(lm, found, what, otherwise)
+    return [outcome.value for outcome in found]
+
+
+class _Line:
+    """A batch of questions to one endpoint, which is given up on when it is plainly dead."""
+
+    def __init__(self, give_up_after: int) -> None:
+        self._give_up_after = give_up_after
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._dead: str | None = None
+
+    def ask(self, asking: Asking[T]) -> Outcome[T]:
+        """Ask; where the endpoint is dead, only what is on disk."""
+        dead = self._dead
+        outcome = asking(only_kept=dead is not None)
+        if dead is not None:
+            return replace(outcome, reason=dead) if outcome.endpoint_failed else outcome
+        with self._lock:
+            self._in_a_row = self._in_a_row + 1 if outcome.endpoint_failed else 0
+            if outcome.for_good or self._in_a_row >= self._give_up_after:
+                self._dead = f"not asked any more after {outcome.reason}"
+        return outcome
+
+
+def _count_degraded() -> None:
+    engine = getattr(dspy.settings.lm, "engine", None)
+    if isinstance(engine, Engine):
+        count(engine.counter, CallCounts(degraded=1))
+
+
+def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
+    value = read(answer)
+    return Outcome(value) if value is not None else Outcome(None, "the answer cannot be used")
+
+
+def _part(text: str, field: str, outputs: list[str]) -> str | None:
+    """What an answer that does not parse says of a field: from its marker on, or all of it where it is the only field."""
+    markers = list(_MARKER.finditer(text))
+    for number, marker in enumerate(markers):
+        if marker.group(1) == field:
+            end = markers[number + 1].start() if number + 1 < len(markers) else len(text)
+            return text[marker.end() : end].strip()
+    return _MARKER.sub("", text).strip() if len(outputs) == 1 else None
+
+
+def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], what: str, otherwise: str) -> None:
+    reasons = Counter(outcome.reason for outcome in outcomes if outcome.value is None)
+    if not reasons:
+        return
+    hidden = lm.hidden if lm is not None else without_secrets
+    told = "; ".join(f"{number} times {hidden(reason)}" for reason, number in reasons.most_common(3))
+    more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
+    model = lm.model if lm is not None else "the language model"
+    warnings.warn(
+        f"{what}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
+        f"which {otherwise} ({told}{more})",
+        RetrievalWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,85 @@
+"""What the language-model work of a run came to: calls, tokens, and what went wrong.
+
+Every model keeps its own count. A caller who wants the count of one run records it, and gets all calls made inside the
+block, by whatever model, also those made in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """A count, so far.
+
+    Args:
+        calls: requests that were sent, retries among them.
+        cache_hits: answers that were on disk already.
+        tokens_in: of the prompts sent, as the server counts them; 0 where it does not say.
+        tokens_out: of its answers.
+        failures: requests that brought no answer: refused, timed out, an error of the server.
+        degraded: questions that were left without a usable answer, so that their query was searched as it is.
+    """
+
+    calls: int = 0
+    cache_hits: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    failures: int = 0
+    degraded: int = 0
+
+    def __add__(self, other: CallCounts) -> CallCounts:
+        return CallCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def __sub__(self, other: CallCounts) -> CallCounts:
+        return CallCounts(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.calls:,} calls ({self.failures:,} failed), {self.cache_hits:,} from the cache, "
+            f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out, {self.degraded:,} degraded"
+        )
+
+
+class CallCounter:
+    """A count that several threads add to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = CallCounts()
+
+    def add(self, counts: CallCounts) -> None:
+        """Add to the count."""
+        with self._lock:
+            self._counts += counts
+
+    @property
+    def counts(self) -> CallCounts:
+        """The count so far."""
+        with self._lock:
+            return self._counts
+
+
+_recording: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_calls", default=())
+
+
+@contextmanager
+def record_calls() -> Iterator[CallCounter]:
+    """Count all language-model work inside the block, in this thread and in those that the project starts for it."""
+    counter = CallCounter()
+    token = _recording.set((*_recording.get(), counter))
+    try:
+        yield counter
+    finally:
+        _recording.reset(token)
+
+
+def count(own: CallCounter, counts: CallCounts) -> None:
+    """Add to a model's own count and to that of every recording around the caller."""
+    for counter in (own, *_recording.get()):
+        counter.add(counts)

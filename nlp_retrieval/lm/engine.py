@@ -1,0 +1,194 @@
+"""One request of DSPy's becomes one answer: from disk, or from the server, with retries, limits and a count.
+
+DSPy hands every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and
+its own retries are off. An answer is kept only inside :func:`answers_kept_if_good`, and only when its reader found it
+good: what had to be degraded is asked for again the next time.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from dspy import lm15
+from dspy.clients.engines import LM15Engine
+from dspy.utils.exceptions import LMError
+from pydantic import JsonValue
+
+from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+
+_RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
+_LONGEST_WAIT = 60.0
+
+
+class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
+    """As many calls were made as ``max_calls`` allows."""
+
+
+class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
+    """The answer is not on disk, and the server was not to be asked."""
+
+
+@dataclass
+class AnswerScope:
+    """One question, from asking to judging its answer.
+
+    Args:
+        program: fingerprint of the program that asks.
+        only_kept: whether the server is left alone: what is not on disk is a :class:`NotAskedError`.
+    """
+
+    program: str
+    only_kept: bool = False
+    _fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
+
+    def came(self, store: AnswerStore, question: Question, answer: Answer) -> None:
+        """Note an answer that the server gave."""
+        self._fresh.append((store, question, answer))
+
+    def keep(self) -> None:
+        """Keep what came: it was good."""
+        for store, question, answer in self._fresh:
+            store.keep(question, answer)
+
+
+_scope: ContextVar[AnswerScope | None] = ContextVar("nlp_retrieval_answer_scope", default=None)
+
+
+@contextmanager
+def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[AnswerScope]:
+    """Answer from disk inside the block; what the server answers is kept when the scope is told to."""
+    scope = AnswerScope(program, only_kept)
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
+
+class Engine:
+    """What DSPy calls with one request at a time, from any thread.
+
+    Args:
+        wire: sends a request once.
+        identity: what besides the prompt decides an answer: base URL and model.
+        counter: the model's own count.
+        store: of answers.
+        calls_at_once: at most this many requests under way.
+        retries: further tries after a failure that may pass.
+        backoff: seconds before the first retry; doubled with each, with jitter.
+        max_calls: requests in all, over the life of the engine; None for no limit.
+        rollout: a number that tells samples of one prompt apart, as DSPy's optimisers draw them.
+    """
+
+    def __init__(
+        self,
+        wire: LM15Engine,
+        identity: Question,
+        counter: CallCounter,
+        store: AnswerStore,
+        *,
+        calls_at_once: int,
+        retries: int,
+        backoff: float,
+        max_calls: int | None,
+        rollout: int | None = None,
+    ) -> None:
+        self._wire = wire
+        self._identity = identity
+        self.counter = counter
+        self._store = store
+        self._slots = threading.BoundedSemaphore(calls_at_once)
+        self._retries = retries
+        self._backoff = backoff
+        self._max_calls = max_calls
+        self._rollout = rollout
+        self._lock = threading.Lock()
+
+    def sampled(self, rollout: int | None) -> Engine:
+        """The same engine for another sample: limits and counts are shared, kept answers are not."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__ | {"_rollout": rollout})
+        return other
+
+    def complete(self, request: Any) -> Any:
+        """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
+        scope = _scope.get()
+        if scope is None:
+            return self._sent(request)
+        question = self._question(request, scope.program)
+        kept = self._store.find(question)
+        if kept is not None:
+            count(self.counter, CallCounts(cache_hits=1))
+            return lm15.Response(
+                id=None,
+                model=request.model,
+                message=lm15.Message.assistant(kept["text"]),
+                finish_reason="stop",
+                usage=lm15.Usage(),
+            )
+        if scope.only_kept:
+            raise NotAskedError("not asked")
+        response = self._sent(request)
+        usage = response.usage
+        answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
+        if isinstance(answer["text"], str):
+            scope.came(self._store, question, answer)
+        return response
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def _question(self, request: Any, program: str) -> Question:
+        sampling: Question = {}
+        for setting in fields(request.config):
+            value = getattr(request.config, setting.name)
+            if value not in (None, ()):
+                sampling[setting.name] = value if isinstance(value, int | float | str) else repr(value)
+        if self._rollout is not None:
+            sampling["rollout"] = self._rollout
+        messages: list[JsonValue] = [] if request.system is None else [["system", _text(request.system)]]
+        messages += [[message.role, message.text] for message in request.messages]
+        return self._identity | {"sampling": sampling, "program": program, "messages": messages}
+
+    def _sent(self, request: Any) -> Any:
+        for attempt in range(self._retries + 1):
+            try:
+                with self._slots:
+                    self._take_call()
+                    response = self._wire.complete(request)
+            except lm15.LM15Error as error:
+                count(self.counter, CallCounts(failures=1))
+                if attempt == self._retries or not isinstance(error, _RETRIED):
+                    raise
+                time.sleep(self._wait(error, attempt))
+            else:
+                usage = response.usage
+                count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
+                return response
+        raise AssertionError("the last attempt returns or raises")
+
+    def _take_call(self) -> None:
+        with self._lock:
+            if self._max_calls is not None and self.counter.counts.calls >= self._max_calls:
+                raise CallLimitError(f"the limit of max_calls={self._max_calls} is reached")
+            count(self.counter, CallCounts(calls=1))
+
+    def _wait(self, error: Exception, attempt: int) -> float:
+        asked = getattr(error, "retry_after", None)
+        if isinstance(asked, int | float) and asked >= 0:
+            return min(float(asked), _LONGEST_WAIT)
+        longest = min(self._backoff * 2.0**attempt, _LONGEST_WAIT)
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 -- jitter, so that parallel calls do not come back together
+
+
+def _text(system: Any) -> str:
+    return system if isinstance(system, str) else "".join(part.text for part in system)

@@ -1,0 +1,205 @@
+"""The settings of a language model, and the DSPy model that they make.
+
+A key is named by its environment variable and never held: it is in no configuration, no ``repr``, no file and no message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.lm.answers import AnswerStore, default_folder
+from nlp_retrieval.lm.counting import CallCounter, CallCounts
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.engine import Engine
+
+_NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class LanguageModel(Component):
+    """A chat model behind an endpoint, reached through DSPy.
+
+    Args:
+        model: ``provider/model`` as DSPy names it: ``openai/gpt-4o-mini``, ``anthropic/...``, ``ollama_chat/...``,
+            ``hosted_vllm/...``; any other OpenAI-compatible server is ``openai/<model>`` with its ``base_url``.
+        base_url: of the server (``http://localhost:8000/v1``); by default the provider's own.
+        api_key_env: the environment variable that holds the key. By default ``<PROVIDER>_API_KEY`` where no ``base_url``
+            is given, and no key is sent to a server of one's own.
+        temperature: of sampling; None for the server's default.
+        max_tokens: longest answer; None for the server's default.
+        calls_at_once: at most this many requests under way.
+        retries: further tries after a failure that may pass: refused, timed out, too many requests, an error of the server.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); a server that
+            says how long to wait is obeyed.
+        timeout: seconds to wait for the next byte of an answer.
+        max_calls: at most this many requests in all, retries among them; what is asked after that is left without an
+            answer. None for no limit.
+        give_up_after: after this many questions in a row that the endpoint left without an answer, the rest of the batch
+            is not asked.
+        cache_dir: where answers are kept as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, or a setting holds a key itself.
+    """
+
+    kind: ClassVar[str] = "language_models"
+    name = "dspy"
+
+    def __init__(
+        self,
+        model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")],
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
+        max_tokens: Annotated[int, Field(ge=1)] | None = 512,
+        calls_at_once: Annotated[int, Field(ge=1)] = 8,
+        retries: Annotated[int, Field(ge=0)] = 4,
+        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
+        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        give_up_after: Annotated[int, Field(ge=1)] = 10,
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        self.model = model
+        self.base_url = base_url
+        self.api_key_env = api_key_env
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self.calls_at_once = calls_at_once
+        self.retries = retries
+        self.backoff = backoff
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.give_up_after = give_up_after
+        self.cache_dir = cache_dir
+        if base_url is not None and without_secrets(base_url) != base_url:
+            raise ConfigurationError(
+                f"LanguageModel: base_url={without_secrets(base_url)!r} holds a password or a key; put it into an environment "
+                "variable and name that with api_key_env"
+            )
+        if api_key_env is not None and (not _VARIABLE.fullmatch(api_key_env) or without_secrets(api_key_env) != api_key_env):
+            raise ConfigurationError(
+                "LanguageModel: api_key_env is to name an environment variable, such as OPENAI_API_KEY; what was given is no "
+                "such name (it is not shown, because it may be a key)"
+            )
+        self._counter = CallCounter()
+        self._lock = threading.Lock()
+        self._made: Any = None
+        self._key()
+
+    @property
+    def provider(self) -> str:
+        """The first part of ``model``."""
+        return self.model.partition("/")[0]
+
+    @property
+    def counts(self) -> CallCounts:
+        """What this model was asked so far; see :func:`nlp_retrieval.lm.counting.record_calls` for the count of one run."""
+        return self._counter.counts
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.base_url or f"{self.provider}'s own endpoint"}
+
+    def dspy_lm(self) -> Any:
+        """The ``dspy.LM``, made at the first call; its requests are counted, bounded, retried and answered from disk.
+
+        Raises:
+            DependencyError: DSPy is not installed.
+            ConfigurationError: DSPy does not know the provider, or refuses the settings.
+        """
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def made(self, lm: object) -> bool:
+        """Whether a ``dspy.LM`` is this model, or a copy of it that DSPy drew another sample with."""
+        return getattr(getattr(lm, "engine", None), "counter", None) is self._counter
+
+    def hidden(self, message: str) -> str:
+        """A message without anything that looks like a key, and without the key itself."""
+        key = self._key()
+        return str(without_secrets(message.replace(key, HIDDEN) if key else message))
+
+    def _key(self) -> str | None:
+        """The key, or None where none is sent."""
+        variable = self.api_key_env
+        if variable is None:
+            if self.base_url is not None or self.provider in _NEED_NO_KEY:
+                return None
+            variable = f"{self.provider.upper()}_API_KEY"
+        key = os.environ.get(variable, "").strip()
+        if not key:
+            raise ConfigurationError(
+                f"LanguageModel: {self.model} needs a key, and the environment variable {variable} is not set; set it, name "
+                "another with api_key_env, or give the base_url of a server that needs none"
+            )
+        return key
+
+    def _make(self) -> Any:
+        from nlp_retrieval.lm.dspy_package import dspy
+
+        try:
+            return _counted_lm_class()(
+                self.model,
+                engine=self._engine(),
+                cache=False,
+                num_retries=0,
+                temperature=self.temperature,
+                max_tokens=self.max_tokens,
+            )
+        except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
+            raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
+
+    def _engine(self) -> Engine:
+        from dspy import lm15
+        from dspy.clients.engines import LM15Engine
+
+        from nlp_retrieval.lm.engine import Engine
+
+        provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
+        # an empty environment: a key is sent only where it was asked for, never to a server that it is not for
+        wire = LM15Engine(
+            lm15.RouterConfig(
+                env={},
+                api_keys={provider: self._key() or "none"},
+                base_urls={provider: self.base_url} if self.base_url is not None else None,
+                timeouts=lm15.Timeouts(read=self.timeout, write=self.timeout, pool=self.timeout),
+            )
+        )
+        return Engine(
+            wire,
+            {"base_url": self.base_url, "model": self.model},
+            self._counter,
+            AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder()),
+            calls_at_once=self.calls_at_once,
+            retries=self.retries,
+            backoff=self.backoff,
+            max_calls=self.max_calls,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
+        return self  # DSPy's optimisers copy whole programs; limits and counts stay those of one model
+
+
+def _counted_lm_class() -> Any:
+    from nlp_retrieval.lm.dspy_package import dspy
+
+    class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
+        """A ``dspy.LM`` whose copies for other samples (``rollout_id``) are not answered with this one's answers."""
+
+        def copy(self, **kwargs: Any) -> Any:
+            rollout = kwargs.get("rollout_id")
+            return super().copy(**kwargs) if rollout is None else super().copy(engine=self.engine.sampled(rollout), **kwargs)
+
+    return CountedLM

@@ -1,0 +1,104 @@
+"""Reading what a model wrote where phrases or a passage were asked for: repairing what can be repaired.
+
+Models number their lines, quote them, fence them, put them into JSON of their own making, begin with "Here are", repeat
+the question and do not stop. None of that is an error; an answer without a usable word is None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from nlp_retrieval.core.queries import says_nothing
+
+_FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
+_BULLET = re.compile(
+    r"^\s*(?:[-*\u2022\u2013\u2014]+\s+"  # bullets and dashes
+    r"|\(?\d{1,2}[.):]\s+"  # 1. (2) 3:
+    r"|(?:search )?(?:phrase|query|queries)s?(?: ?\d{1,2})?\s*:\s*)+",  # Phrase 1:
+    re.IGNORECASE,
+)
+_QUOTES = "\"'`*_\u201c\u201d\u2018\u2019\u00ab\u00bb"
+_BETWEEN = re.compile(r"\s*[;|]\s+|[\"']\s*,\s*[\"']")
+_NOTHING = frozenset({"null", "none", "n/a"})
+_WORD = re.compile(r"\w+")
+_LONGEST_ANSWER = 20_000
+"""Characters that are looked at; a model that does not stop is cut here."""
+
+_DEEPEST = 5
+
+
+def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
+    """Make search phrases of an answer.
+
+    Args:
+        answer: a list, or text that holds one as JSON or as lines.
+        claim: what was asked about; a phrase that repeats it is left out.
+        most: at most this many.
+        max_words: a longer phrase is cut after this many words.
+
+    Returns:
+        Distinct phrases, in order; None where there is none.
+    """
+    phrases: dict[tuple[str, ...], str] = {}
+    taken = _words(claim)
+    for part in _parts(answer):
+        phrase = _trimmed(part, max_words)
+        words = _words(phrase)
+        if says_nothing(phrase) or words == taken or phrase.casefold() in _NOTHING:
+            continue
+        phrases.setdefault(words, phrase)
+        if len(phrases) == most:
+            break
+    return list(phrases.values()) or None
+
+
+def read_passage(answer: object, query: str, max_words: int) -> str | None:
+    """Make one passage of an answer: text in one line, cut after ``max_words`` words.
+
+    Returns:
+        None where there is no word in it, or nothing but the query again.
+    """
+    if not isinstance(answer, str):
+        return None
+    text = _trimmed(_FENCE.sub("", answer[:_LONGEST_ANSWER]), max_words)
+    return None if says_nothing(text) or _words(text) == _words(query) else text
+
+
+def _parts(answer: object, depth: int = 0) -> Iterator[str]:
+    if isinstance(answer, str):
+        text = _FENCE.sub("", answer[:_LONGEST_ANSWER]).strip()
+        held = _json_list(text)
+        if held is not None:
+            yield from _parts(held, depth + 1)
+            return
+        for line in text.splitlines():
+            bare = _BULLET.sub("", " ".join(line.split()))
+            if not bare.endswith(":"):  # "Here are three phrases:"
+                yield from _BETWEEN.split(bare)
+    elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
+        for part in answer.values() if isinstance(answer, Mapping) else answer:
+            yield from _parts(part, depth + 1)
+
+
+def _json_list(text: str) -> list[object] | None:
+    """The list, or the lists of an object, that a text holds as JSON, also between other words."""
+    for opening, closing in ("[]", "{}"):
+        begin, end = text.find(opening), text.rfind(closing)
+        if 0 <= begin < end:
+            try:
+                value = json.loads(text[begin : end + 1])
+            except (ValueError, RecursionError):
+                continue
+            return value if isinstance(value, list) else list(value.values())
+    return None
+
+
+def _trimmed(text: str, max_words: int) -> str:
+    pieces = _BULLET.sub("", text).strip().strip(_QUOTES + ",[]{} ").split()
+    return " ".join(pieces[:max_words])
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold()))

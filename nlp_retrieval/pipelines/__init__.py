@@ -1,0 +1,1 @@
+"""Multi-hop programs: DSPy modules made of the project's retrievers, processors and rerankers."""

@@ -1,0 +1,106 @@
+"""Three hops with a language model between them, as DSPy programs that optimisers can compile.
+
+After ``HoverMultiHop`` of LangProBe (Tan et al., 2025, https://arxiv.org/abs/2502.20315): retrieve 7 documents for the
+claim, summarise them, write the next query, twice; what all hops found is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from nlp_retrieval.core.index_store import IndexReport
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.lm.dspy_package import dspy
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.lm.programs import load_program
+from nlp_retrieval.pipelines.hover.evaluation import as_document
+from nlp_retrieval.pipelines.hover.hops import walk
+from nlp_retrieval.pipelines.hover.signatures import SummarizePassages, WriteNextQuery
+
+HOPS = 3
+PER_HOP = 7
+
+
+class _Parts:
+    """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
+
+    def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int) -> None:
+        self.searcher = searcher
+        self.lm = lm
+        self.per_hop = per_hop
+
+    def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
+        return self.searcher.search(queries, k)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Parts:
+        return self
+
+
+class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+    """Retrieves for the claim, then for what the documents found so far leave open.
+
+    Args:
+        retrievers: as ``Searcher`` takes them; or a searcher.
+        lm: the language model; None for the one of DSPy's settings.
+        hops: how often documents are retrieved.
+        per_hop: documents each time.
+        program: JSON of a compiled program.
+    """
+
+    step: Any = dspy.Predict
+    """How each question is asked."""
+
+    def __init__(
+        self,
+        retrievers: Searcher | Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        lm: LanguageModel | None = None,
+        hops: int = HOPS,
+        per_hop: int = PER_HOP,
+        program: str | Path | None = None,
+    ) -> None:
+        super().__init__()
+        searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
+        self.parts = _Parts(searcher, lm, per_hop)
+        self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
+        self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
+        if program is not None:
+            load_program(self, program)
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The model that the program asks; None for the one of DSPy's settings."""
+        return self.parts.lm
+
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+        """Index items, and open the result; see :meth:`Searcher.index`."""
+        return self.parts.searcher.index(items, path)
+
+    def open(self, path: str | Path) -> Self:
+        """Open an index; returns the program itself."""
+        self.parts.searcher.open(path)
+        return self
+
+    def forward(self, claim: str) -> dspy.Prediction:
+        """Find the documents of a claim.
+
+        Returns:
+            ``retrieved_docs``, at most ``hops * per_hop`` of ``title | text``, hop after hop; ``results``, the same with
+            signals; and ``queries``, what each hop searched for.
+
+        Raises:
+            IndexMissingError: no index was opened.
+        """
+        (one,) = walk([claim], self.parts.search, self.summarize, self.ask, self.parts.lm, self.parts.per_hop)
+        results = one.results()
+        return dspy.Prediction(queries=one.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
+
+
+class HoverMultiHopReasoning(HoverMultiHop):
+    """The same with a chain of thought before every summary and every query; the arguments are the same."""
+
+    step: Any = dspy.ChainOfThought

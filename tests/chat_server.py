@@ -1,0 +1,153 @@
+"""A server of the OpenAI chat-completions protocol on 127.0.0.1, whose answers a test decides, and models that ask it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.lm.language_model import LanguageModel
+
+Reply = str | int | float | None
+"""A text; an HTTP status; seconds to wait before hanging up without an answer; None to hang up in the middle of one."""
+
+
+@dataclass
+class ChatServer:
+    """What a test knows of a server.
+
+    Args:
+        url: base URL, as a client wants it.
+        answer: decides the reply by the request's body.
+        bodies: of the requests so far.
+        keys: the Authorization headers of the requests so far.
+        busiest: the most requests that were being answered at one time.
+    """
+
+    url: str
+    answer: Callable[[dict[str, Any]], Reply]
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    busiest: int = 0
+
+    @property
+    def calls(self) -> int:
+        """How many requests came."""
+        return len(self.bodies)
+
+
+def asked(body: dict[str, Any], name: str) -> str:
+    """The value of an input field in a request that DSPy's chat adapter wrote."""
+    text: str = body["messages"][-1]["content"]
+    return text.split(f"[[ ## {name} ## ]]\n", 1)[1].split("\n\n", 1)[0]
+
+
+def fields(**values: object) -> str:
+    """An answer as DSPy's chat adapter asks for it."""
+    parts = [
+        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+    ]
+    return "\n\n".join([*parts, "[[ ## completed ## ]]"])
+
+
+@contextmanager
+def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServer]:
+    """Serve until the block ends."""
+    lock = threading.Lock()
+    busy = 0
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            nonlocal busy
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                busy += 1
+                known.busiest = max(known.busiest, busy)
+                known.bodies.append(body)
+                known.keys.append(self.headers.get("Authorization"))
+            try:
+                self._reply(known.answer(body))
+            finally:
+                with lock:
+                    busy -= 1
+
+        def _reply(self, reply: Reply) -> None:
+            if isinstance(reply, float):
+                time.sleep(reply)
+                self.close_connection = True
+            elif reply is None:
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", "5000")
+                self.end_headers()
+                self.wfile.write(b'{"id": "half')
+                self.close_connection = True
+            elif isinstance(reply, int):
+                self._send(reply, {"error": {"message": f"status {reply} for {self.headers.get('Authorization')}"}})
+            else:
+                message = {"role": "assistant", "content": reply}
+                usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+                choice = {"index": 0, "message": message, "finish_reason": "stop"}
+                self._send(200, {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage})
+
+        def _send(self, status: int, content: dict[str, Any]) -> None:
+            data = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    known = ChatServer(f"http://127.0.0.1:{server.server_port}/v1", answer)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield known
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+MakeModel = Callable[..., LanguageModel]
+
+
+def halves(body: dict[str, Any]) -> str:
+    """The first and the second half of the claim."""
+    words = asked(body, "claim").split()
+    return fields(phrases=[" ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])])
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """Answers claims with their halves until the test says otherwise."""
+    with chat_server(halves) as running:
+        yield running
+
+
+@pytest.fixture
+def model(server: ChatServer, tmp_path: Path) -> MakeModel:
+    """Makes models of the server, with waits of milliseconds and a folder of answers that they share."""
+
+    def make(**settings: Any) -> LanguageModel:
+        given = {"base_url": server.url, "cache_dir": tmp_path / "answers", "backoff": 0.001, "timeout": 5.0} | settings
+        return LanguageModel("openai/small", **given)
+
+    return make

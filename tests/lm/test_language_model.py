@@ -1,0 +1,323 @@
+"""Calls are counted, bounded, retried and answered from disk the second time, and keys stay where they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from typing import Any
+
+import pytest
+from chat_server import asked, fields
+
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.lm.asking import ask_all
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.processors.signatures import Decomposer
+
+SECRET = "sk-abcdefghijklmnopqrstuvwxyz123456"
+
+
+def ask(lm: LanguageModel, *claims: str) -> list[object]:
+    questions = [{"claim": claim} for claim in claims]
+    return ask_all(lm, Decomposer(), questions, "phrases", lambda question, answer: answer, "test")
+
+
+# the key
+
+
+def test_a_missing_key_is_an_error_that_names_the_variable_before_anything_is_done(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("MINE", raising=False)
+    with pytest.raises(ConfigurationError, match=r"openai/gpt-4o-mini needs a key.*OPENAI_API_KEY is not set"):
+        LanguageModel("openai/gpt-4o-mini")
+    with pytest.raises(ConfigurationError, match="MINE is not set"):
+        LanguageModel("openai/gpt-4o-mini", api_key_env="MINE")
+    monkeypatch.setenv("MINE", "  ")
+    with pytest.raises(ConfigurationError, match="MINE is not set"):
+        LanguageModel("openai/gpt-4o-mini", api_key_env="MINE")
+
+
+def test_the_named_key_is_sent_and_stands_nowhere_else(server, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINE", SECRET)
+    lm = model(api_key_env="MINE", retries=0)
+    assert ask(lm, "a claim") == [["a", "claim"]]
+    assert server.keys == [f"Bearer {SECRET}"]
+    server.answer = lambda body: 401  # and the server repeats the key in its message
+    with pytest.warns(RetrievalWarning, match="status 401") as caught:
+        ask(lm, "another claim")
+    kept = [file.read_text() for file in tmp_path.rglob("*.json")]
+    assert kept
+    for text in [*kept, str(caught[0].message), repr(lm), json.dumps(lm.config), json.dumps(lm.provenance())]:
+        assert SECRET not in text
+
+
+def test_a_key_of_the_environment_is_not_sent_to_a_server_that_it_is_not_for(server, model, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    ask(model(), "a claim")
+    assert SECRET not in str(server.keys)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"api_key_env": SECRET}, {"api_key_env": "my key"}, {"base_url": f"http://me:{SECRET}@host/v1"}]
+)
+def test_a_key_among_the_settings_is_refused_and_not_repeated(wrong):
+    with pytest.raises(ConfigurationError, match="environment variable") as caught:
+        LanguageModel("openai/small", **{"base_url": "http://localhost/v1"} | wrong)
+    assert SECRET not in str(caught.value)
+
+
+# settings
+
+
+def test_a_model_is_made_again_from_its_config(model):
+    lm = model(temperature=0.5, max_calls=7, retries=1)
+    settings = json.loads(json.dumps(lm.config))
+    assert settings.pop("name") == "dspy"
+    assert LanguageModel(**settings) == lm
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"temperature": -1.0}, {"max_tokens": 0}, {"calls_at_once": 0}, {"timeout": 0.0}, {"retries": -1}, {"max_calls": -1}],
+)
+def test_a_setting_out_of_range_is_refused(model, wrong):
+    with pytest.raises(ConfigurationError, match=f"LanguageModel: {next(iter(wrong))}"):
+        model(**wrong)
+
+
+def test_a_model_has_a_provider_and_dspy_has_to_know_it():
+    with pytest.raises(ConfigurationError, match="model='gpt-4o'"):
+        LanguageModel("gpt-4o")
+    with pytest.raises(ConfigurationError, match="nobody/knows"):
+        LanguageModel("nobody/knows", base_url="http://localhost/v1").dspy_lm()
+
+
+def test_what_is_asked_is_sent_as_it_was_set(server, model):
+    ask(model(temperature=0.25, max_tokens=77), "a claim")
+    assert server.bodies[0]["model"] == "small"
+    assert server.bodies[0]["temperature"] == 0.25
+    assert server.bodies[0]["max_completion_tokens"] == 77
+    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user"]
+
+
+# answers on disk
+
+
+def test_a_second_run_makes_no_call(server, model):
+    first, second = model(), model()
+    claims = [f"claim number {number}" for number in range(20)]
+    found = ask(first, *claims)
+    assert ask(second, *claims) == found
+    assert server.calls == 20
+    assert first.counts == CallCounts(calls=20, tokens_in=2000, tokens_out=200)
+    assert second.counts == CallCounts(cache_hits=20)
+
+
+@pytest.mark.parametrize("other", [{"temperature": 0.9}, {"max_tokens": 9}])
+def test_other_sampling_is_another_question(server, model, other):
+    ask(model(), "a claim")
+    ask(model(**other), "a claim")
+    assert server.calls == 2
+
+
+def test_another_program_and_another_claim_are_other_questions(server, model):
+    lm, program = model(), Decomposer()
+    ask(lm, "a claim")
+    program.decompose.signature = program.decompose.signature.with_instructions("Split it.")
+    ask_all(lm, program, [{"claim": "a claim"}, {"claim": "b claim"}], "phrases", lambda q, answer: answer, "test")
+    assert server.calls == 3
+
+
+def test_an_answer_that_its_reader_refuses_is_asked_for_again(server, model):
+    for _ in range(2):
+        with pytest.warns(RetrievalWarning, match="1 of 1 queries"):
+            ask_all(model(), Decomposer(), [{"claim": "a claim"}], "phrases", lambda question, answer: None, "test")
+    assert server.calls == 2
+
+
+def test_a_damaged_file_is_a_miss_and_is_written_anew(server, model, tmp_path):
+    ask(model(), "a claim")
+    (file,) = (tmp_path / "answers").rglob("*.json")
+    whole = file.read_bytes()
+    for damage in (
+        b"",
+        whole[:-20],
+        b"[]",
+        whole.replace(b"a claim", b"b claim"),
+        whole.replace(b'"format": 1', b'"format": 0'),
+    ):
+        file.write_bytes(damage)
+        assert ask(model(), "a claim") == [["a", "claim"]]
+        assert file.read_bytes() == whole
+    assert server.calls == 6
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_answer(server, model, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    lm = model(cache_dir=tmp_path / "file")
+    with pytest.warns(RetrievalWarning, match="cannot be kept") as caught:
+        assert ask(lm, "a claim", "b claim") == [["a", "claim"], ["b", "claim"]]
+    assert len(caught) == 1
+
+
+def test_samples_of_one_prompt_are_not_answered_with_one_another(server, model):
+    import dspy
+
+    from nlp_retrieval.lm.asking import ask as ask_one
+
+    lm = model(temperature=1.0).dspy_lm()
+    for rollout in (None, 1, 2, 1, None):
+        with dspy.context(lm=lm.copy(rollout_id=rollout)):
+            ask_one(Decomposer(), {"claim": "a claim"}, "phrases", lambda answer: answer)
+    assert server.calls == 3
+
+
+# limits and counts
+
+
+def test_equal_questions_are_asked_once(server, model):
+    assert ask(model(), "a claim", "b claim", "a claim") == [["a", "claim"], ["b", "claim"], ["a", "claim"]]
+    assert server.calls == 2
+
+
+def test_no_more_requests_are_under_way_than_allowed(server, model):
+    gate = threading.Barrier(3, timeout=10)
+
+    def answer(body: dict[str, Any]) -> str:
+        gate.wait()
+        time.sleep(0.01)
+        return fields(phrases=["x"])
+
+    server.answer = answer
+    ask(model(calls_at_once=3, timeout=30.0), *[f"claim {number}" for number in range(9)])
+    assert server.busiest == 3
+
+
+def test_the_calls_of_a_run_are_counted_apart_from_those_of_the_model(model):
+    lm, other = model(), model(temperature=1.0)
+    ask(lm, "before")
+    with record_calls() as run:
+        ask(lm, "before", "a claim", "b claim")
+        with record_calls() as inner:
+            ask(other, "c claim")
+    assert run.counts == CallCounts(calls=3, cache_hits=1, tokens_in=300, tokens_out=30)
+    assert inner.counts == CallCounts(calls=1, tokens_in=100, tokens_out=10)
+    assert lm.counts - CallCounts(calls=1, tokens_in=100, tokens_out=10) == run.counts - inner.counts
+
+
+def test_failures_that_may_pass_are_tried_again(server, model):
+    replies = iter([429, 500, None, fields(phrases=["x y"])])
+    server.answer = lambda body: next(replies)
+    lm = model(retries=3)
+    assert ask(lm, "a claim") == [["x y"]]
+    assert lm.counts == CallCounts(calls=4, tokens_in=100, tokens_out=10, failures=3)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_failures_that_will_not_pass_are_not_tried_again(server, model, status):
+    server.answer = lambda body: status
+    with pytest.warns(RetrievalWarning, match=f"status {status}"):
+        assert ask(model(retries=3), "a claim") == [None]
+    assert server.calls == 1
+
+
+def test_after_the_last_call_that_is_allowed_the_rest_is_left(server, model):
+    lm = model(max_calls=3, calls_at_once=1)
+    with pytest.warns(RetrievalWarning, match=r"7 of 10 queries.*limit of max_calls=3"):
+        found = ask(lm, *[f"claim {number}" for number in range(10)])
+    assert [value is not None for value in found] == [True] * 3 + [False] * 7
+    assert server.calls == 3
+    assert lm.counts.degraded == 7
+
+
+def test_an_endpoint_that_is_dead_is_given_up_on(server, model):
+    server.answer = lambda body: 500
+    lm = model(retries=1, give_up_after=4, calls_at_once=1)
+    with pytest.warns(RetrievalWarning, match="100 of 100") as caught:
+        assert ask(lm, *[f"claim {number}" for number in range(100)]) == [None] * 100
+    assert len(caught) == 1
+    assert server.calls == 8
+    assert lm.counts == CallCounts(calls=8, failures=8, degraded=100)
+
+
+def test_what_is_on_disk_is_still_answered_when_the_endpoint_is_given_up_on(server, model):
+    known = [f"known claim {number}" for number in range(10)]
+    found = ask(model(), *known)
+    server.answer = lambda body: 401
+    again = model(calls_at_once=1)
+    with pytest.warns(RetrievalWarning, match=r"5 of 15 queries.*4 times not asked any more"):
+        assert ask(again, *[f"new claim {number}" for number in range(5)], *known) == [None] * 5 + found
+    assert again.counts == CallCounts(calls=1, cache_hits=10, failures=1, degraded=5)
+    replayed = model(max_calls=0)
+    assert ask(replayed, *known) == found
+
+
+def test_single_failures_between_answers_are_no_reason_to_give_up(server, model):
+    server.answer = lambda body: 400 if "odd" in asked(body, "claim") else fields(phrases=["x"])
+    with pytest.warns(RetrievalWarning, match="10 of 20"):
+        found = ask(model(give_up_after=2, calls_at_once=1), *[f"{('even', 'odd')[n % 2]} claim {n}" for n in range(20)])
+    assert [value is not None for value in found] == [True, False] * 10
+
+
+def test_a_claim_that_no_server_can_be_sent_costs_that_claim_alone(model):
+    with pytest.warns(RetrievalWarning, match=r"1 of 2 queries.*not valid Unicode"):
+        assert ask(model(), "a lone \ud800 surrogate", "a claim") == [None, ["a", "claim"]]
+
+
+# what DSPy would do by itself
+
+
+def test_dspy_writes_nothing_of_its_own_and_asks_nobody_else(server, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    program = f"""
+import socket, sys
+import warnings; warnings.simplefilter("error")
+real = socket.socket.connect
+def connect(self, address):
+    assert address[0] == "127.0.0.1", address
+    return real(self, address)
+socket.socket.connect = connect
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+lm = LanguageModel("openai/small", base_url={server.url!r}, cache_dir={str(tmp_path / "answers")!r})
+assert ClaimDecomposition(lm).process(["red fox"]) == [["red", "fox"]]
+import dspy
+assert not lm.dspy_lm().history
+assert "litellm" not in sys.modules
+"""
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environment)
+    assert list(home.rglob("*")) == []
+
+
+def test_settings_can_be_made_without_dspy_being_imported():
+    program = """
+import sys
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+ClaimDecomposition(LanguageModel("openai/small", base_url="http://localhost/v1"))
+assert "dspy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_without_dspy_the_error_says_what_to_install(model, monkeypatch):
+    from nlp_retrieval.errors import DependencyError
+
+    for name in [name for name in sys.modules if name.startswith("nlp_retrieval.lm.dspy_package")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dspy", None)
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[llm\]'"):
+        model().dspy_lm()
+
+
+def test_nothing_is_warned_of_where_all_goes_well(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(model(), "a claim", "b claim")

@@ -1,0 +1,116 @@
+"""Compiled programs are JSON, fit the program they were made for, and bring no model with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.lm.programs import fingerprint_of_program, load_program, read_program, save_program
+from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
+
+
+def compiled() -> Decomposer:
+    program = Decomposer()
+    program.decompose.signature = program.decompose.signature.with_instructions("Name what is to be looked up. Ünïcödé.")
+    program.decompose.demos = [dspy.Example(augmented=True, claim="A and B", phrases=["A", "B"])]
+    return program
+
+
+def test_a_program_comes_back_as_it_was(tmp_path):
+    saved, loaded = compiled(), Decomposer()
+    save_program(saved, tmp_path / "deep" / "program.json")
+    load_program(loaded, tmp_path / "deep" / "program.json")
+    assert loaded.decompose.signature.instructions == saved.decompose.signature.instructions
+    assert [dict(demo) for demo in loaded.decompose.demos] == [dict(demo) for demo in saved.decompose.demos]
+    assert fingerprint_of_program(loaded) == fingerprint_of_program(saved) != fingerprint_of_program(Decomposer())
+
+
+def test_dspy_and_the_project_read_each_others_files(tmp_path):
+    saved, ours, theirs = compiled(), Decomposer(), Decomposer()
+    save_program(saved, tmp_path / "ours.json")
+    saved.save(tmp_path / "theirs.json")
+    theirs.load(tmp_path / "ours.json")
+    load_program(ours, tmp_path / "theirs.json")
+    assert fingerprint_of_program(ours) == fingerprint_of_program(theirs) == fingerprint_of_program(saved)
+
+
+def test_the_model_in_a_file_is_not_taken_up(tmp_path):
+    program = compiled()
+    program.decompose.lm = dspy.LM("openai/other", api_base="http://elsewhere/v1", api_key="sk-" + "x" * 30)
+    program.save(tmp_path / "theirs.json")
+    save_program(program, tmp_path / "ours.json")
+    assert "elsewhere" not in (tmp_path / "ours.json").read_text()
+    for name in ("ours.json", "theirs.json"):
+        loaded = Decomposer()
+        load_program(loaded, tmp_path / name)
+        assert loaded.decompose.lm is None
+
+
+class Other(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.decompose = dspy.Predict("claim, context -> phrases")
+
+
+def test_the_program_of_another_signature_is_an_error_that_names_both(tmp_path):
+    Other().save(tmp_path / "other.json")
+    with pytest.raises(ConfigurationError, match=r"another signature.*'Context:'.*here \['Claim:', 'Phrases:'\]"):
+        load_program(Decomposer(), tmp_path / "other.json")
+    PassageWriter().save(tmp_path / "writer.json")
+    with pytest.raises(ConfigurationError, match=r"another program: it has \['write'\], not \['decompose'\]"):
+        load_program(Decomposer(), tmp_path / "writer.json")
+
+
+def edit(path: Path, change: Any) -> None:
+    state = json.loads(path.read_text())
+    change(state["decompose"])
+    path.write_text(json.dumps(state))
+
+
+def test_demonstrations_of_other_fields_are_an_error(tmp_path):
+    save_program(compiled(), tmp_path / "program.json")
+    edit(tmp_path / "program.json", lambda state: state["demos"].append({"question": "?", "phrases": []}))
+    with pytest.raises(ConfigurationError, match=r"demonstrations have the fields \['question'\]"):
+        load_program(Decomposer(), tmp_path / "program.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.update(forward="x"),
+        lambda state: state.pop("signature"),
+        lambda state: state.update(demos={}),
+        lambda state: state.update(demos=["x"]),
+        lambda state: state["signature"].update(instructions=None),
+        lambda state: state["signature"].update(fields=["claim"]),
+    ],
+)
+def test_a_file_that_holds_something_else_changes_no_program(tmp_path, change):
+    save_program(compiled(), tmp_path / "program.json")
+    edit(tmp_path / "program.json", change)
+    program = Decomposer()
+    before = fingerprint_of_program(program)
+    with pytest.raises(ConfigurationError, match="no state of a DSPy program"):
+        load_program(program, tmp_path / "program.json")
+    assert fingerprint_of_program(program) == before
+
+
+def test_no_file_and_no_json_are_errors_that_say_so(tmp_path):
+    with pytest.raises(SourceError, match="there is no compiled program at"):
+        read_program(tmp_path / "none.json")
+    (tmp_path / "half.json").write_text('{"decompose"')
+    with pytest.raises(SourceError, match=r"half\.json is no compiled program"):
+        read_program(tmp_path / "half.json")
+
+
+def test_a_pickle_is_refused_by_its_name_unread(tmp_path):
+    (tmp_path / "program.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    with pytest.raises(ConfigurationError, match="JSON only"):
+        load_program(Decomposer(), tmp_path / "program.pkl")
+    with pytest.raises(ConfigurationError, match="JSON only"):
+        save_program(Decomposer(), tmp_path / "program.pkl")

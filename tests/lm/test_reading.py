@@ -1,0 +1,98 @@
+"""What models write where phrases were asked for becomes phrases, or nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.lm.reading import read_passage, read_phrases
+
+CLAIM = "The director of Lolita was born in New York."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["Stanley Kubrick", "Lolita 1962 film"],
+        '["Stanley Kubrick", "Lolita 1962 film"]',
+        "['Stanley Kubrick', 'Lolita 1962 film']",
+        '"Stanley Kubrick", "Lolita 1962 film"',
+        "Stanley Kubrick; Lolita 1962 film",
+        "1. Stanley Kubrick\n2. Lolita 1962 film",
+        "1) **Stanley Kubrick**\n2) **Lolita 1962 film**\n",
+        "- Stanley Kubrick\n\n- Lolita 1962 film",
+        "Here are two search phrases:\n\n* `Stanley Kubrick`\n* `Lolita 1962 film`",
+        "Phrase 1: Stanley Kubrick\nPhrase 2: Lolita 1962 film",
+        '```json\n["Stanley Kubrick", "Lolita 1962 film"]\n```',
+        'Sure! {"phrases": ["Stanley Kubrick", "Lolita 1962 film"]} I hope this helps',
+        '{"first": "Stanley Kubrick", "second": "Lolita 1962 film"}',
+        ["1. Stanley Kubrick\n2. Lolita 1962 film"],
+        [["Stanley Kubrick"], ["Lolita 1962 film"]],
+        ["\u201cStanley Kubrick\u201d", "  Lolita\t1962 film  "],
+        ["Stanley Kubrick", "stanley kubrick.", "Lolita 1962 film"],
+        ["Stanley Kubrick", CLAIM, CLAIM.upper(), "", " ", "the", "...", None, 7, "Lolita 1962 film"],
+    ],
+)
+def test_phrases_are_found_in_whatever_form_they_come(answer):
+    assert read_phrases(answer, CLAIM, 3, 32) == ["Stanley Kubrick", "Lolita 1962 film"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "  \n ", "[]", "{}", "null", "None", "...", "Here are the phrases:", [], [""], ["the", "of"], CLAIM, [CLAIM], None, 7],
+)
+def test_an_answer_without_a_phrase_is_none(answer):
+    assert read_phrases(answer, CLAIM, 3, 32) is None
+
+
+def test_phrases_are_few_and_short():
+    found = read_phrases([f"w{n} " * 100 for n in range(10)], CLAIM, 3, 5)
+    assert found == [" ".join([f"w{n}"] * 5) for n in range(3)]
+
+
+def test_years_and_hyphens_at_the_beginning_of_a_phrase_stay():
+    assert read_phrases("1962 film Lolita\n3.5 mm film\n-40 degrees", CLAIM, 3, 9) == [
+        "1962 film Lolita",
+        "3.5 mm film",
+        "-40 degrees",
+    ]
+
+
+@given(answer=st.recursive(st.none() | st.integers() | st.text(max_size=40), lambda inner: st.lists(inner, max_size=5)))
+def test_whatever_comes_phrases_are_distinct_lines_with_a_word(answer):
+    for form in (answer, json.dumps(answer), json.dumps({"phrases": answer}, ensure_ascii=False)):
+        found = read_phrases(form, CLAIM, 4, 6)
+        assert found is None or 1 <= len(found) <= 4
+        for phrase in found or []:
+            assert re.search(r"\w", phrase)
+            assert phrase == " ".join(phrase.split())
+            assert len(phrase.split()) <= 6
+        assert len({phrase.casefold() for phrase in found or []}) == len(found or [])
+
+
+def test_an_answer_that_does_not_stop_is_read_in_linear_time():
+    program = """
+from nlp_retrieval.lm.reading import read_passage, read_phrases
+for unit in ("[", "{", " ", "\\n", "; ", '"', "', '", "1. ", "- ", "phrase ", "``` ", "a b\\n"):
+    answer = unit * (1_000_000 // len(unit))
+    read_phrases(answer, "claim", 3, 9)
+    read_phrases(["x", answer, answer], "claim", 3, 9)
+    read_passage(answer, "claim", 9)
+"""
+    # all of it takes a second; quadratic time would take minutes
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
+
+
+def test_a_passage_is_one_line_cut_to_length():
+    assert read_passage("```\nStanley Kubrick\n  was born in 1928.\n```", CLAIM, 4) == "Stanley Kubrick was born"
+
+
+@pytest.mark.parametrize("answer", ["", "\n", CLAIM, "the", None, ["a passage"], {"passage": "x"}])
+def test_an_answer_without_a_passage_is_none(answer):
+    assert read_passage(answer, CLAIM, 100) is None

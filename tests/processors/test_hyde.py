@@ -1,0 +1,58 @@
+"""A query is searched with the passage that would answer it, beside itself or instead."""
+
+from __future__ import annotations
+
+import pytest
+from chat_server import asked, fields
+
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.lm.programs import save_program
+from nlp_retrieval.processors.hyde import HyDE
+from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
+
+
+@pytest.fixture(autouse=True)
+def writes(server):
+    """Writes a passage about the query in two lines."""
+    server.answer = lambda body: fields(passage=f"It is known of\n  {asked(body, 'query')} that it is so.")
+
+
+def test_the_passage_stands_beside_the_query_or_instead_of_it(model):
+    passage = "It is known of red fox that it is so."
+    assert HyDE(model()).process(["red fox", ""]) == [["red fox", passage], [""]]
+    assert HyDE(model(), keep_query=False).process(["red fox", "the"]) == [[passage], ["the"]]
+    assert HyDE(model(), max_words=3).process(["red fox"]) == [["red fox", "It is known"]]
+
+
+def test_an_answer_without_its_marker_is_the_passage(server, model):
+    server.answer = lambda body: "Foxes are red.\nMostly."
+    assert HyDE(model()).process(["red fox"]) == [["red fox", "Foxes are red. Mostly."]]
+
+
+@pytest.mark.parametrize("reply", ["", fields(passage=""), fields(passage="RED FOX?"), 500, None, 401])
+def test_without_a_passage_the_query_stays_with_one_warning_that_counts(server, model, reply):
+    answers = server.answer
+    server.answer = lambda body: reply if asked(body, "query") == "red fox" else answers(body)
+    lm = model(retries=0, calls_at_once=1)
+    with pytest.warns(RetrievalWarning, match="hyde: no usable answer.*1 of 2 queries") as caught:
+        found = HyDE(lm, keep_query=False).process(["blue whale", "red fox"])
+    assert found == [["It is known of blue whale that it is so."], ["red fox"]]
+    assert len(caught) == 1
+    assert lm.counts.degraded == 1
+
+
+def test_a_second_run_makes_no_call(server, model):
+    queries = [f"fox {n}" for n in range(5)]
+    assert HyDE(model()).process(queries) == HyDE(model()).process(queries)
+    assert server.calls == 5
+
+
+def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server, model, tmp_path):
+    program = PassageWriter()
+    program.write.signature = program.write.signature.with_instructions("Write like a dictionary.")
+    save_program(program, tmp_path / "writer.json")
+    HyDE(model(), program=tmp_path / "writer.json").process(["red fox"])
+    assert "Write like a dictionary." in server.bodies[-1]["messages"][0]["content"]
+    save_program(Decomposer(), tmp_path / "other.json")
+    with pytest.raises(ConfigurationError, match="another program"):
+        HyDE(model(), program=tmp_path / "other.json").process(["red fox"])
