@@ -161,6 +161,21 @@ def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
     return offsets
 
 
+def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
+    """Where the entries of some rows stand, one row after another, and how many each has.
+
+    Args:
+        offsets: row r owns ``offsets[r]:offsets[r + 1]``.
+        rows: which; in any order.
+    """
+    starts = offsets[rows]
+    counts = offsets[rows + 1] - starts
+    ends = np.cumsum(counts)
+    entries = np.repeat(starts - (ends - counts), counts)
+    entries += np.arange(len(entries))
+    return entries, counts
+
+
 def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
     """The order that puts every list best first with ties by row; None where it stands so already.
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.graph.link_graph import WeightedGraph
 
@@ -64,10 +64,7 @@ def links_among(weighted: WeightedGraph, rows: Rows) -> tuple[Rows, Rows]:
     A link counts that may be walked in at least one direction.
     """
     graph = weighted.graph
-    starts = graph.offsets[rows]
-    counts = graph.offsets[rows + 1] - starts
-    ends = np.cumsum(counts)
-    entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    entries, counts = entries_of(graph.offsets, rows)
     neighbours = graph.neighbours[entries]
     order = np.argsort(rows)
     places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))

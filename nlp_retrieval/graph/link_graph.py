@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
 
 _MOST_KINDS = 127  # two types each, in one byte
@@ -273,11 +273,7 @@ class WeightedGraph:
             carried: ``[len(nodes)]``, as :meth:`per_weight` gives it.
         """
         graph = self.graph
-        starts = graph.offsets[nodes]
-        counts = graph.offsets[nodes + 1] - starts
-        ends = np.cumsum(counts)
-        entries = np.repeat(starts - (ends - counts), counts)
-        entries += np.arange(len(entries))
+        entries, counts = entries_of(graph.offsets, nodes)
         received = np.repeat(carried, counts)
         received *= graph.weights[entries]
         if not (self.type_weights == 1).all():

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.candidates import Rows, entries_of
 from nlp_retrieval.graph.link_graph import Links
 
 
@@ -43,9 +43,7 @@ def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
         names: what each names, by number. Where a source names a row more than once, the largest share counts.
         n_items: how many rows there are.
     """
-    starts, counts = table.offsets[names], np.diff(table.offsets)[names]
-    ends = np.cumsum(counts)
-    places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    places, counts = entries_of(table.offsets, names)
     keys = np.repeat(sources, counts) * n_items + table.rows[places]
     shares = 1.0 / np.repeat(counts, counts)
     order = np.lexsort((-shares, keys))

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.queries import STOP_WORDS
@@ -117,10 +117,7 @@ class PassageTerms:
         found = np.zeros((len(rows), len(terms)), bool)
         if len(terms) == 0:
             return found
-        starts = self._offsets[rows]
-        counts = self._offsets[rows + 1] - starts
-        ends = np.cumsum(counts)
-        entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+        entries, counts = entries_of(self._offsets, rows)
         hashes = self._hashes[entries]
         places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
         hit = terms[places] == hashes
