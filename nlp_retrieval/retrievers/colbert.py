@@ -1,0 +1,186 @@
+"""Late interaction: a vector per token, compressed on disk, and MaxSim (ColBERTv2; Santhanam et al., NAACL 2022).
+
+The parts: ``colbert_build`` writes an index in bounded memory, with the codec of ``colbert_codec`` on the centroids of
+``colbert_centroids``; ``colbert_files`` opens it; ``colbert_search`` searches it, by the loops of ``colbert_steps`` or the
+same loops compiled, ``colbert_kernel``; ``colbert_exact`` searches an index that is not compressed.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.multi_vector import ColbertEncoder
+from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.retrievers.colbert_build import TOKENS, Stream, sample_tokens, write_compressed
+from nlp_retrieval.retrievers.colbert_codec import Bits, train_compressor
+from nlp_retrieval.retrievers.colbert_exact import ExactIndex
+from nlp_retrieval.retrievers.colbert_files import Compressed, Sizes, open_files, write_settings
+from nlp_retrieval.retrievers.colbert_search import Backend, CompressedIndex, SearchSettings
+
+_BATCH = 256
+
+
+class ColbertRetriever(BaseRetriever):
+    """Late interaction over compressed token vectors, searched as PLAID does (Santhanam et al., CIKM 2022).
+
+    A token takes 2 or 4 bytes for its centroid and ``bits`` per dimension for the rest: 34 bytes at 128 dimensions and 2 bits
+    (36 above 65,536 centroids), 66 at 4 bits; inverted lists take up to 4 more. Building needs a scratch file of 256 bytes a
+    token in the index directory. Passages without a token are never found; those longer than the encoder reads are counted
+    and warned about once.
+
+    Args:
+        encoder: a model's hub name, a local folder, or a token encoder.
+        bits: per dimension, 2 or 4. None keeps tokens whole, as float16, and scores every passage: exact, and slow.
+        centroids: how many; by default the power of two below 16 times the square root of the number of tokens.
+        train_size: at most this many tokens are sampled to train centroids on, in memory: 256 MB of them at 128 dimensions.
+        seed: of the sample and of the k-means.
+        nprobe: how many centroids per query token give candidates; more where those are not enough.
+        rescored: how many of the candidates are scored exactly; twice k is used where that is more.
+        prune: the first look at candidates passes over tokens whose centroid has a cosine below this with every token of the
+            query.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
+            same results.
+    """
+
+    name = "colbert"
+    search_only = frozenset({"nprobe", "rescored", "prune", "merge", "backend"})
+
+    def __init__(
+        self,
+        encoder: str | BaseTokenEncoder = "colbert-ir/colbertv2.0",
+        bits: Literal[2, 4] | None = 4,
+        centroids: Annotated[int, Field(ge=1)] | None = None,
+        train_size: Annotated[int, Field(ge=256)] = 500_000,
+        seed: Annotated[int, Field(ge=0)] = 0,
+        nprobe: Annotated[int, Field(ge=1)] = 4,
+        rescored: Annotated[int, Field(ge=1)] = 256,
+        prune: Annotated[float, Field(ge=-1, le=1)] = 0.4,
+        merge: MergeRule = "max",
+        backend: Backend = "auto",
+    ) -> None:
+        self.encoder = ColbertEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.bits: Bits | None = bits
+        self.centroids = centroids
+        self.train_size = train_size
+        self.seed = seed
+        self.nprobe = nprobe
+        self.rescored = rescored
+        self.prune = prune
+        self.merge = merge
+        self.backend: Backend = backend
+        self._arguments["encoder"] = self.encoder  # a name and the encoder that it stands for are one configuration
+
+    def index_identity(self) -> Config:
+        identity = super().index_identity()
+        if self.bits is None:
+            return {key: value for key, value in identity.items() if key not in ("centroids", "train_size", "seed")}
+        return identity
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        offsets = self._write_tokens(items, folder / TOKENS)
+        n_tokens = int(offsets[-1])
+        np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+        n_centroids = n_listed = 0
+        if self.bits is not None:
+            n_centroids = self._n_centroids(n_tokens)
+            sample = sample_tokens(folder, n_tokens, self.train_size, self.seed)
+            compressor = train_compressor(sample, n_centroids, self.bits, self.seed)
+            del sample
+            n_listed = write_compressed(folder, compressor, offsets)
+            (folder / TOKENS).unlink()
+        matrix = self.encoder.projection_matrix()
+        if matrix is not None:
+            np.save(folder / "projection.npy", matrix, allow_pickle=False)
+        projected_from = 0 if matrix is None else len(matrix)
+        sizes = (len(items), n_tokens, self.encoder.dimension, self.bits or 0, n_centroids, n_listed, projected_from)
+        write_settings(folder, Sizes(*sizes))
+
+    def load(self, folder: Path) -> None:
+        files = open_files(folder)
+        self._index: ExactIndex | CompressedIndex
+        if isinstance(files.tokens, Compressed):
+            self._index = CompressedIndex(files.offsets, files.tokens)
+        else:
+            self._index = ExactIndex(files.offsets, files.tokens)
+        if files.projection is not None:
+            self.encoder = self.encoder.with_projection(files.projection)
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        with stage(f"{self.name}.encode"):
+            tokens = self.encode(queries)
+        return self.search_tokens(tokens, k, allowed)
+
+    def encode(self, queries: list[str]) -> list[Vectors]:
+        """Return the token vectors of queries, ``[tokens, dimension]`` each; for an opened retriever."""
+        found: list[Vectors] = []
+        for part in tracked("colbert: encoding queries", _slices(queries), len(queries)):
+            found += checked_tokens(self.encoder.encode_queries(part), part, self.encoder)
+        self._warn_of_cut(self.encoder.cut_queries(queries), len(queries), "queries")
+        return found
+
+    def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
+        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
+        spoken = [number for number, vectors in enumerate(tokens) if len(vectors)]
+        queries = [tokens[number] for number in spoken]
+        if isinstance(self._index, ExactIndex):
+            hits = self._index.search(queries, k, allowed)
+        else:
+            settings = SearchSettings(self.nprobe, self.rescored, self.prune, self.backend)
+            hits = self._index.search(queries, k, allowed, settings)
+        counts = np.zeros(len(tokens), np.int64)
+        counts[spoken] = np.diff(hits.offsets)
+        return Hits(offsets_of(counts), hits.rows, hits.scores)
+
+    def _write_tokens(self, items: ItemTable, path: Path) -> Rows:
+        """Encode all items into a file of float16; returns where the tokens of each begin."""
+        counts = np.zeros(len(items), np.int64)
+        first = n_cut = 0
+        with Stream(path, np.float16, self.encoder.dimension) as stream:
+            for texts in tracked("colbert: encoding", items.texts(_BATCH), len(items)):
+                found = checked_tokens(self.encoder.encode_passages(texts), texts, self.encoder)
+                counts[first : first + len(texts)] = [len(vectors) for vectors in found]
+                for vectors in found:
+                    stream.write(vectors)
+                n_cut += self.encoder.cut_passages(texts)
+                first += len(texts)
+        self._warn_of_cut(n_cut, len(items), "passages")
+        return offsets_of(counts)
+
+    def _n_centroids(self, n_tokens: int) -> int:
+        n_trained = min(n_tokens, self.train_size)
+        if self.centroids is None:
+            return 1 << int(math.log2(max(1, min(16 * math.sqrt(n_tokens), n_trained / 4))))
+        if self.centroids > n_trained:
+            raise ConfigurationError(
+                f"colbert: centroids={self.centroids} cannot be trained on {n_trained} tokens; lower it, or leave it out"
+            )
+        return self.centroids
+
+    def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
+        if n_cut:
+            cure = "query_length" if what == "queries" else "max_length, or index smaller chunks"
+            warnings.warn(
+                f"{self.name}: {n_cut} of {n_all} {what} are longer than the encoder reads; the rest of each is left out "
+                f"(where the model can read more, raise {cure})",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+
+def _slices(queries: list[str]) -> list[list[str]]:
+    return [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]

@@ -1,0 +1,149 @@
+"""The files of a ColBERT index: memory-mapped columns, checked to fit together when they are opened.
+
+They are checked beyond their checksums because compiled code follows the numbers in them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.graph.files import CURE, mapped
+from nlp_retrieval.retrievers.colbert_codec import Codec, Codes, code_type, packed_size
+
+_SETTINGS = "settings.json"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What ``settings.json`` holds: the sizes of all columns.
+
+    Args:
+        passages: how many.
+        tokens: how many.
+        dimension: of a token vector.
+        bits: per dimension of a residual; 0 where tokens are kept as they are.
+        centroids: how many; 0 where tokens are kept as they are.
+        listed: length of the inverted lists.
+        projected_from: dimension before the encoder's projection; 0 where it has none.
+    """
+
+    passages: int
+    tokens: int
+    dimension: int
+    bits: int
+    centroids: int
+    listed: int
+    projected_from: int
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """The columns of a compressed index.
+
+    Args:
+        codec: turns codes back into vectors.
+        codes: ``[tokens]``, their centroids.
+        residuals: ``[tokens, bytes]``.
+        list_offsets: ``[centroids + 1]``; centroid c owns ``list_offsets[c]:list_offsets[c + 1]`` of the lists.
+        list_rows: the passages that hold a token of a centroid, ascending.
+    """
+
+    codec: Codec
+    codes: Codes
+    residuals: NDArray[np.uint8]
+    list_offsets: Rows
+    list_rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ColbertFiles:
+    """An opened index.
+
+    Args:
+        sizes: of all columns.
+        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
+        projection: what the encoder has to multiply by, or None.
+        tokens: ``[tokens, dimension]`` of an exact index, or the columns of a compressed one.
+    """
+
+    sizes: Sizes
+    offsets: Rows
+    projection: Vectors | None
+    tokens: NDArray[np.float16] | Compressed
+
+
+def write_settings(folder: Path, sizes: Sizes) -> None:
+    """Write the sizes."""
+    (folder / _SETTINGS).write_text(json.dumps(asdict(sizes)), "utf-8")
+
+
+def open_files(folder: Path) -> ColbertFiles:
+    """Open what a build wrote.
+
+    Args:
+        folder: of the index.
+
+    Raises:
+        IndexDamagedError: a file is missing, holds something else, or names what is not there.
+    """
+    sizes = _read_sizes(folder / _SETTINGS)
+    offsets = _offsets(folder / "offsets.npy", sizes.passages, sizes.tokens)
+    projection = None
+    if sizes.projected_from:
+        projection = mapped(folder / "projection.npy", np.float32, (sizes.projected_from, sizes.dimension))
+    if not sizes.bits:
+        return ColbertFiles(
+            sizes, offsets, projection, mapped(folder / "tokens.npy", np.float16, (sizes.tokens, sizes.dimension))
+        )
+    return ColbertFiles(sizes, offsets, projection, _open_compressed(folder, sizes))
+
+
+def _open_compressed(folder: Path, sizes: Sizes) -> Compressed:
+    centroids = mapped(folder / "centroids.npy", np.int16, (sizes.centroids, sizes.dimension))
+    weights = mapped(folder / "weights.npy", np.float32, (2**sizes.bits,))
+    codes = mapped(folder / "codes.npy", code_type(sizes.centroids), (sizes.tokens,))
+    residuals = mapped(folder / "residuals.npy", np.uint8, (sizes.tokens, packed_size(sizes.dimension, sizes.bits)))
+    list_offsets = _offsets(folder / "list_offsets.npy", sizes.centroids, sizes.listed)
+    list_rows = mapped(folder / "list_rows.npy", np.int32, (sizes.listed,))
+    if not np.isfinite(weights).all():
+        raise _damaged(folder / "weights.npy", "it holds NaN or infinity")
+    if codes.size and codes.max() >= sizes.centroids:
+        raise _damaged(folder / "codes.npy", f"it names centroid {codes.max()} of {sizes.centroids}")
+    if list_rows.size and (list_rows.min() < 0 or list_rows.max() >= sizes.passages):
+        raise _damaged(folder / "list_rows.npy", f"it names a passage outside 0..{sizes.passages - 1}")
+    return Compressed(Codec(centroids, weights), codes, residuals, list_offsets, list_rows)
+
+
+def _offsets(path: Path, count: int, end: int) -> Rows:
+    offsets: Rows = mapped(path, np.int64, (count + 1,))
+    if offsets[0] != 0 or offsets[-1] != end or (np.diff(offsets) < 0).any():
+        raise _damaged(path, f"it does not rise from 0 to {end}")
+    return offsets
+
+
+def _read_sizes(path: Path) -> Sizes:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    wanted = {field.name for field in fields(Sizes)}
+    if not isinstance(found, dict) or found.keys() != wanted or any(type(size) is not int for size in found.values()):
+        raise _damaged(path, "it does not hold the sizes of an index")
+    sizes = Sizes(**found)
+    compressed = sizes.bits in (2, 4) and sizes.centroids > 0
+    plain = sizes.bits == sizes.centroids == sizes.listed == 0
+    if min(found.values()) < 0 or sizes.dimension == 0 or not (compressed or plain):
+        raise _damaged(path, f"no index has {sizes}")
+    return sizes
+
+
+def _damaged(path: Path, found: str) -> IndexDamagedError:
+    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")

@@ -1,0 +1,55 @@
+"""Passages as runs of tokens: where their tokens stand, and which passages are best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows, Scores
+
+
+def positions_of(rows: Rows, offsets: Rows) -> Rows:
+    """Where the tokens of passages stand, one passage after another.
+
+    Args:
+        rows: passages.
+        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
+    """
+    lengths = offsets[rows + 1] - offsets[rows]
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    positions: Rows = np.arange(total) + np.repeat(offsets[rows] - (ends - lengths), lengths)
+    return positions
+
+
+def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
+    """Cut a list of passages into slices that have at most so many tokens together, or are of one passage.
+
+    Args:
+        rows: passages.
+        offsets: ``[passages + 1]``.
+        most: so many tokens.
+    """
+    ends = np.cumsum(offsets[rows + 1] - offsets[rows])
+    begin = 0
+    while begin < len(rows):
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + most, side="right")))
+        yield slice(begin, end)
+        begin = end
+
+
+def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+    """The k best of some passages, best first; the lowest rows where scores tie.
+
+    Args:
+        rows: ascending.
+        scores: ``[rows]``.
+        k: how many at most.
+    """
+    if len(rows) > k:
+        near = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+        rows, scores = rows[near], scores[near]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return rows[order], scores[order]
