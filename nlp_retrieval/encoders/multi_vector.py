@@ -18,7 +18,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import fingerprint_of_checkpoint, is_multi_vector
-from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_model
+from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class ColbertEncoder(BaseTokenEncoder):
 
             # loading takes a moment, and its bar would be in the way of the command line's own
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            dtype = getattr(torch, resolved_model(self.precision, self.device))
+            dtype = getattr(torch, resolved_precision(self.precision, self.device))
             if self.is_multi_vector:
                 model = MultiVectorEncoder(
                     path,

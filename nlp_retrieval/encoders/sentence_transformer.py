@@ -136,7 +136,7 @@ class SentenceTransformerEncoder(BaseEncoder):
             # loading takes a moment, and its bar would be in the way of the command line's own
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
-            dtype = getattr(torch, resolved_model(self.precision, self.device))
+            dtype = getattr(torch, resolved_precision(self.precision, self.device))
             model = SentenceTransformer(
                 path,
                 device=self.device,
@@ -163,7 +163,7 @@ def _find(model: str, revision: str | None) -> ModelFolder:
     return find_model(model, revision)
 
 
-def resolved_model(precision: Precision, device: str | None) -> str:
+def resolved_precision(precision: Precision, device: str | None) -> str:
     """What ``auto`` means on this machine."""
     if precision != "auto":
         return precision

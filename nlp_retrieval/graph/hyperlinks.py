@@ -70,7 +70,7 @@ class Hyperlinks(BaseLinkExtractor):
         n_given = n_unknown = 0
         given = self._given(items)
         while batch := list(islice(given, _AT_ONCE)):
-            found = resolved_model(table, [name for _, name in batch])
+            found = _resolved(table, [name for _, name in batch])
             missing = np.flatnonzero(found < 0)
             n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
             unknown += [batch[place] for place in missing[: 1 - len(unknown)]]
@@ -135,7 +135,7 @@ def _words_key(title: str) -> str:
     return "\0".join(["words", *(words_of(title) or ["", title])])
 
 
-def resolved_model(table: HashedRows, names: list[str]) -> Rows:
+def _resolved(table: HashedRows, names: list[str]) -> Rows:
     """The numbers of names in the table, read as an id, a parent, a title and words, in this order; -1 for none."""
     found = np.full(len(names), -1, np.int64)
     for key in ("id {}".format, "parent {}".format, "title {}".format, _words_key):
