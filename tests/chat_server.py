@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,14 @@ from nlp_retrieval.lm.language_model import LanguageModel
 
 Reply = str | int | float | None
 """A text; an HTTP status; seconds to wait before hanging up without an answer; None to hang up in the middle of one."""
+
+
+class _Quiet(ThreadingHTTPServer):
+    """A server to which a client that hangs up is nothing to tell of."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -113,7 +122,7 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
         def log_message(self, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Quiet(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     known = ChatServer(f"http://127.0.0.1:{server.server_port}/v1", answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
