@@ -6,8 +6,9 @@ always of whole words. It begins with no lower-case letter unless the title does
 one word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
 
 A title of one word is no mention where the word belongs to a longer name: beside a capitalised word or a number, as in
-"Abraham Lincoln" or "September 4", or joined to another by a hyphen. Of 31,857 Wikipedia passages that is every eighth,
-and nearly all of these mentions were false. Function words ("This") and numbers ("1984") alone are no titles either.
+"Abraham Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions two of five mentions of
+one-word titles stand so, and without them retrieval is as good with a third fewer links. Function words ("This") and
+numbers ("1984") alone are no titles either.
 
 Scripts without spaces between words are not segmented: there, a mention needs punctuation or spaces around it.
 """
