@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
+from nlp_retrieval.graph.files import CURE, mapped
 
 _MOST_KINDS = 127  # two types each, in one byte
 _ENTRIES_AT_ONCE = 1 << 17
@@ -33,7 +33,6 @@ _DTYPES: dict[str, type[np.generic]] = {
     "types": np.uint8,
     "sums": np.float32,
 }
-_CURE = "restore it from a copy, or index again with replace=True"
 
 
 @dataclass(frozen=True)
@@ -164,17 +163,17 @@ class LinkGraph:
             facts = json.loads(path.read_text("utf-8"))
             n_nodes, n_links = int(facts["n_nodes"]), dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
         except OSError as error:
-            raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {_CURE}") from error
+            raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise IndexDamagedError(f"{path} is damaged: it does not describe a graph; {_CURE}") from error
+            raise IndexDamagedError(f"{path} is damaged: it does not describe a graph; {CURE}") from error
         entries = 2 * sum(n_links.values())
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("neighbours", "weights", "types"), (entries,))
         shapes |= {"offsets": (n_nodes + 1,), "sums": (n_nodes, 2 * len(n_links))}
-        columns = {name: _mapped(folder / f"{name}.npy", shape, _DTYPES[name]) for name, shape in shapes.items()}
+        columns = {name: mapped(folder / f"{name}.npy", _DTYPES[name], shape) for name, shape in shapes.items()}
         first, last = int(columns["offsets"][0]), int(columns["offsets"][-1])
         if (first, last) != (0, entries):
             found = f"runs from {first} to {last}, not from 0 to {entries}"
-            raise IndexDamagedError(f"{folder / 'offsets.npy'} is damaged: it {found}; {_CURE}")
+            raise IndexDamagedError(f"{folder / 'offsets.npy'} is damaged: it {found}; {CURE}")
         return cls(n_links, **columns)
 
     @property
@@ -209,17 +208,6 @@ class LinkGraph:
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ConfigurationError(f"weights of kinds are finite and not below 0; found {dict(kinds)}")
         return WeightedGraph(self, weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny))
-
-
-def _mapped(path: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    try:
-        column = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {_CURE}") from error
-    if column.shape != shape or column.dtype != dtype:
-        found = f"{column.dtype} of shape {column.shape}, not {np.dtype(dtype)} of shape {shape}"
-        raise IndexDamagedError(f"{path} is damaged: it holds {found}; {_CURE}")
-    return np.asarray(column)  # the same map without the slow indexing of np.memmap
 
 
 @dataclass(frozen=True)
