@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_runs import best_of, blocks_of, positions_of
+from nlp_retrieval.retrievers.colbert_runs import best_of, blocks_of
 
 _UNITS = 2.0**22
 _TOKENS_AT_ONCE = 2**14
@@ -59,7 +59,7 @@ class ExactIndex:
         scores = np.zeros((len(queries), len(rows)))
         for block in blocks_of(rows, self._offsets, _TOKENS_AT_ONCE):
             part = rows[block]
-            products = query_tokens @ _in_units(self._tokens[positions_of(part, self._offsets)]).T
+            products = query_tokens @ _in_units(self._tokens[entries_of(self._offsets, part)[0]]).T
             starts = offsets_of(self._offsets[part + 1] - self._offsets[part])[:-1]
             best = np.maximum.reduceat(products, starts, axis=1)
             scores[:, block] = np.add.reduceat(best, bounds, axis=0)

@@ -9,20 +9,6 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows, Scores
 
 
-def positions_of(rows: Rows, offsets: Rows) -> Rows:
-    """Where the tokens of passages stand, one passage after another.
-
-    Args:
-        rows: passages.
-        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
-    """
-    lengths = offsets[rows + 1] - offsets[rows]
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    positions: Rows = np.arange(total) + np.repeat(offsets[rows] - (ends - lengths), lengths)
-    return positions
-
-
 def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
     """Cut a list of passages into slices that have at most so many tokens together, or are of one passage.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert_codec import Codes, units_of
-from nlp_retrieval.retrievers.colbert_runs import blocks_of, positions_of
+from nlp_retrieval.retrievers.colbert_runs import blocks_of
 
 _CODES_AT_ONCE = 2**17
 _TOKENS_AT_ONCE = 2**14
@@ -47,7 +47,7 @@ def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: 
     by_token = np.ascontiguousarray(scores.T)
     for block in blocks_of(rows, offsets, _CODES_AT_ONCE):
         part = rows[block]
-        found = codes[positions_of(part, offsets)]
+        found = codes[entries_of(offsets, part)[0]]
         owner = np.repeat(np.arange(len(part)), offsets[part + 1] - offsets[part])
         staying = kept[found]
         starts = np.searchsorted(owner[staying], np.arange(len(part)))
@@ -81,7 +81,7 @@ def maxsim(
     units = units_of(dimension)
     for block in blocks_of(rows, offsets, _TOKENS_AT_ONCE):
         part = rows[block]
-        positions = positions_of(part, offsets)
+        positions = entries_of(offsets, part)[0]
         vectors = centroids[codes[positions]]
         vectors += table[residuals[positions]].reshape(len(positions), -1)[:, :dimension]
         squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
