@@ -109,7 +109,7 @@ class Study:
         deep = {family for family, hops in zip(self.families, self.hops, strict=True) if hops > 2}
         #: where configurations are chosen: two hops, no family in common with deeper claims
         self.choosing = np.array([h == 2 and f not in deep for f, h in zip(self.families, self.hops, strict=True)])
-        self.rerankers = rerankers(tokens, cross_encoder)
+        self.rerankers = rerankers(tokens, cross_encoder, data.work)
         self.blends: dict[str, dict[str, float]] = {}
         self.policies: dict[str, float] = {}
         self.rows: list[Measured] = []
@@ -132,6 +132,7 @@ class Study:
                     for system in ("BM25", "BM25 + dense")
                 ]
                 self.blends[name][blend] = float(np.mean(reached))
+                reranker.save()
             best = max(_BLENDS, key=lambda blend: self.blends[name][blend])
             self.rerankers[name] = reranker.blended(best)
             self.tell(f"{name}: {self.blends[name]}")
@@ -167,6 +168,8 @@ class Study:
         begin = time.perf_counter()
         with record_calls() as calls:
             values = search()
+        for one in self.rerankers.values():
+            one.save()
         row = Measured(system, reranker, values, asks, calls.counts, time.perf_counter() - begin)
         self.rows.append(row)
         self.tell(f"{row.name}: 3 hops {values[PERFECT][self.hops == 3].mean():.3f}, {calls.counts}")

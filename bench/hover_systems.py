@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.durable import write_atomically
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
@@ -77,20 +79,28 @@ class RememberedScores(BaseReranker):
     Args:
         reranker: the one that it stands for.
         blend: what becomes of the incoming ranking.
+        file: where the scores are kept for the next run; none by default.
     """
 
     name = "remembered-scores"
 
-    def __init__(self, reranker: BaseReranker, blend: Blend = "rank") -> None:
+    def __init__(self, reranker: BaseReranker, blend: Blend = "rank", file: Path | None = None) -> None:
         self.reranker = reranker
         self.blend: Blend = blend
-        self.scores: dict[tuple[str, str], float] = {}
+        self.file = file
+        kept = json.loads(file.read_text("utf-8")) if file is not None and file.exists() else []
+        self.scores = {(query, item_id): score for query, item_id, score in kept}
 
     def blended(self, blend: Blend) -> RememberedScores:
         """The same with another blend, and with one memory."""
         other = RememberedScores(self.reranker, blend)
-        other.scores = self.scores
+        other.scores, other.file = self.scores, self.file
         return other
+
+    def save(self) -> None:
+        """Keep the scores."""
+        if self.file is not None:
+            write_atomically(self.file, json.dumps([[*pair, score] for pair, score in self.scores.items()]).encode())
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         pairs = [(query, item.item_id) for query, item in zip(queries, items, strict=True)]
@@ -101,17 +111,19 @@ class RememberedScores(BaseReranker):
         return {"score": np.array([self.scores[pair] for pair in pairs])}
 
 
-def rerankers(encoder: BaseTokenEncoder, cross_encoder: Path) -> dict[str, RememberedScores]:
+def rerankers(encoder: BaseTokenEncoder, cross_encoder: Path, work: Path) -> dict[str, RememberedScores]:
     """The rerankers by name.
 
     Args:
         encoder: of tokens.
         cross_encoder: folder of a cross-encoder exported to ONNX.
+        work: the folder for what takes long to make.
     """
+    reader = CrossEncoderReranker(str(cross_encoder), backend="onnx")
     return {
         "overlap": RememberedScores(OverlapReranker()),
         "late interaction": RememberedScores(LateInteractionReranker(encoder)),
-        "cross-encoder": RememberedScores(CrossEncoderReranker(str(cross_encoder), backend="onnx")),
+        "cross-encoder": RememberedScores(reader, file=work / f"scores-{reader.model_fingerprint()[-16:]}.json"),
     }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from nlp_retrieval.benchmarks.intervals import bootstrap_interval, family_numbers
+from nlp_retrieval.benchmarks.intervals import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
 from nlp_retrieval.errors import ConfigurationError, GoldError
 
 VALUES = np.random.default_rng(2).normal(0.1, 1.0, 120)
@@ -44,6 +44,32 @@ def test_one_seed_gives_one_interval_and_another_a_near_one() -> None:
     assert bootstrap_interval(VALUES, ALONE, seed=5) == pytest.approx(bootstrap_interval(VALUES, ALONE, seed=6), abs=0.01)
 
 
+def test_an_interval_is_the_same_alone_and_among_others() -> None:
+    draw = np.random.default_rng(4)
+    values = draw.normal(0.0, 1.0, (40, 70)) * 10.0 ** draw.integers(-12, 12, (40, 1))
+    families: list[str | None] = [None if place % 3 else str(place % 7) for place in range(70)]
+    together = bootstrap_intervals(values, families, resamples=700).tolist()
+    assert together == [list(bootstrap_interval(row, families, resamples=700)) for row in values]
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = bootstrap_interval(VALUES, ALONE, resamples=999)
+    monkeypatch.setattr("nlp_retrieval.benchmarks.intervals._AT_ONCE", 7 * len(VALUES))
+    assert bootstrap_interval(VALUES, ALONE, resamples=999) == whole
+
+
+@given(
+    row=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40),
+    times=st.lists(st.integers(0, 39), min_size=1, max_size=40),
+)
+def test_whole_numbers_are_the_values_within_rounding_and_their_sums_are_exact(row: list[float], times: list[int]) -> None:
+    (whole,), (exponent,) = whole_numbers(np.array([row]))
+    assert np.ldexp(whole.astype(float), exponent) == pytest.approx(np.array(row), abs=max(map(abs, row)) * 2**-43)
+    drawn = [int(whole[at % len(row)]) for at in times[: len(row)]]
+    assert int(np.array(drawn, np.float64).sum()) == sum(drawn)
+    assert abs(sum(drawn)) <= 2**51
+
+
 def test_one_family_has_one_mean() -> None:
     assert bootstrap_interval(VALUES, ["f"] * len(VALUES)) == pytest.approx((VALUES.mean(), VALUES.mean()))
     assert bootstrap_interval(np.array([0.25]), [None]) == (0.25, 0.25)
@@ -71,7 +97,7 @@ def test_no_queries_or_not_a_family_for_each_are_an_error(values: list[float], f
         bootstrap_interval(np.array(values), families)
 
 
-@pytest.mark.parametrize("wrong", [{"resamples": 0}, {"level": 0.0}, {"level": 1.0}, {"level": 95.0}])
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"resamples": 0}, {"level": 0.0}, {"level": 1.0}, {"level": 95.0}])
 def test_draws_and_levels_out_of_range_are_an_error(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=f"{next(iter(wrong))}="):
         bootstrap_interval(VALUES, ALONE, **wrong)  # type: ignore[arg-type]
