@@ -13,7 +13,10 @@ from pathlib import Path
 from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
-_PARTS = ("startup", "lucene", "composition", "evaluation", "significance", "encoding", "memory", "quality", "links", "multihop", "colbert")
+_PARTS = (
+    "startup", "lucene", "composition", "evaluation", "significance", "encoding", "memory", "quality", "links", "multihop",
+    "colbert",
+)  # fmt: skip
 _HERE = Path(__file__).parent
 _MARKS = {True: "met", False: "**missed**", None: "-"}
 
