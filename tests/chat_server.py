@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,13 @@ import pytest
 
 from nlp_retrieval.lm.language_model import LanguageModel
 
-Reply = str | int | float | None
-"""A text; an HTTP status; seconds to wait before hanging up without an answer; None to hang up in the middle of one."""
+Reply = str | int | float | bytes | dict[str, Any] | None
+"""A text; an HTTP status; an object to send instead of an answer; seconds to wait before hanging up without one; bytes to
+send one by one, the last again and again, 10 ms apart and without an end; None to hang up in the middle of an answer."""
+
+DRIPPING_HEAD = b"HTTP/1.1 200 OK\r\nX-Padding: x"
+DRIPPING_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n "
+DRIPPING_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x"
 
 
 class _Quiet(ThreadingHTTPServer):
@@ -72,6 +78,7 @@ def fields(**values: object) -> str:
 def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServer]:
     """Serve until the block ends."""
     lock = threading.Lock()
+    closing = threading.Event()
     busy = 0
 
     class Handler(BaseHTTPRequestHandler):
@@ -96,6 +103,12 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
             if isinstance(reply, float):
                 time.sleep(reply)
                 self.close_connection = True
+            elif isinstance(reply, bytes):
+                for one in chain(reply, repeat(reply[-1])):
+                    self.wfile.write(bytes([one]))
+                    if closing.wait(0.01):
+                        break
+                self.close_connection = True
             elif reply is None:
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
@@ -103,6 +116,8 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
                 self.end_headers()
                 self.wfile.write(b'{"id": "half')
                 self.close_connection = True
+            elif isinstance(reply, dict):
+                self._send(200, reply)
             elif isinstance(reply, int):
                 self._send(reply, {"error": {"message": f"status {reply} for {self.headers.get('Authorization')}"}})
             else:
@@ -130,6 +145,7 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
     try:
         yield known
     finally:
+        closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -1,11 +1,12 @@
 """The interface of rerankers, and all that a pointwise one does not have to do itself.
 
-A pointwise reranker writes ``score_pairs``. The base class turns candidates into pairs, batches them by length, blends
-with the incoming ranking, and keeps the signals.
+A pointwise reranker writes ``score_pairs``. The base class turns candidates into pairs, each of them once, batches them by
+length, blends with the incoming ranking, and keeps the signals.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -19,7 +20,7 @@ from nlp_retrieval.core.component import Component
 from nlp_retrieval.core.fusion import Pool, ReciprocalRankFusion, normalized
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries
-from nlp_retrieval.errors import EngineError, QueryError
+from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 
 Blend = Literal["replace", "rank", "score"]
 
@@ -28,7 +29,9 @@ class BaseReranker(Component, ABC):
     """Reorders candidates against the original query.
 
     ``blend`` says what becomes of the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
-    by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name.
+    by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name. By ``"rank"``, candidates
+    that a reranker scores alike share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
+    and the incoming ranking decides.
     """
 
     kind: ClassVar[str] = "rerankers"
@@ -48,6 +51,16 @@ class BaseReranker(Component, ABC):
             Columns ``[pairs]``: ``"score"``, higher is better, and beside it any parts that it is made of. Each becomes a
             signal, ``<label>.<column>``.
         """
+
+    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
+        """How many texts are longer than what is read of them, and of how many, by what they are ("passages").
+
+        Args:
+            queries: ``[pairs]``, as they were scored.
+            items: ``[pairs]``.
+        """
+        del queries, items
+        return {}
 
     def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
         """Reorder results and cut them to the best k.
@@ -100,7 +113,46 @@ class BaseReranker(Component, ABC):
         """
         if len(items) == 0:
             return batch
-        columns = self._score_by_length([queries[owner] for owner in batch.owner.tolist()], items)
+        columns, cut = self.scored([queries[owner] for owner in batch.owner.tolist()], items)
+        self.warn_of_cut(cut)
+        return self.reordered(batch, columns, label)
+
+    def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
+        """Score pairs, one that stands several times once. Items are one where all of them is equal, metadata too.
+
+        Args:
+            queries: ``[pairs]``.
+            items: ``[pairs]``.
+
+        Returns:
+            The columns of :meth:`score_pairs`, and what :meth:`cut_off` says of these pairs.
+
+        Raises:
+            EngineError: ``score_pairs`` returned a score that is not finite, or too few of them.
+        """
+        first: list[int] = []
+        known: dict[tuple[str, str], list[int]] = {}
+        numbers = []
+        for at, (query, item) in enumerate(zip(queries, items, strict=True)):
+            alike = known.setdefault((query, item.item_id), [])
+            number = next((one for one in alike if items[first[one]] == item), None)
+            if number is None:
+                number = len(first)
+                first.append(at)
+                alike.append(number)
+            numbers.append(number)
+        distinct = [queries[at] for at in first], [items[at] for at in first]
+        columns = self._score_by_length(*distinct)
+        return {key: column[numbers] for key, column in columns.items()}, self.cut_off(*distinct)
+
+    def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
+        """Reorder candidates by scores that they were given.
+
+        Args:
+            batch: the candidates.
+            columns: ``[candidates]`` each, as :meth:`scored` gives them.
+            label: begins the names of the signals; the registry name by default.
+        """
         signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
         return batch.with_scores(self._blended(batch, columns["score"]), signals)
 
@@ -121,20 +173,41 @@ class BaseReranker(Component, ABC):
             raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
         return columns
 
+    def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
+        """Warn where texts are longer than what is read of them; takes what :meth:`cut_off` gives."""
+        told = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
+        if told:
+            warnings.warn(
+                f"{self.name}: {' and '.join(told)} are longer than the model reads; the rest of each is left out (where the "
+                "model can read more, raise its lengths; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
     def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
-        own = batch.with_scores(scores, {"position": np.arange(len(scores), dtype=np.float64)})
-        ranks = np.zeros(len(scores))
-        ranks[own.signals["position"].astype(np.int64)] = own.ranks
         pool = Pool(
             ["incoming", "own"],
             batch.owner,
             batch.n_lists,
             np.stack([batch.scores, scores], axis=1),
-            np.stack([batch.ranks, ranks], axis=1).astype(np.float64),
+            np.stack([batch.ranks, _shared_ranks(batch, scores)], axis=1).astype(np.float64),
         )
         if self.blend == "rank":
             return ReciprocalRankFusion().combine(pool)
         blended: Scores = normalized(pool, "minmax").sum(axis=1)
         return blended
+
+
+def _shared_ranks(batch: CandidateBatch, scores: Scores) -> Scores:
+    """``[candidates]``: the rank of each in its list by these scores, from 1; those of equal scores have the mean of theirs."""
+    order = np.lexsort((-scores, batch.owner))
+    owner, ordered = batch.owner[order], scores[order]
+    new = np.concatenate([[True], (owner[1:] != owner[:-1]) | (ordered[1:] != ordered[:-1])])
+    group = np.cumsum(new) - 1
+    positions = np.arange(1.0, len(scores) + 1.0) - batch.offsets[owner]
+    means = np.bincount(group, positions) / np.bincount(group)
+    ranks = np.empty(len(scores))
+    ranks[order] = means[group]
+    return ranks

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import string
 import threading
 import warnings
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,6 +17,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import fingerprint_of_checkpoint, is_multi_vector
+from nlp_retrieval.encoders.multi_vector_tokens import token_by_token
 from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 
@@ -31,7 +31,6 @@ _loaded: WeakValueDictionary[str, MultiVectorEncoder] = WeakValueDictionary()
 _loading = threading.Lock()
 
 _NOT_OF_THE_MODEL = ("batch_size", "projection", "seed", "query_prompt", "passage_prompt")
-_PASSAGE_PROMPTS = ("document", "passage", "corpus")
 
 
 class ColbertEncoder(BaseTokenEncoder):
@@ -229,48 +228,24 @@ class ColbertEncoder(BaseTokenEncoder):
 
             # loading takes a moment, and its bar would be in the way of the command line's own
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            dtype = getattr(torch, resolved_precision(self.precision, self.device))
-            if self.is_multi_vector:
-                model = MultiVectorEncoder(
-                    path,
-                    device=self.device,
-                    trust_remote_code=self.trust_remote_code,
-                    model_kwargs={"dtype": dtype},
-                    local_files_only=True,
-                )
-            else:
-                model = self._token_by_token(path, dtype)
+            settings: dict[str, Any] = {
+                "device": self.device,
+                "trust_remote_code": self.trust_remote_code,
+                "model_kwargs": {"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
+                "local_files_only": True,
+            }
+            model = MultiVectorEncoder(path, **settings) if self.is_multi_vector else token_by_token(path, settings)
         except ImportError as error:
             raise DependencyError(
                 f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
             ) from error
-        except ModelError:
-            raise
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
+            if isinstance(error, KeyError):  # as Stanford's checkpoints are read, whose projection is linear.weight
+                reason = f"its weights hold no {error.args[0]}; download it again"
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
         self._set_lengths(model)
         return model
-
-    def _token_by_token(self, path: str, dtype: object) -> MultiVectorEncoder:
-        """Put a model together whose vectors are those of the tokens; the library's own way adds random weights."""
-        from sentence_transformers import MultiVectorEncoder, SentenceTransformer
-        from sentence_transformers.base.modules import Normalize, Transformer
-        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-
-        whole = SentenceTransformer(
-            path,
-            device=self.device,
-            trust_remote_code=self.trust_remote_code,
-            model_kwargs={"dtype": dtype},
-            local_files_only=True,
-        )
-        if not isinstance(whole[0], Transformer):
-            raise ModelError(f"{self.model} ({path}) begins with a {type(whole[0]).__name__}, which has no token vectors")
-        modules = [whole[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
-        known = {name: prompt for name, prompt in whole.prompts.items() if prompt}
-        prompts = {"query": known.get("query", ""), "document": next((known[n] for n in _PASSAGE_PROMPTS if n in known), "")}
-        return MultiVectorEncoder(modules=modules, device=self.device, prompts=prompts)
 
     def _set_lengths(self, model: MultiVectorEncoder) -> None:
         transformer = _transformer_of(model)

@@ -31,11 +31,10 @@ def is_multi_vector(folder: Path) -> bool:
         types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
         saved = _read(folder / "config_sentence_transformers.json")
         saved = saved if isinstance(saved, dict) else {}
-        return (
-            "MultiVectorMask" in types
-            or saved.get("model_type") in _MODEL_TYPES
-            or ("Dense" in types and bool(_EARLY_PYLATE & saved.keys()))
-        )
+        if saved.get("model_type") in _MODEL_TYPES:
+            return True
+        # the library takes anything else for an encoder of texts, and adds a random projection where it has no Dense
+        return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
     config = _read(folder / "config.json")
     architectures = (config.get("architectures") if isinstance(config, dict) else None) or []
     return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)

@@ -26,6 +26,7 @@ from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, answers_kept_if_good
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
+from nlp_retrieval.lm.reading import LONGEST_ANSWER
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -80,8 +81,21 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
     if lm is None and dspy.settings.lm is None:
         raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
     # the adapter's second call in JSON is off: an answer that does not parse is repaired here or given up
-    with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), disable_history=True, **settings):
+    with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, **settings):
         yield
+
+
+class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
+    """DSPy's own, but an answer that does not stop does not parse, where its parsers run out of stack or memory."""
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        try:
+            parsed: dict[str, Any] = super().parse(signature, completion[:LONGEST_ANSWER])
+        except (RecursionError, MemoryError, TypeError) as error:
+            raise _errors.AdapterParseError(
+                adapter_name="ChatAdapter", signature=signature, lm_response=completion, message=repr(error)
+            ) from None
+        return parsed
 
 
 def ask(

@@ -24,6 +24,9 @@ class CallCounts:
         tokens_out: of its answers.
         failures: requests that brought no answer: refused, timed out, an error of the server.
         degraded: questions that were left without a usable answer, so that their query was searched as it is.
+        kept_tokens_in: what the prompts of the answers on disk took when they were asked for, which is not spent again; 0
+            where that is not known.
+        kept_tokens_out: the same for those answers themselves.
     """
 
     calls: int = 0
@@ -32,12 +35,19 @@ class CallCounts:
     tokens_out: int = 0
     failures: int = 0
     degraded: int = 0
+    kept_tokens_in: int = 0
+    kept_tokens_out: int = 0
 
     def __add__(self, other: CallCounts) -> CallCounts:
         return CallCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
     def __sub__(self, other: CallCounts) -> CallCounts:
         return CallCounts(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+    @property
+    def answers(self) -> int:
+        """How many answers there were, sent for or on disk, whether or not they could be used."""
+        return self.calls - self.failures + self.cache_hits
 
     def __str__(self) -> str:
         return (

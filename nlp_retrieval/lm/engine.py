@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dspy import lm15
-from dspy.clients.engines import LM15Engine
 from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
 from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.wire import Wire
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
 _LONGEST_WAIT = 60.0
@@ -90,7 +90,7 @@ class Engine:
 
     def __init__(
         self,
-        wire: LM15Engine,
+        wire: Wire,
         identity: Question,
         counter: CallCounter,
         store: AnswerStore,
@@ -126,7 +126,8 @@ class Engine:
         question = self._question(request, scope.program)
         kept = self._store.find(question)
         if kept is not None:
-            count(self.counter, CallCounts(cache_hits=1))
+            took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
+            count(self.counter, CallCounts(cache_hits=1, **took))
             return lm15.Response(
                 id=None,
                 model=request.model,
@@ -188,6 +189,12 @@ class Engine:
             return min(float(asked), _LONGEST_WAIT)
         longest = min(self._backoff * 2.0**attempt, _LONGEST_WAIT)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 -- jitter, so that parallel calls do not come back together
+
+
+def _tokens(answer: Answer, side: str) -> int:
+    """What a kept answer took; 0 where its file does not say, or the server did not."""
+    tokens = answer.get(side)
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 def _text(system: Any) -> str:

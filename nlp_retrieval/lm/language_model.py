@@ -41,7 +41,7 @@ class LanguageModel(Component):
         retries: further tries after a failure that may pass: refused, timed out, too many requests, an error of the server.
         backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); a server that
             says how long to wait is obeyed.
-        timeout: seconds to wait for the next byte of an answer.
+        timeout: seconds for a try, from the connection to the last byte of the answer, however often bytes come.
         max_calls: at most this many requests in all, retries among them; what is asked after that is left without an
             answer. None for no limit.
         give_up_after: after this many questions in a row that the endpoint left without an answer, the rest of the batch
@@ -166,6 +166,7 @@ class LanguageModel(Component):
         from dspy.clients.engines import LM15Engine
 
         from nlp_retrieval.lm.engine import Engine
+        from nlp_retrieval.lm.wire import BoundedWire
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
         # an empty environment: a key is sent only where it was asked for, never to a server that it is not for
@@ -178,7 +179,7 @@ class LanguageModel(Component):
             )
         )
         return Engine(
-            wire,
+            BoundedWire(wire, self.timeout),
             {"base_url": self.base_url, "model": self.model},
             self._counter,
             AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder()),

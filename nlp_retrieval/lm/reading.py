@@ -23,7 +23,7 @@ _QUOTES = "\"'`*_\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _BETWEEN = re.compile(r"\s*[;|]\s+|[\"']\s*,\s*[\"']")
 _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
-_LONGEST_ANSWER = 20_000
+LONGEST_ANSWER = 20_000
 """Characters that are looked at; a model that does not stop is cut here."""
 
 _DEEPEST = 5
@@ -62,13 +62,25 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     """
     if not isinstance(answer, str):
         return None
-    text = _trimmed(_FENCE.sub("", answer[:_LONGEST_ANSWER]), max_words)
+    text = _trimmed(_FENCE.sub("", answer[:LONGEST_ANSWER]), max_words)
     return None if says_nothing(text) or _words(text) == _words(query) else text
+
+
+def unwrapped(answer: object) -> object:
+    """The one text in an answer that is nothing but a JSON object or list around it; any other answer as it is."""
+    if not isinstance(answer, str):
+        return answer
+    try:
+        value = json.loads(_FENCE.sub("", answer[:LONGEST_ANSWER]))
+    except (ValueError, RecursionError):
+        return answer
+    texts = list(value.values()) if isinstance(value, dict) else value
+    return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
 
 
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
-        text = _FENCE.sub("", answer[:_LONGEST_ANSWER]).strip()
+        text = _FENCE.sub("", answer[:LONGEST_ANSWER]).strip()
         held = _json_list(text)
         if held is not None:
             yield from _parts(held, depth + 1)

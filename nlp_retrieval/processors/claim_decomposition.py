@@ -8,17 +8,19 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import fingerprint_of_file, read_program
 from nlp_retrieval.lm.reading import read_phrases
+from nlp_retrieval.processors.compiled import CompiledProcessor
+
+FIELDS = {"decompose": ("claim", "phrases")}
+"""What the program asks, by the names of its predictors."""
 
 MAX_PHRASES = 3
 MAX_WORDS = 32
 
 
-class ClaimDecomposition(BaseUserQueryProcessor):
+class ClaimDecomposition(CompiledProcessor):
     """Has a language model break each claim into search phrases: proper nouns, descriptions that fit one thing, relations.
 
     An answer that cannot be used leaves the claim as its own only sub-query; one warning a batch says how many and why.
@@ -32,7 +34,7 @@ class ClaimDecomposition(BaseUserQueryProcessor):
 
     Raises:
         SourceError: there is no such file, or it is no JSON.
-        ConfigurationError: it is no state of a DSPy program.
+        ConfigurationError: it is no state of a DSPy program, or that of another one.
     """
 
     name = "claim_decomposition"
@@ -49,17 +51,14 @@ class ClaimDecomposition(BaseUserQueryProcessor):
         self.keep_query = keep_query
         self.max_phrases = max_phrases
         self.max_words = max_words
-        self.program = program
-        self._compiled: Any = None
-        if program is not None:
-            read_program(program)
+        self._take_program(program, FIELDS)
+        self._asked: Any = None
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the phrases of each claim.
 
         Raises:
             DependencyError: DSPy is not installed.
-            ConfigurationError: the program was compiled for another signature.
         """
         from nlp_retrieval.lm.asking import ask_all
 
@@ -77,10 +76,6 @@ class ClaimDecomposition(BaseUserQueryProcessor):
             return [nlq]
         return [nlq, *phrases] if self.keep_query else phrases
 
-    def provenance(self) -> dict[str, str]:
-        found = super().provenance()
-        return found if self.program is None else found | {str(self.program): fingerprint_of_file(self.program)}
-
     def read(self, question: Mapping[str, Any], answer: object) -> list[str] | None:
         """Make phrases of an answer; None where it cannot be used."""
         return read_phrases(answer, question["claim"], self.max_phrases, self.max_words)
@@ -89,9 +84,9 @@ class ClaimDecomposition(BaseUserQueryProcessor):
         from nlp_retrieval.lm.programs import load_program
         from nlp_retrieval.processors.signatures import Decomposer
 
-        if self._compiled is None:
+        if self._asked is None:
             decomposer = Decomposer()
-            if self.program is not None:
-                load_program(decomposer, self.program)
-            self._compiled = decomposer.decompose
-        return self._compiled
+            if self.compiled is not None:
+                load_program(decomposer, self.compiled)
+            self._asked = decomposer.decompose
+        return self._asked

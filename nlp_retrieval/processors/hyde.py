@@ -12,14 +12,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import fingerprint_of_file, read_program
-from nlp_retrieval.lm.reading import read_passage
+from nlp_retrieval.lm.reading import read_passage, unwrapped
+from nlp_retrieval.processors.compiled import CompiledProcessor
+
+FIELDS = {"write": ("query", "passage")}
+"""What the program asks, by the names of its predictors."""
 
 
-class HyDE(BaseUserQueryProcessor):
+class HyDE(CompiledProcessor):
     """Has a language model write a hypothetical passage for each query, and searches with it.
 
     An answer that cannot be used leaves the query as it is; one warning a batch says how many and why.
@@ -32,7 +34,7 @@ class HyDE(BaseUserQueryProcessor):
 
     Raises:
         SourceError: there is no such file, or it is no JSON.
-        ConfigurationError: it is no state of a DSPy program.
+        ConfigurationError: it is no state of a DSPy program, or that of another one.
     """
 
     name = "hyde"
@@ -47,17 +49,14 @@ class HyDE(BaseUserQueryProcessor):
         self.lm = lm
         self.keep_query = keep_query
         self.max_words = max_words
-        self.program = program
-        self._compiled: Any = None
-        if program is not None:
-            read_program(program)
+        self._take_program(program, FIELDS)
+        self._asked: Any = None
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the query, the passage, or both, for each query.
 
         Raises:
             DependencyError: DSPy is not installed.
-            ConfigurationError: the program was compiled for another signature.
         """
         from nlp_retrieval.lm.asking import ask_all
 
@@ -69,25 +68,21 @@ class HyDE(BaseUserQueryProcessor):
         passages = dict(zip(asked, answers, strict=True))
         return [self._subqueries(nlq, passages.get(nlq)) for nlq in nlqs]
 
-    def provenance(self) -> dict[str, str]:
-        found = super().provenance()
-        return found if self.program is None else found | {str(self.program): fingerprint_of_file(self.program)}
-
     def _subqueries(self, nlq: str, passage: str | None) -> list[str]:
         if passage is None:
             return [nlq]
         return [nlq, passage] if self.keep_query else [passage]
 
     def _read(self, question: Mapping[str, Any], answer: object) -> str | None:
-        return read_passage(answer, question["query"], self.max_words)
+        return read_passage(unwrapped(answer), question["query"], self.max_words)
 
     def _predictor(self) -> Any:
         from nlp_retrieval.lm.programs import load_program
         from nlp_retrieval.processors.signatures import PassageWriter
 
-        if self._compiled is None:
+        if self._asked is None:
             writer = PassageWriter()
-            if self.program is not None:
-                load_program(writer, self.program)
-            self._compiled = writer.write
-        return self._compiled
+            if self.compiled is not None:
+                load_program(writer, self.compiled)
+            self._asked = writer.write
+        return self._asked

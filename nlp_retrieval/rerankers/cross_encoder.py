@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.component import Config, canonical_json
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
@@ -28,8 +27,7 @@ class CrossEncoderReranker(BaseReranker):
     """Scores a query and a passage by a cross-encoder (Nogueira and Cho, 2019, https://arxiv.org/abs/1901.04085).
 
     The score is the model's logit, without an activation; of a model with two logits ("not relevant", "relevant") the
-    second less the first. The model is opened at first use, in float32, and shared by all rerankers of equal settings. A
-    pair that stands in several lists (scope ``per_subquery``) is scored once.
+    second less the first. The model is opened at first use, in float32, and shared by all rerankers of equal settings.
 
     Args:
         model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx will do.
@@ -87,6 +85,10 @@ class CrossEncoderReranker(BaseReranker):
         logits = self._open().logits([(query, item.text) for query, item in zip(queries, items, strict=True)])
         return {"score": self._relevance(logits)}
 
+    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
+        pairs = [(query, item.text) for query, item in zip(queries, items, strict=True)]
+        return {"pairs": (self._open().cut(pairs), len(pairs))}
+
     def _relevance(self, logits: Logits) -> NDArray[np.floating]:
         labels = logits.shape[1]
         if labels not in {1, 2}:
@@ -94,13 +96,6 @@ class CrossEncoderReranker(BaseReranker):
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs")
         return logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]
-
-    def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
-        number: dict[tuple[str, str], int] = {}
-        pairs = [number.setdefault((query, item.text), len(number)) for query, item in zip(queries, items, strict=True)]
-        first = np.unique(pairs, return_index=True)[1].tolist()
-        columns = super()._score_by_length([queries[at] for at in first], [items[at] for at in first])
-        return {key: column[pairs] for key, column in columns.items()}
 
     def _open(self) -> PairModel:
         if self._shared is None:

@@ -32,6 +32,9 @@ class PairModel(Protocol):
     def logits(self, pairs: list[Pair]) -> Logits:
         """Return ``[pairs, labels]``."""
 
+    def cut(self, pairs: list[Pair]) -> int:
+        """How many pairs have more tokens than the model reads."""
+
 
 class TorchPairs:
     """A cross-encoder of the sentence-transformers library.
@@ -72,6 +75,14 @@ class TorchPairs:
     def logits(self, pairs: list[Pair]) -> Logits:
         found: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
         return found.reshape(len(pairs), -1).astype(np.float32, copy=False)
+
+    def cut(self, pairs: list[Pair]) -> int:
+        most = self._model.max_seq_length
+        if most is None or not pairs:
+            return 0
+        queries, passages = map(list, zip(*pairs, strict=True))
+        whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
+        return sum(len(tokens) > most for tokens in whole)
 
 
 class OnnxPairs:
@@ -124,6 +135,9 @@ class OnnxPairs:
             feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
             found.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
         return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
+
+    def cut(self, pairs: list[Pair]) -> int:
+        return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
 
 
 def find_pair_model(model: str, backend: str, revision: str | None) -> ModelFolder:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker
-from nlp_retrieval.errors import ConfigurationError, EngineError, QueryError
+from nlp_retrieval.core.reranker import BaseReranker, Blend
+from nlp_retrieval.errors import ConfigurationError, EngineError, QueryError, RetrievalWarning
 
 from .engines import Brief, documents, terms
 
@@ -43,8 +44,8 @@ def plain_rerank(query, hits, blend):
     if blend == "replace":
         final = own
     elif blend == "rank":
-        places = sorted(range(len(hits)), key=lambda at: (-own[at], at))
-        final = [1 / (61 + at) + 1 / (61 + places.index(at)) for at in range(len(hits))]
+        ranks = [1 + sum(other > mine for other in own) + (own.count(mine) - 1) / 2 for mine in own]
+        final = [1 / (61 + at) + 1 / (60 + ranks[at]) for at in range(len(hits))]
     else:
 
         def scaled(values):
@@ -74,6 +75,108 @@ def test_the_size_of_a_batch_changes_nothing():
     lists = [results(list(range(8))), results([5, 2])]
     found = [Brief(batch_size=size).rerank(["alpha beta", "beta"], lists, 8) for size in (1, 2, 5, 100)]
     assert found[0] == found[1] == found[2] == found[3]
+
+
+class Indifferent(BaseReranker):
+    """Gives every pair one score.
+
+    Args:
+        blend: with the incoming ranking.
+        score: of every pair.
+    """
+
+    name = "indifferent"
+
+    def __init__(self, blend: Blend = "replace", score: float = 0.5) -> None:
+        self.blend = blend
+        self.score = score
+
+    def score_pairs(self, queries, items):
+        return {"score": np.full(len(items), self.score)}
+
+
+@pytest.mark.parametrize("blend", ["rank", "score"])
+@pytest.mark.parametrize("score", [0.0, -3.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_reranker_without_a_preference_leaves_the_ranking_as_it_was(blend, score, seed):
+    random = np.random.default_rng(seed)
+    rows = [random.permutation(300)[: random.integers(1, 300)] for _ in range(6)]
+    offsets = np.append(0, np.cumsum([len(one) for one in rows]))
+    scores = np.concatenate([np.sort(random.random(len(one)))[::-1] for one in rows])
+    batch = CandidateBatch(offsets, np.concatenate(rows), scores, np.zeros(len(scores), np.int32), {})
+    items = documents(f"text {row}" for row in batch.rows)
+    ranked = Indifferent(blend, score).rerank_batch([f"query {n}" for n in range(6)], batch, items)
+    assert ranked.rows.tolist() == batch.rows.tolist()
+    assert ranked.offsets.tolist() == offsets.tolist()
+
+
+def test_what_a_reranker_scores_alike_keeps_its_order_between_what_it_prefers_and_what_it_does_not():
+    hits = results([6, 0, 4, 1, 5], [9.0, 8.0, 7.0, 6.0, 5.0])  # "alpha" scores 0, 1/5, 0, 1/2, 1/4
+    found = Brief(blend="rank").rerank(["alpha"], [hits], 5)[0]
+    by_id = {hit.item.item_id: hit.score for hit in found}
+    wanted = {"d6": (1, 4.5), "d0": (2, 3), "d4": (3, 4.5), "d1": (4, 1), "d5": (5, 2)}
+    assert by_id == pytest.approx({key: 1 / (60 + there) + 1 / (60 + own) for key, (there, own) in wanted.items()})
+    assert [hit.item.item_id for hit in found if hit.item.item_id in {"d4", "d6"}] == ["d6", "d4"]
+
+
+class Watched(Brief):
+    """Remembers the pairs that it scored."""
+
+    name = "watched"
+
+    def score_pairs(self, queries, items):
+        self.pairs = [*getattr(self, "pairs", []), *((query, item.item_id) for query, item in zip(queries, items, strict=True))]
+        return super().score_pairs(queries, items)
+
+
+def test_a_pair_that_stands_in_several_lists_is_scored_once():
+    reranker = Watched(batch_size=2)
+    queries, lists = ["alpha", "alpha", "beta"], [results([0, 1, 2, 3]), results([3, 1, 5]), results([1, 3])]
+    found = reranker.rerank(queries, lists, 9)
+    assert len(reranker.pairs) == len(set(reranker.pairs)) == 7
+    alone = [Watched().rerank([query], [hits], 9)[0] for query, hits in zip(queries, lists, strict=True)]
+    assert found == alone
+
+
+class ByYear(BaseReranker):
+    """Prefers what is newer, by the metadata."""
+
+    name = "by_year"
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array([float(item.metadata["year"]) for item in items])}
+
+
+def test_items_of_one_text_or_one_id_are_told_apart_where_anything_else_of_them_differs():
+    def hit(item_id, year):
+        item = SearchableItem(item_id=item_id, content="alpha", metadata={"year": year})
+        return RetrievalResult(item=item, score=1.0)
+
+    first, second = ByYear().rerank(["q", "q"], [[hit("a", 1990), hit("b", 2000)], [hit("a", 2010)]], 5)
+    assert [(one.item.item_id, one.score) for one in first] == [("b", 2000.0), ("a", 1990.0)]
+    assert [one.score for one in second] == [2010.0]
+
+
+class Cuts(Brief):
+    """Reads three words of a text."""
+
+    name = "cuts"
+
+    def cut_off(self, queries, items):
+        asked, texts = set(queries), {item.text for item in items}
+        return {
+            "queries": (sum(len(query.split()) > 3 for query in asked), len(asked)),
+            "passages": (sum(len(text.split()) > 3 for text in texts), len(texts)),
+        }
+
+
+def test_what_is_longer_than_a_model_reads_is_counted_and_said_once_a_call():
+    lists = [results([0, 1, 3]), results([0, 6, 4])]
+    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 5 passages are longer than the model reads") as caught:
+        Cuts(batch_size=1).rerank(["alpha", "beta"], lists, 3)
+    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 2 queries and 1 of 5 passages are longer") as again:
+        Cuts(batch_size=1).rerank(["alpha", "beta of gamma delta"], lists, 3)
+    assert len(caught) == len(again) == 1
 
 
 def test_signals_are_kept_and_those_of_the_reranker_join_them():

@@ -8,14 +8,19 @@ import string
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
+from hashed_words import items_of, rows_of
 
+from nlp_retrieval.encoders import multi_vector
 from nlp_retrieval.encoders.multi_vector import ColbertEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError, RetrievalWarning
+from nlp_retrieval.retrievers.colbert import ColbertRetriever
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 PASSAGES = [
@@ -246,7 +251,10 @@ def test_what_does_not_change_them_does_not(stanford: Path, changed: dict[str, o
         (["models.Transformer", "models.Dense"], {"query_prefix": "[Q] "}, True),
         (["models.Transformer"], {"query_prefix": "[Q] "}, False),
         (["models.Transformer"], {"model_type": "ColBERT"}, True),
-        (["base.modules.Transformer", "multi_vector_encoder.modules.MultiVectorMask"], {}, True),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "MultiVectorEncoder"}, True),
+        (["base.modules.Transformer", "base.modules.Dense", "modules.MultiVectorMask"], {}, True),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {}, False),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "SentenceTransformer"}, False),
     ],
 )
 def test_a_checkpoint_is_known_by_its_modules(
@@ -267,6 +275,37 @@ def test_a_checkpoint_that_names_its_type_and_has_no_modules_is_not_given_random
     with pytest.warns(RetrievalWarning, match="random projection to 16"):
         (two,) = encoder(folder, projection=16).encode_passages([PASSAGES[0]])
     assert (one.shape[1], two.shape[1]) == (32, 16)
+
+
+@pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])
+def test_a_checkpoint_that_the_library_would_add_a_random_projection_to_is_read_token_by_token(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: dict[str, str]
+) -> None:
+    import torch
+
+    folder = tmp_path / "without"
+    shutil.copytree(native, folder)
+    modules = [one for one in json.loads((folder / "modules.json").read_text()) if not one["type"].endswith("Dense")]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(saved))
+    found = []
+    for seed in (0, 1):
+        monkeypatch.setattr(multi_vector, "_loaded", WeakValueDictionary())
+        torch.manual_seed(seed)
+        with pytest.warns(RetrievalWarning, match="read token by token, through a fixed random projection to 16 dimensions"):
+            found += encoder(folder, projection=16).encode_passages([PASSAGES[0]])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_a_checkpoint_of_stanford_without_its_projection_is_refused(stanford: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "without"
+    shutil.copytree(stanford, folder)
+    weights = {key: value for key, value in load_file(stanford / "model.safetensors").items() if key != "linear.weight"}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"without.*does not load.*its weights hold no linear\.weight; download it again"):
+        encoder(folder).encode_queries(["x"])
 
 
 def test_files_that_are_no_json_are_an_error_that_names_them(tmp_path: Path) -> None:
@@ -291,3 +330,34 @@ def test_making_an_encoder_opens_nothing() -> None:
 def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match=f"ColbertEncoder: {next(iter(wrong))}"):
         ColbertEncoder(**wrong)  # type: ignore[arg-type]
+
+
+# under a retriever
+
+
+@pytest.mark.parametrize("bits", [None, 4])
+def test_empty_passages_are_indexed_and_long_ones_counted_and_said_once(stanford: Path, tmp_path: Path, bits: Any) -> None:
+    retriever = ColbertRetriever(encoder(stanford), bits=bits)
+    texts = ["", *PASSAGES[:2], " \n", "word " * 30, "", "fox " * 17]
+    with pytest.warns(RetrievalWarning, match="colbert: 1 of 7 passages are longer than the encoder reads") as caught:
+        retriever.index(items_of(texts), tmp_path)
+    assert len(caught) == 1
+    (hits,) = retriever.retrieve([["red fox"]], tmp_path, 9)
+    assert sorted(rows_of(hits)) == [1, 2, 4, 6]
+
+
+def test_an_index_of_another_checkpoint_is_refused_and_both_are_named(stanford: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    other = tmp_path / "other-colbert"
+    shutil.copytree(stanford, other)
+    weights = load_file(stanford / "model.safetensors")
+    save_file(weights | {"linear.weight": -weights["linear.weight"]}, other / "model.safetensors", metadata={"format": "pt"})
+    ColbertRetriever(encoder(stanford), bits=None).index(items_of(PASSAGES[:2]), tmp_path / "index")
+    with pytest.raises(IndexMismatchError) as caught:
+        ColbertRetriever(encoder(other), bits=None).retrieve([["red fox"]], tmp_path / "index", 1)
+    said = str(caught.value)
+    assert "encoder.model: indexed with 'colbert', now 'other-colbert'" in said
+    for folder in (stanford, other):
+        assert encoder(folder).model_fingerprint() in said
+    assert "index again with this one beside it" in said

@@ -115,7 +115,7 @@ def test_a_second_run_makes_no_call(server, model):
     assert ask(second, *claims) == found
     assert server.calls == 20
     assert first.counts == CallCounts(calls=20, tokens_in=2000, tokens_out=200)
-    assert second.counts == CallCounts(cache_hits=20)
+    assert second.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
 @pytest.mark.parametrize("other", [{"temperature": 0.9}, {"max_tokens": 9}])
@@ -205,7 +205,8 @@ def test_the_calls_of_a_run_are_counted_apart_from_those_of_the_model(model):
         ask(lm, "before", "a claim", "b claim")
         with record_calls() as inner:
             ask(other, "c claim")
-    assert run.counts == CallCounts(calls=3, cache_hits=1, tokens_in=300, tokens_out=30)
+    kept = CallCounts(cache_hits=1, kept_tokens_in=100, kept_tokens_out=10)
+    assert run.counts == CallCounts(calls=3, tokens_in=300, tokens_out=30) + kept
     assert inner.counts == CallCounts(calls=1, tokens_in=100, tokens_out=10)
     assert lm.counts - CallCounts(calls=1, tokens_in=100, tokens_out=10) == run.counts - inner.counts
 
@@ -252,7 +253,8 @@ def test_what_is_on_disk_is_still_answered_when_the_endpoint_is_given_up_on(serv
     again = model(calls_at_once=1)
     with pytest.warns(RetrievalWarning, match=r"5 of 15 queries.*4 times not asked any more"):
         assert ask(again, *[f"new claim {number}" for number in range(5)], *known) == [None] * 5 + found
-    assert again.counts == CallCounts(calls=1, cache_hits=10, failures=1, degraded=5)
+    kept = CallCounts(cache_hits=10, kept_tokens_in=1000, kept_tokens_out=100)
+    assert again.counts == CallCounts(calls=1, failures=1, degraded=5) + kept
     replayed = model(max_calls=0)
     assert ask(replayed, *known) == found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,43 @@ def test_no_file_and_no_json_are_errors_that_say_so(tmp_path):
     (tmp_path / "half.json").write_text('{"decompose"')
     with pytest.raises(SourceError, match=r"half\.json is no compiled program"):
         read_program(tmp_path / "half.json")
+
+
+FIELDS = {"decompose": ("claim", "phrases")}
+
+
+def test_a_program_is_compared_with_fields_before_there_is_a_program(tmp_path):
+    save_program(compiled(), tmp_path / "program.json")
+    read = read_program(tmp_path / "program.json", FIELDS)
+    assert list(read.state) == ["decompose"]
+    Other().save(tmp_path / "other.json")
+    with pytest.raises(ConfigurationError, match=r"another signature.*'Context:'.*here \['Claim:', 'Phrases:'\]"):
+        read_program(tmp_path / "other.json", FIELDS)
+    PassageWriter().save(tmp_path / "writer.json")
+    with pytest.raises(ConfigurationError, match=r"another program: it has \['write'\], not \['decompose'\]"):
+        read_program(tmp_path / "writer.json", FIELDS)
+    edit(tmp_path / "program.json", lambda state: state["demos"].append({"question": "?"}))
+    with pytest.raises(ConfigurationError, match=r"demonstrations have the fields \['question'\]"):
+        read_program(tmp_path / "program.json", FIELDS)
+
+
+def test_what_was_read_is_loaded_whatever_became_of_the_file_and_stays_as_it_was(tmp_path):
+    save_program(compiled(), tmp_path / "program.json")
+    read = read_program(tmp_path / "program.json")
+    (tmp_path / "program.json").unlink()
+    first, second = Decomposer(), Decomposer()
+    load_program(first, read)
+    first.decompose.demos[0]["claim"] = "spoilt"
+    first.decompose.demos.clear()
+    load_program(second, read)
+    assert fingerprint_of_program(second) == fingerprint_of_program(compiled())
+
+
+def test_the_fingerprint_is_that_of_the_files_content(tmp_path):
+    for folder in ("a", "b"):
+        save_program(compiled(), tmp_path / folder / "program.json")
+    one, same = (read_program(tmp_path / folder / "program.json").fingerprint for folder in ("a", "b"))
+    assert one == same == f"sha256:{hashlib.sha256((tmp_path / 'a' / 'program.json').read_bytes()).hexdigest()}"
 
 
 def test_a_pickle_is_refused_by_its_name_unread(tmp_path):

@@ -20,8 +20,11 @@ DEMO = Path(nlp_retrieval.__file__).parent / "demo"
 
 
 def plays(body: dict[str, Any]) -> str:
-    """Phrases are thirds of the claim, a summary is the first titles, the next query the last of those and the claim's end."""
+    """Phrases are thirds of the claim, a passage is what it was asked for, a summary is the first titles, and the next query
+    the last of those and the claim's end."""
     wanted = body["messages"][0]["content"]
+    if "`passage` (" in wanted:
+        return fields(passage=f"It is known of {asked(body, 'query')}")
     claim = asked(body, "claim")
     if "`phrases` (" in wanted:
         words = claim.split()

@@ -18,7 +18,7 @@ from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
-from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher, fields_of
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
 
@@ -145,7 +145,7 @@ def test_a_second_run_makes_no_call_and_finds_the_same(played, model, index, cla
     first = MultiHopSearcher([Bm25sRetriever()], model()).open(index).search(texts)
     with record_calls() as calls:
         assert MultiHopSearcher([Bm25sRetriever()], model()).open(index).search(texts) == first
-    assert calls.counts == CallCounts(cache_hits=20)
+    assert calls.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
 # beside other searchers
@@ -190,7 +190,8 @@ def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerpr
     program = HoverMultiHop([Bm25sRetriever()])
     program.ask[0].signature = program.ask[0].signature.with_instructions("Ask.")
     save_program(program, tmp_path / "program.json")
-    assert with_program.fingerprint != before
+    assert with_program.fingerprint == before, "what was read stays what it was"
+    assert MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json").fingerprint != before
 
 
 def test_a_compiled_program_asks_with_its_instructions(played, model, index, claims, tmp_path):
@@ -202,14 +203,21 @@ def test_a_compiled_program_asks_with_its_instructions(played, model, index, cla
     assert ["Ask for the last one." in body["messages"][0]["content"] for body in played.bodies] == [False] * 3 + [True]
 
 
-def test_a_program_that_does_not_fit_is_an_error(played, model, index, claims, tmp_path):
+def test_a_program_that_does_not_fit_is_an_error_when_the_searcher_is_made(model, tmp_path):
     with pytest.raises(SourceError, match="no compiled program"):
         MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "none.json")
     save_program(HoverMultiHop([Bm25sRetriever()], hops=2), tmp_path / "program.json")
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json").open(index)
-    with pytest.raises(ConfigurationError, match="another program"):
-        searcher.search(claims[0].text)
-    assert played.calls == 0
+    MultiHopSearcher([Bm25sRetriever()], model(), hops=2, program=tmp_path / "program.json")
+    for settings in ({"hops": 3}, {"hops": 2, "step": "chain_of_thought"}):
+        with pytest.raises(ConfigurationError, match="another program"):
+            MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json", **settings)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 4])
+@pytest.mark.parametrize(("made", "step"), [(HoverMultiHop, "predict"), (HoverMultiHopReasoning, "chain_of_thought")])
+def test_the_fields_that_a_program_is_compared_with_are_those_of_the_signatures(made, step, hops):
+    program = made([Bm25sRetriever()], hops=hops)
+    assert {name: tuple(one.signature.fields) for name, one in program.named_predictors()} == fields_of(hops, step)
 
 
 def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, index):

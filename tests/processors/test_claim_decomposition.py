@@ -55,6 +55,32 @@ def test_an_answer_without_its_markers_is_read_all_the_same(server, model):
     assert ClaimDecomposition(model()).process(["a claim"]) == [["Sure!", "Stanley Kubrick", "Lolita"]]
 
 
+def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(server, model):
+    server.answer = lambda body: '[[ ## phrases ## ]]\n["Stanley Kubrick", "Lolita 1962'
+    assert ClaimDecomposition(model()).process(["a claim"]) == [["Stanley Kubrick", "Lolita 1962"]]
+
+
+@pytest.mark.parametrize("unit", ["Stanley Kubrick ", "Stanley Kubrick\n", '"Stanley Kubrick", ', "1. Stanley Kubrick\n"])
+def test_an_answer_that_does_not_stop_becomes_few_and_short_phrases(server, model, unit):
+    server.answer = lambda body: f"[[ ## phrases ## ]]\n{unit * 20_000}"
+    (phrases,) = ClaimDecomposition(model(), max_words=4).process(["a claim"])
+    assert phrases[0].startswith("Stanley Kubrick")
+    assert len(phrases) <= 3
+    assert all(len(phrase.split()) <= 4 for phrase in phrases)
+
+
+@pytest.mark.parametrize("unit", ["[", "-", "\\"])
+def test_an_answer_that_no_parser_can_take_leaves_the_claim(server, model, unit):
+    server.answer = lambda body: f"[[ ## phrases ## ]]\n{unit * 3_000}"
+    with pytest.warns(RetrievalWarning, match="1 of 1 queries"):
+        assert ClaimDecomposition(model()).process(["a claim"]) == [["a claim"]]
+
+
+def test_a_claim_that_is_repeated_beside_phrases_is_left_out(server, model):
+    server.answer = lambda body: fields(phrases=["A claim!", "x y", "a  CLAIM"])
+    assert ClaimDecomposition(model()).process(["a claim"]) == [["x y"]]
+
+
 def test_blank_claims_and_stop_words_are_not_asked_about(server, model):
     assert ClaimDecomposition(model()).process(["", "red fox", " \t", "of the"]) == [[""], ["red", "fox"], [" \t"], ["of the"]]
     assert ClaimDecomposition(model()).process([]) == []
@@ -101,7 +127,8 @@ def test_an_endpoint_that_dies_half_way_leaves_the_rest_as_it_is_and_a_second_ru
     server.answer = answers
     again = model()
     assert ClaimDecomposition(again).process(CLAIMS) == HALVES
-    assert again.counts == CallCounts(calls=4, cache_hits=4, tokens_in=400, tokens_out=40)
+    kept = CallCounts(cache_hits=4, kept_tokens_in=400, kept_tokens_out=40)
+    assert again.counts == CallCounts(calls=4, tokens_in=400, tokens_out=40) + kept
 
 
 def test_a_second_run_makes_no_call(server, model):
@@ -146,7 +173,7 @@ def test_a_program_that_is_missing_or_of_another_signature_is_an_error_before_an
         ClaimDecomposition(model(), program=tmp_path / "none.json")
     save_program(PassageWriter(), tmp_path / "writer.json")
     with pytest.raises(ConfigurationError, match="another program"):
-        ClaimDecomposition(model(), program=tmp_path / "writer.json").process(["red fox"])
+        ClaimDecomposition(model(), program=tmp_path / "writer.json")
     assert server.calls == 0
 
 

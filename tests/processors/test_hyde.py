@@ -29,7 +29,28 @@ def test_an_answer_without_its_marker_is_the_passage(server, model):
     assert HyDE(model()).process(["red fox"]) == [["red fox", "Foxes are red. Mostly."]]
 
 
-@pytest.mark.parametrize("reply", ["", fields(passage=""), fields(passage="RED FOX?"), 500, None, 401])
+@pytest.mark.parametrize("answer", ['{"passage": "Foxes are red."}', '```json\n{"passage": "Foxes are red."}\n```'])
+def test_an_answer_in_json_is_unwrapped(server, model, answer):
+    for reply in (answer, f"[[ ## passage ## ]]\n{answer}"):
+        server.answer = lambda body, reply=reply: reply
+        assert HyDE(model(temperature=len(reply) / 1000)).process(["red fox"]) == [["red fox", "Foxes are red."]]
+
+
+def test_an_answer_that_was_cut_off_is_taken_as_far_as_it_came(server, model):
+    server.answer = lambda body: "[[ ## passage ## ]]\nFoxes are"
+    assert HyDE(model()).process(["red fox"]) == [["red fox", "Foxes are"]]
+
+
+def test_an_answer_that_does_not_stop_is_cut(server, model):
+    server.answer = lambda body: "Foxes are red. " * 20_000
+    ((_, passage),) = HyDE(model()).process(["red fox"])
+    assert passage == " ".join(["Foxes are red."] * 50)
+
+
+NOTHING = ["", "...", "the", fields(passage=""), fields(passage="RED FOX?"), fields(passage="of the"), '{"passage": ""}']
+
+
+@pytest.mark.parametrize("reply", [*NOTHING, 500, None, 401])
 def test_without_a_passage_the_query_stays_with_one_warning_that_counts(server, model, reply):
     answers = server.answer
     server.answer = lambda body: reply if asked(body, "query") == "red fox" else answers(body)
@@ -55,4 +76,4 @@ def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server,
     assert "Write like a dictionary." in server.bodies[-1]["messages"][0]["content"]
     save_program(Decomposer(), tmp_path / "other.json")
     with pytest.raises(ConfigurationError, match="another program"):
-        HyDE(model(), program=tmp_path / "other.json").process(["red fox"])
+        HyDE(model(), program=tmp_path / "other.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.registry import build
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 
@@ -29,6 +29,8 @@ TEXTS = [
     "blue whale, green tree, red fox and the novel that Kubrick filmed",
     "red red red",
 ]
+
+CUT = pytest.mark.filterwarnings("ignore:.*are longer than the model reads")
 
 
 def items_of(texts: list[str]) -> list[SearchableItem]:
@@ -131,26 +133,31 @@ def test_it_blends_with_the_incoming_ranking_by_rank_and_by_score(onnx: Path) ->
         )
 
 
-class Counting(CrossEncoderReranker):
-    """Remembers how many pairs the model was given."""
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+@pytest.mark.parametrize("texts", [[""], ["", " \n", ""]])
+def test_empty_passages_are_scored(bert: Path, onnx: Path, backend: str, texts: list[str]) -> None:
+    folder = bert if backend == "torch" else onnx
+    reranker = CrossEncoderReranker(str(folder), backend=backend, device="cpu")  # type: ignore[arg-type]
+    assert np.isfinite(scores_of(reranker, "red fox", texts)).all()
+    beside = scores_of(reranker, "red fox", [*texts, "red fox"])
+    np.testing.assert_allclose(beside[: len(texts)], scores_of(reranker, "red fox", texts), atol=1e-5)
 
-    pairs = 0
 
-    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
-        self.pairs += len(queries)
-        return super().score_pairs(queries, items)
-
-
-def test_a_pair_that_stands_in_several_lists_is_scored_once(onnx: Path) -> None:
-    reranker = Counting(str(onnx), backend="onnx", batch_size=2)
-    lists = [results(items_of(TEXTS)), results(items_of(TEXTS[::-1])), results(items_of(TEXTS[:2]))]
-    first, second, other = reranker.rerank([QUERY, QUERY, "red"], lists, 10)
-    assert reranker.pairs == len(TEXTS) + 2
-    assert [hit.item.content for hit in first] == [hit.item.content for hit in second]
-    assert [hit.score for hit in first] == [hit.score for hit in second]
-    assert {hit.item.content: hit.score for hit in other} == {
-        text: float(scores_of(reranker, "red", [text])[0]) for text in TEXTS[:2]
-    }
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_pairs_that_are_longer_than_the_model_reads_are_counted_and_said_once_a_call(
+    bert: Path, onnx: Path, backend: str
+) -> None:
+    folder = bert if backend == "torch" else onnx
+    reranker = CrossEncoderReranker(str(folder), backend=backend, max_length=9, batch_size=2)  # type: ignore[arg-type]
+    fitting = ["red fox", "", "red red red"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores_of(reranker, "red fox", fitting)
+    lists = [results(items_of([*fitting, "tree " * 5, "tree " * 90])), results(items_of(fitting[:1]))]
+    said = r"cross_encoder: 3 of 6 pairs are longer than the model reads.*raise its lengths"
+    with pytest.warns(RetrievalWarning, match=said) as caught:
+        reranker.rerank(["red fox", "tree " * 9], lists, 9)
+    assert len(caught) == 1
 
 
 def test_the_title_is_read_before_the_content(onnx: Path) -> None:
@@ -160,6 +167,7 @@ def test_the_title_is_read_before_the_content(onnx: Path) -> None:
     assert hit.score == float(scores_of(reranker, QUERY, ["The Shining. a novel"])[0])
 
 
+@CUT
 @pytest.mark.parametrize("backend", ["torch", "onnx"])
 def test_what_is_beyond_max_length_or_the_models_own_limit_is_not_read(bert: Path, onnx: Path, backend: str) -> None:
     folder, start = (bert if backend == "torch" else onnx), "the red fox the blue whale"
@@ -173,6 +181,7 @@ def test_what_is_beyond_max_length_or_the_models_own_limit_is_not_read(bert: Pat
         assert long[0] == pytest.approx(long[1], abs=1e-6)
 
 
+@CUT
 def test_by_onnx_the_tokenizers_settings_name_the_limit_where_the_tokenizer_does_not(tmp_path: Path) -> None:
     folder = TinyOnnx().save(tmp_path / "model")
     unlimited = scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["tree " * 20])
@@ -181,6 +190,7 @@ def test_by_onnx_the_tokenizers_settings_name_the_limit_where_the_tokenizer_does
     assert limited[0] == limited[1] != unlimited[0]
 
 
+@CUT
 @pytest.mark.parametrize("query", ["", "   ", "🦊", "東京", "who " * 200])
 @pytest.mark.parametrize("backend", ["torch", "onnx"])
 def test_queries_of_any_kind_give_finite_scores(bert: Path, onnx: Path, query: str, backend: str) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from colbert_checkpoints import save_bert, save_stanford
 from hashed_words import HashedWords
 
 from nlp_retrieval import BaseReranker, Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.registry import build
 from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.multi_vector import ColbertEncoder
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim
 
@@ -149,6 +151,31 @@ def test_it_reranks_inside_a_searcher_against_the_original_query(tmp_path: Path)
     assert len(hits) == 3
     for hit in hits:
         assert hit.signals["late_interaction.score"] == pytest.approx(by_hand(query, hit.item.content), abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def colbert(tmp_path_factory: pytest.TempPathFactory) -> ColbertEncoder:
+    folder = tmp_path_factory.mktemp("models")
+    return ColbertEncoder(str(save_stanford(save_bert(folder / "bert"), folder / "colbert")), precision="float32", device="cpu")
+
+
+@pytest.mark.parametrize("texts", [["", "red fox", " \n", "a blue whale"], [""], ["", " "]])
+def test_empty_passages_are_reranked_last_by_a_colbert_checkpoint(colbert: ColbertEncoder, texts: list[str]) -> None:
+    found = scores_of(LateInteractionReranker(colbert), "red fox", texts)
+    blank = [f"d{row}" for row, text in enumerate(texts) if not text.strip()]
+    assert list(found)[-len(blank) :] == blank
+    assert [key for key, score in found.items() if score == -1.0] == blank
+    assert set(scores_of(LateInteractionReranker(colbert), "", texts).values()) <= {0.0, -1.0}
+
+
+def test_queries_and_passages_that_are_longer_than_the_encoder_reads_are_counted_and_said_once(
+    colbert: ColbertEncoder,
+) -> None:
+    lists = [results(["red fox", "word " * 18, "word " * 90]), results(["word " * 18, "red fox"])]
+    said = r"late_interaction: 1 of 2 queries and 2 of 3 passages are longer than the model reads.*index smaller chunks"
+    with pytest.warns(RetrievalWarning, match=said) as caught:
+        LateInteractionReranker(colbert).rerank(["red fox", "word " * 14], lists, 5)
+    assert len(caught) == 1
 
 
 def test_nothing_to_rerank_encodes_nothing() -> None:

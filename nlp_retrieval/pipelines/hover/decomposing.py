@@ -121,8 +121,8 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
     def _take(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
         self.parts = _Parts(searcher, processor, k)
         self.decompose = dspy.Predict(DecomposeClaim)
-        if processor.program is not None:
-            load_program(self, processor.program)
+        if processor.compiled is not None:
+            load_program(self, processor.compiled)
 
     @property
     def language_model(self) -> LanguageModel:

@@ -23,8 +23,6 @@ Search = Callable[[list[str], int], list[list[RetrievalResult]]]
 
 _SUMMARY_WORDS = 200
 _QUERY_WORDS = 64
-_PASSAGE_CHARACTERS = 1500
-"""Of each passage that a model is shown: seven of them fit small context windows."""
 
 
 @dataclass
@@ -62,6 +60,14 @@ class Walk:
             for rank, (item_id, item) in enumerate(items.items(), start=1)
         ]
 
+    def first_found(self) -> dict[str, tuple[int, int]]:
+        """By item id, the hop that found it first and its rank there, both from 1."""
+        found: dict[str, tuple[int, int]] = {}
+        for number, hop in enumerate(self.hops, start=1):
+            for rank, result in enumerate(hop, start=1):
+                found.setdefault(result.item.item_id, (number, rank))
+        return found
+
 
 def walk(
     claims: Sequence[str],
@@ -70,6 +76,7 @@ def walk(
     ask: Sequence[Any],
     lm: LanguageModel | None,
     per_hop: int,
+    passage_characters: int,
 ) -> list[Walk]:
     """Walk with all claims at once.
 
@@ -80,6 +87,7 @@ def walk(
         ask: the program that writes the query of each hop but the first.
         lm: the model; None for the one of DSPy's settings.
         per_hop: documents per hop.
+        passage_characters: of each document that the model is shown.
     """
     walks = [Walk(claim) for claim in claims]
     for hop in range(len(ask) + 1):
@@ -94,7 +102,7 @@ def walk(
                 one.hops.append(found)
         if hop < len(ask):
             with stage(f"hop{hop + 1}.summarize"):
-                _summarize(walks, summarize[hop], lm, hop)
+                _summarize(walks, summarize[hop], lm, hop, passage_characters)
     return walks
 
 
@@ -108,13 +116,13 @@ def stages_of(hops: int) -> list[str]:
     return names
 
 
-def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
+def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int, passage_characters: int) -> None:
     asked = [one for one in walks if one.hops[-1]]
     questions = [
         {
             "claim": one.claim,
             "context": list(one.context),
-            "passages": [as_document(result)[:_PASSAGE_CHARACTERS] for result in one.hops[-1]],
+            "passages": [as_document(result)[:passage_characters] for result in one.hops[-1]],
         }
         for one in asked
     ]

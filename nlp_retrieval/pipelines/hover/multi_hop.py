@@ -17,22 +17,25 @@ from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import load_program
+from nlp_retrieval.lm.programs import CompiledProgram, load_program
 from nlp_retrieval.pipelines.hover.evaluation import as_document
 from nlp_retrieval.pipelines.hover.hops import walk
 from nlp_retrieval.pipelines.hover.signatures import SummarizePassages, WriteNextQuery
 
 HOPS = 3
 PER_HOP = 7
+PASSAGE_CHARACTERS = 1500
+"""Seven such documents fit small context windows."""
 
 
 class _Parts:
     """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
 
-    def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int) -> None:
+    def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int, passage_characters: int) -> None:
         self.searcher = searcher
         self.lm = lm
         self.per_hop = per_hop
+        self.passage_characters = passage_characters
 
     def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
         return self.searcher.search(queries, k)
@@ -49,7 +52,8 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         lm: the language model; None for the one of DSPy's settings.
         hops: how often documents are retrieved.
         per_hop: documents each time.
-        program: JSON of a compiled program.
+        passage_characters: of each document that the model is shown; a small model reads slowly.
+        program: a compiled program, or the JSON file of one.
     """
 
     step: Any = dspy.Predict
@@ -61,11 +65,12 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         lm: LanguageModel | None = None,
         hops: int = HOPS,
         per_hop: int = PER_HOP,
-        program: str | Path | None = None,
+        passage_characters: int = PASSAGE_CHARACTERS,
+        program: CompiledProgram | str | Path | None = None,
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
-        self.parts = _Parts(searcher, lm, per_hop)
+        self.parts = _Parts(searcher, lm, per_hop, passage_characters)
         self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
         if program is not None:
@@ -95,7 +100,8 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         Raises:
             IndexMissingError: no index was opened.
         """
-        (one,) = walk([claim], self.parts.search, self.summarize, self.ask, self.parts.lm, self.parts.per_hop)
+        parts = self.parts
+        (one,) = walk([claim], parts.search, self.summarize, self.ask, parts.lm, parts.per_hop, parts.passage_characters)
         results = one.results()
         return dspy.Prediction(queries=one.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.fusion import BaseFusion
 from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.index_store import IndexReport
@@ -25,7 +26,10 @@ from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import fingerprint_of_file, read_program
+from nlp_retrieval.lm.programs import read_program
+
+if TYPE_CHECKING:
+    from nlp_retrieval.pipelines.hover.hops import Walk
 
 Step = Literal["predict", "chain_of_thought"]
 
@@ -40,12 +44,13 @@ class MultiHopSearcher(Component):
         reranker: reorders the documents of each hop against that hop's query.
         hops: how often documents are retrieved.
         per_hop: documents each time; a search gives at most ``hops * per_hop``.
+        passage_characters: of each document that the model is shown; a small model reads slowly.
         step: how the model is asked, directly or with a chain of thought.
         program: the JSON file of a compiled program, as ``nlp-retrieval optimize`` writes it.
 
     Raises:
         SourceError: there is no such file, or it is no JSON.
-        ConfigurationError: it is no state of a DSPy program.
+        ConfigurationError: it is no state of a DSPy program, or that of another one.
     """
 
     kind: ClassVar[str] = "searchers"
@@ -59,27 +64,28 @@ class MultiHopSearcher(Component):
         reranker: BaseReranker | None = None,
         hops: Annotated[int, Field(ge=1, le=9)] = 3,
         per_hop: Annotated[int, Field(ge=1)] = 7,
+        passage_characters: Annotated[int, Field(ge=1)] = 1500,
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
         self.lm = lm
         self.hops = hops
         self.per_hop = per_hop
+        self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
         self._retrievers, self._fusion, self._reranker = retrievers, fusion, reranker
         self._searcher = self._inner()
         self.retrievers = self._searcher.retrievers
-        self._compiled: Any = None
-        if program is not None:
-            read_program(program)
+        self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
+        self._asked: Any = None
 
     @property
     def fingerprint(self) -> str:
         """Of the whole configuration, the compiled program's content included."""
         parts = {"config": self.config, "searcher": self._searcher.fingerprint}
-        if self.program is not None:
-            parts["program"] = fingerprint_of_file(self.program)
+        if self._compiled is not None:
+            parts["program"] = self._compiled.fingerprint
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
     @property
@@ -122,8 +128,8 @@ class MultiHopSearcher(Component):
         return self._searcher.index_records()
 
     def provenance(self) -> dict[str, str]:
-        found = super().provenance()
-        return found if self.program is None else found | {str(self.program): fingerprint_of_file(self.program)}
+        told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
+        return super().provenance() | told
 
     def search(self, queries: str | Sequence[str], k: int = 21) -> list[list[RetrievalResult]]:
         """Search.
@@ -141,15 +147,56 @@ class MultiHopSearcher(Component):
             DependencyError: DSPy is not installed.
         """
         nlqs, cut = check_queries(queries), check_k(k)
-        searcher = self._searcher  # one generation throughout, whatever refresh does meanwhile
+        return [one.results()[:cut] for one in self._walked(nlqs, self._searcher)]
+
+    @property
+    def explains(self) -> bool:
+        """Always: a result is explained by the hop that found it."""
+        return True
+
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
+        """Say of results which hop found them first, by which query, and what the retrievers say of that query.
+
+        The claim is walked with once more; answers of the language model that were kept are not asked for again.
+
+        Args:
+            query: what was searched for.
+            results: of that query, from :meth:`search`.
+
+        Returns:
+            One mapping per result: the hop as ``hop<n>``, and by label each retriever that can tell. Empty for a result
+            that is not found by that hop at that rank now, because the language model answers otherwise.
+
+        Raises:
+            QueryError: the query is no string, or a result is not of this index.
+            IndexMissingError: no index was opened.
+        """
+        (nlq,) = check_queries(query)
+        searcher = self._searcher
+        searcher.opened.items.rows_of([result.item.item_id for result in results])
+        (walked,) = self._walked([nlq], searcher)
+        first = walked.first_found()
+        told: list[dict[str, Explanation]] = [{} for _ in results]
+        for hop, asked in enumerate(walked.queries, start=1):
+            ranks = [result.signals.get(f"hop{hop}.rank") for result in results]
+            places = [at for at, one in enumerate(results) if first.get(one.item.item_id) == (hop, ranks[at])]
+            by_retrievers = searcher.explain(asked, [results[at] for at in places]) if places else []
+            for at, explanations in zip(places, by_retrievers, strict=True):
+                item = results[at].item
+                rank = first[item.item_id][1]
+                told[at] = {f"hop{hop}": Explanation(item, f'hop {hop} asked "{asked}": rank {rank}', (), 1.0 / rank)}
+                told[at] |= explanations
+        return told
+
+    def _walked(self, nlqs: list[str], searcher: Searcher) -> list[Walk]:
+        """Walk with a searcher that stays the same throughout, whatever refresh does meanwhile."""
         _ = searcher.opened
         if not nlqs:
             return []
         from nlp_retrieval.pipelines.hover.hops import walk
 
         program = self._program()
-        walks = walk(nlqs, searcher.search, program.summarize, program.ask, self.lm, self.per_hop)
-        return [one.results()[:cut] for one in walks]
+        return walk(nlqs, searcher.search, program.summarize, program.ask, self.lm, self.per_hop, self.passage_characters)
 
     def _inner(self) -> Searcher:
         return Searcher(self._retrievers, fusion=self._fusion, reranker=self._reranker)
@@ -159,14 +206,25 @@ class MultiHopSearcher(Component):
 
         Raises:
             DependencyError: DSPy is not installed.
-            ConfigurationError: ``program`` was compiled for another signature.
         """
         from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
 
         made = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
-        return made(self._searcher, self.lm, self.hops, self.per_hop, self.program)
+        return made(self._searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
 
     def _program(self) -> Any:
-        if self._compiled is None:
-            self._compiled = self.as_program()
-        return self._compiled
+        if self._asked is None:
+            self._asked = self.as_program()
+        return self._asked
+
+
+def fields_of(hops: int, step: Step) -> dict[str, tuple[str, ...]]:
+    """What the program of so many hops asks: the fields of each predictor, by its name."""
+    asked = {"summarize": ("claim", "context", "passages", "summary"), "ask": ("claim", "context", "query")}
+    if step == "predict":
+        return {f"{name}[{hop}]": fields for name, fields in asked.items() for hop in range(hops - 1)}
+    return {
+        f"{name}[{hop}].predict": (*fields[:-1], "reasoning", fields[-1])
+        for name, fields in asked.items()
+        for hop in range(hops - 1)
+    }

@@ -1,0 +1,61 @@
+"""One try at an answer, and no longer than was said.
+
+A socket's time-out bounds the wait for the next byte: a server that goes on sending one now and then, as gateways do while
+a model is thinking, would be waited for without an end. Here the whole try is bounded.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, wait
+from threading import Thread
+from typing import Any, Protocol
+
+from dspy import lm15
+
+
+class Wire(Protocol):
+    """Sends a ``dspy.lm15.Request`` once."""
+
+    def complete(self, request: Any) -> Any:
+        """Return the ``dspy.lm15.Response``."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class BoundedWire:
+    """A wire that is waited for at most so long.
+
+    A try that takes longer is left to itself in a thread of its own, which ends when the server stops sending. The
+    number of such threads is bounded by the connections that the wire has.
+
+    Args:
+        wire: sends a request; its own time-outs end the tries of a server that sends nothing.
+        seconds: for the whole of a try, from the connection to the last byte.
+    """
+
+    def __init__(self, wire: Wire, seconds: float) -> None:
+        self._wire = wire
+        self._seconds = seconds
+
+    def complete(self, request: Any) -> Any:
+        """Send a request.
+
+        Raises:
+            lm15.LM15Error: there is no answer, or not all of it in time.
+        """
+        answer: Future[Any] = Future()
+        Thread(target=self._send, args=(request, answer), name="nlp_retrieval-lm-wire", daemon=True).start()
+        if not wait([answer], self._seconds).done:
+            raise lm15.TransportError(f"timed out: no whole answer within {self._seconds:g} s")
+        return answer.result()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def _send(self, request: Any, answer: Future[Any]) -> None:
+        try:
+            answer.set_result(self._wire.complete(request))
+        except BaseException as error:
+            answer.set_exception(error)

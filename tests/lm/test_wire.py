@@ -1,0 +1,75 @@
+"""No answer is waited for longer than was said, however a server sends it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from chat_server import DRIPPING_BODY, DRIPPING_CHUNKS, DRIPPING_HEAD, asked, fields
+from dspy import lm15
+
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts
+from nlp_retrieval.lm.wire import BoundedWire
+from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+
+CLAIMS = [f"red fox number {n} of blue whale" for n in range(4)]
+
+
+@pytest.mark.parametrize("drip", [DRIPPING_HEAD, DRIPPING_BODY, DRIPPING_CHUNKS])
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for_without_an_end(server, model, drip):
+    server.answer = lambda body: drip
+    lm = model(timeout=0.3, retries=1)
+    begin = time.monotonic()
+    with pytest.warns(RetrievalWarning, match=r"4 of 4 queries.*4 times .*timed out: no whole answer within 0\.3 s"):
+        assert ClaimDecomposition(lm).process(CLAIMS) == [[claim] for claim in CLAIMS]
+    assert time.monotonic() - begin < 10
+    assert lm.counts == CallCounts(calls=8, failures=8, degraded=4)
+
+
+def test_it_costs_the_query_alone_and_is_tried_again(server, model):
+    drips = iter([DRIPPING_BODY])
+
+    def answer(body):
+        drip = next(drips, None) if asked(body, "claim") == CLAIMS[0] else None
+        return drip or fields(phrases=["x y"])
+
+    server.answer = answer
+    lm = model(timeout=2.0, retries=1)
+    assert ClaimDecomposition(lm).process(CLAIMS) == [["x y"]] * 4
+    assert lm.counts == CallCounts(calls=5, tokens_in=400, tokens_out=40, failures=1)
+
+
+class Late:
+    """Answers when it is let to."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+
+    def complete(self, request):
+        assert self.gate.wait(30)
+        if isinstance(request, Exception):
+            raise request
+        return f"answer to {request}"
+
+    def close(self) -> None:
+        self.gate.set()
+
+
+def test_what_comes_in_time_comes_as_it_is_errors_too():
+    late = Late()
+    late.gate.set()
+    wire = BoundedWire(late, 30)
+    assert wire.complete("a") == "answer to a"
+    refused = lm15.TimeoutError("504", provider="openai")
+    with pytest.raises(lm15.TimeoutError) as caught:
+        wire.complete(refused)
+    assert caught.value is refused
+
+
+def test_what_comes_too_late_is_left():
+    wire = BoundedWire(Late(), 0.05)
+    with pytest.raises(lm15.TransportError, match=r"timed out: no whole answer within 0\.05 s"):
+        wire.complete("a")
+    wire.close()
