@@ -17,11 +17,11 @@ import numpy as np
 
 from bench.common import Data
 from bench.haystack import wiki_index
+from bench.hover import language_model
 from bench.writing import document, machine, shown
 from nlp_retrieval.benchmarks.intervals import bootstrap_interval
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalError
-from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.pipelines.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.pipelines.hover.evaluation import recall
 from nlp_retrieval.pipelines.hover.examples import hover_examples, split_by_family
@@ -57,14 +57,14 @@ def _measured(data: Data, model: str, base_url: str) -> str:
     claims = [example for example in hover_examples(source, (2,)) if example.family not in apart][:_CLAIMS]
     train, validation = split_by_family(claims, seed=_SEED)
     index = wiki_index(data, SentenceTransformerEncoder())
-    program = HoverMultiHopPipeline([Bm25sRetriever()], _model(data, model, base_url, _MAX_CALLS)).open(index)
+    program = HoverMultiHopPipeline([Bm25sRetriever()], language_model(data, model, base_url, _MAX_CALLS)).open(index)
     output = data.work / "decomposition.json"
     begin = time.perf_counter()
     report = optimize(
         program, train, validation=validation, metric=recall, budget=_BUDGET, seed=_SEED, output=output, on_progress=_tell
     )
     seconds = time.perf_counter() - begin
-    judge = _model(data, model, base_url, None)
+    judge = language_model(data, model, base_url)
     plain = _run(HoverMultiHopPipeline([Bm25sRetriever()], judge).open(index), deep)
     loaded = _run(HoverMultiHopPipeline([Bm25sRetriever()], judge, program=output).open(index), deep)
     asked, spent = judge.counts, program.language_model.counts
@@ -98,19 +98,6 @@ def _measured(data: Data, model: str, base_url: str) -> str:
             "> " + " ".join(predictor.signature.instructions.split()),
         )
         + "\n"
-    )
-
-
-def _model(data: Data, model: str, base_url: str, max_calls: int | None) -> LanguageModel:
-    return LanguageModel(
-        model,
-        base_url=base_url,
-        max_tokens=256,
-        calls_at_once=1,
-        timeout=900.0,
-        retries=1,
-        max_calls=max_calls,
-        cache_dir=str(data.work / "answers"),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from bench.hover_study import FOLDS, PERFECT, Measured, Study, paired
+from bench.hover_study import FOLDS, PASSAGE_CHARACTERS, PERFECT, Measured, Study, paired
 from bench.hover_systems import DEPTH
 from bench.writing import document, machine, shown, words
 from nlp_retrieval.benchmarks.intervals import family_numbers
@@ -29,7 +29,7 @@ def _head(study: Study) -> str:
         "# HoVer: retrievers, query processors and rerankers",
         """Which parts find *all* documents that a claim takes: lexical, dense and late-interaction retrieval, the link graph,
         sub-queries by rules and by a language model, multi-hop retrieval, each with and without a reranker.""",
-        f"""- Written by `python -m bench.hover DATA CROSS_ENCODER{" MODEL BASE_URL" * (study.lm is not None)}` on
+        f"""- Written by `python -m bench.hover DATA CROSS_ENCODER{" MODEL BASE_URL WALKER" * (study.lm is not None)}` on
         {datetime.now(UTC):%Y-%m-%d}.""",
         f"- {machine()}.",
         f"""- {len(study.claims)} claims of HoVer's dev release whose gold is all in the corpus of {len(study.row_of):,}
@@ -52,7 +52,9 @@ def _model(study: Study) -> list[str]:
         return ["- No language model was given; rows that ask one are missing."]
     return [
         f"""- The language model is {study.lm.model} on a server of this machine, temperature 0, at most {study.lm.max_tokens}
-        tokens an answer. Rows that ask it are of the {int((study.hops > 2).sum())} claims of three and four hops."""
+        tokens an answer; the multi-hop program asks {study.walker.model if study.walker else ""} and shows it
+        {PASSAGE_CHARACTERS} characters of each passage, because the machine reads some 50 tokens a second. Rows that ask
+        a model are of the {int((study.hops > 2).sum())} claims of three and four hops."""
     ]
 
 

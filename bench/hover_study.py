@@ -34,6 +34,8 @@ K = 21
 CUTOFFS = (5, 10, K)
 PERFECT = "perfect_recall@21"
 FOLDS = 5
+PASSAGE_CHARACTERS = 400
+"""Of each passage that the language model is shown: a small model on two cores reads 50 tokens a second."""
 _BLENDS: tuple[Blend, ...] = ("rank", "score")
 
 Values = dict[str, NDArray[np.float64]]
@@ -87,11 +89,13 @@ class Study:
         data: where the collections are.
         cross_encoder: folder of the cross-encoder.
         lm: the language model, if there is one.
+        walker: the one that the multi-hop program asks.
     """
 
-    def __init__(self, data: Data, cross_encoder: Path, lm: LanguageModel | None) -> None:
+    def __init__(self, data: Data, cross_encoder: Path, lm: LanguageModel | None, walker: LanguageModel | None = None) -> None:
         self.begin = time.perf_counter()
         self.lm = lm
+        self.walker = walker or lm
         loader = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
         self.claims: list[Query] = loader.queries()
         _, exact, items = exact_index(data)
@@ -188,12 +192,12 @@ class Study:
 
         searcher = Searcher(self.parts.bm25()).open(self.path)
         asked = [query.text for query, hops in zip(self.claims, self.hops, strict=True) if hops > 2]
-        program = HoverMultiHop(searcher, lm, HOPS, PER_HOP)
+        program = HoverMultiHop(searcher, lm, HOPS, PER_HOP, PASSAGE_CHARACTERS)
         wrote = WalkedQueries()
         found: list[list[RetrievalResult]] = []
 
         def first() -> Values:
-            for one in walk(asked, searcher.search, program.summarize, program.ask, lm, PER_HOP):
+            for one in walk(asked, searcher.search, program.summarize, program.ask, lm, PER_HOP, PASSAGE_CHARACTERS):
                 wrote.queries[one.claim] = list(dict.fromkeys(one.queries))
                 found.append(one.results()[:K])
             return self.judged(found, deep=True)
@@ -250,9 +254,9 @@ def paired(row: Measured, other: Measured, name: str, study: Study) -> tuple[flo
     return float(difference.mean()), *bootstrap_interval(difference, families)
 
 
-def study(data: Data, cross_encoder: Path, lm: LanguageModel | None) -> Study:
+def study(data: Data, cross_encoder: Path, lm: LanguageModel | None, walker: LanguageModel | None) -> Study:
     """Measure everything."""
-    done = Study(data, cross_encoder, lm)
+    done = Study(data, cross_encoder, lm, walker)
     done.choose_blends()
     policy = done.choose_policy()
     for system in [*done.parts.plain(), *done.parts.phrases_by_rules(policy)]:
@@ -260,5 +264,5 @@ def study(data: Data, cross_encoder: Path, lm: LanguageModel | None) -> Study:
     if lm is not None:
         for system in done.parts.phrases_by_model(lm, policy):
             done.measure(system)
-        done.walk(lm, policy)
+        done.walk(walker or lm, policy)
     return done
