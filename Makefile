@@ -4,12 +4,15 @@ VENV ?= .venv
 BASE_VENV ?= .venv-base
 BIN := $(VENV)/bin
 DATA ?=
+LM ?=
+LM_BASE_URL ?=
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test lint bench clean
 
-demo: $(VENV)/.demo  ## compare six configurations on the collection that comes with the package
-	$(BIN)/nlp-retrieval demo --output demo-output
+# with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
+demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
+	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)') $(if $(LM_BASE_URL),--lm-base-url '$(LM_BASE_URL)')
 
 test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
 	$(BIN)/python -m pytest
@@ -36,10 +39,14 @@ $(VENV)/.demo: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[demo]'
 	touch $@
 
+$(VENV)/.llm: $(VENV)/.demo
+	$(PIP_INSTALL) --editable '.[demo,llm]'
+	touch $@
+
 $(VENV)/.dev: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) torch==2.13.0
 	$(PIP_INSTALL) --editable '.[dev]'
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.demo $(VENV)/.llm
 
 $(BASE_VENV)/.base: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(BASE_VENV)

@@ -1,39 +1,118 @@
-"""``nlp-retrieval demo``: a whole benchmark on the collection that comes with the package."""
+"""``nlp-retrieval demo``: a whole benchmark on the collection that comes with the package.
+
+A language model is asked only where one is named; whether it can be asked is settled before anything is written.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import yaml
 
 from nlp_retrieval.cli.console import say
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.language_model import LanguageModel
 
 NAME = "demo"
 
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
-_FILES = ("corpus.jsonl", "claims.json")
+N_CLAIMS = 81
+CALLS_PER_CLAIM = 5  # one by claim_decomposition; four by multi_hop: a summary and a query between each two of three hops
 
 
 def command(
     output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
+    claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
+    lm: Annotated[
+        str | None, typer.Option(help="Add the configurations that ask a language model: openai/gpt-4o-mini, ollama_chat/...")
+    ] = None,
+    lm_base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")
+    ] = None,
+    lm_api_key_env: Annotated[
+        str | None, typer.Option(help="The environment variable that holds its key; by default the provider's own.")
+    ] = None,
 ) -> None:
     """Run a whole benchmark on shipped data.
 
-    Six configurations, 81 multi-hop claims, 300 short passages, all shipped with the package.
+    Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; ten with a language model.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import run_benchmark
 
-    config = write_demo(output)
+    chosen = shipped_claims(claims)
+    model = _language_model(lm, lm_base_url, lm_api_key_env)
+    if model is not None:
+        check_language_model(model, chosen)
+    config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
     run_benchmark(settings, None, log=wandb)
     _explain_one(settings.searchers["link graph"])
+    if model is None:
+        say(
+            "two more configurations ask a language model: --lm openai/gpt-4o-mini (make demo LM=...), "
+            "or --lm openai/MODEL --lm-base-url http://localhost:8000/v1"
+        )
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
+
+
+def shipped_claims(number: int) -> list[dict[str, Any]]:
+    """This many of the shipped claims, evenly drawn: they are shipped in the order of their hops."""
+    rows: list[dict[str, Any]] = json.loads(_shipped("claims.json"))
+    return [rows[(2 * place + 1) * len(rows) // (2 * number)] for place in range(number)]
+
+
+def _language_model(name: str | None, base_url: str | None, api_key_env: str | None) -> LanguageModel | None:
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.lm.language_model import LanguageModel
+
+    if name is None:
+        for option, value in (("--lm-base-url", base_url), ("--lm-api-key-env", api_key_env)):
+            if value is not None:
+                raise ConfigurationError(
+                    f"{option} says how to reach a language model, and none is named; add --lm openai/MODEL"
+                )
+        return None
+    if "/" not in name:
+        raise ConfigurationError(f"--lm {name}: expected provider/model, such as openai/{name}")
+    return LanguageModel(name, base_url=base_url, api_key_env=api_key_env)
+
+
+def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> None:
+    """Say what will be asked of a language model, and ask it the first question; the answer is kept for the run.
+
+    Raises:
+        DependencyError: DSPy is not installed.
+        ModelError: the endpoint gives no answer.
+    """
+    from nlp_retrieval.errors import ModelError
+    from nlp_retrieval.lm.answers import default_folder
+    from nlp_retrieval.lm.asking import ask, using
+    from nlp_retrieval.lm.language_model import LanguageModel
+    from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+    from nlp_retrieval.processors.signatures import Decomposer
+
+    say(
+        f"{model.model}: about {CALLS_PER_CLAIM * len(claims):,} calls for {len(claims)} claims, fewer with --claims; "
+        f"answers are kept in {default_folder()} and not asked for again"
+    )
+    once = LanguageModel(model.model, model.base_url, model.api_key_env, retries=1)
+    question = {"claim": claims[0]["claim"]}
+    processor = ClaimDecomposition(once)
+    with using(once):
+        outcome = ask(Decomposer().decompose, question, "phrases", lambda answer: processor.read(question, answer))
+    if outcome.endpoint_failed:
+        at = f" at {model.base_url}" if model.base_url is not None else ""
+        raise ModelError(f"{model.model}{at}: {model.hidden(outcome.reason)}; check --lm, --lm-base-url and the key")
 
 
 def _explain_one(searcher: object) -> None:
@@ -42,12 +121,18 @@ def _explain_one(searcher: object) -> None:
     from nlp_retrieval.cli.search import print_hits
 
     if isinstance(searcher, Explains):
+        say("how the link graph reaches what it finds, for one claim:")
         (hits,) = searcher.search([CLAIM], 4)
         print_hits(CLAIM, hits, searcher.explain(CLAIM, hits), signals=False)
 
 
-def write_demo(folder: Path) -> Path:
+def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | None) -> Path:
     """Put the collection and its configuration into a folder; returns the configuration file.
+
+    Args:
+        folder: made where it is missing.
+        claims: those that are searched, as HoVer writes them.
+        lm: adds the configurations that ask it.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -55,10 +140,26 @@ def write_demo(folder: Path) -> Path:
     from nlp_retrieval.benchmarks.output import write_output
     from nlp_retrieval.retrievers.lexical import default_lexical_retriever
 
-    shipped = resources.files("nlp_retrieval.demo")
-    for name in _FILES:
-        write_output(folder / name, shipped.joinpath(name).read_bytes())
-    values = {"folder": folder.as_posix(), "lexical": default_lexical_retriever().name}
-    settings = Template(shipped.joinpath("sweep.yaml").read_text("utf-8")).substitute(values)
-    write_output(folder / "sweep.yaml", settings.encode())
-    return folder / "sweep.yaml"
+    config = folder / "sweep.yaml"
+    write_output(folder / "corpus.jsonl", _shipped("corpus.jsonl"))
+    write_output(folder / "claims.json", (json.dumps(claims, indent=1, ensure_ascii=False) + "\n").encode())
+    parts = ("corpus", "corpus.jsonl"), ("claims", "claims.json"), ("index", "index"), ("run", "run")
+    values = {key: _yaml((folder / name).as_posix()) for key, name in parts}
+    values |= {"config": shlex.quote(config.as_posix()), "lexical": default_lexical_retriever().name}
+    settings = _shipped("sweep.yaml")
+    if lm is not None:
+        settings += _shipped("language_model.yaml")
+        fields = {"model": lm.model, "base_url": lm.base_url, "api_key_env": lm.api_key_env}
+        values["lm"] = _yaml({key: value for key, value in fields.items() if value is not None})
+    write_output(config, Template(settings.decode()).substitute(values).encode())
+    return config
+
+
+def _shipped(name: str) -> bytes:
+    return resources.files("nlp_retrieval.demo").joinpath(name).read_bytes()
+
+
+def _yaml(value: object) -> str:
+    """A value as it can stand inside a line of YAML."""
+    in_a_list = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)
+    return in_a_list.strip()[1:-1]

@@ -18,8 +18,8 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 
 KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
 
-_NAMED_BY_MODEL = {"encoders": "sentence-transformers", "language_models": "dspy"}
-"""Kinds whose components are written by the name of their model: what then builds them."""
+_NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
+"""Kinds whose components are written by the name of their model, and what then builds them: the first of the wanted class."""
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
@@ -59,7 +59,7 @@ def component_class(kind: str, name: str) -> type[Component]:
     return loaded
 
 
-def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Component:
+def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
     """Build a component, and the components inside it, from plain values.
 
     Args:
@@ -67,6 +67,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
             encoder may be that of its model).
         where: place in a configuration, for messages.
+        wanted: the class that is expected; it decides what builds a component that is written by the name of its model.
 
     Raises:
         ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
@@ -77,7 +78,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
     fields = dict(settings)
-    name = _taken_name(kind, fields, place)
+    name = _taken_name(kind, fields, place, wanted)
     try:
         cls = component_class(kind, name)
     except ConfigurationError as error:
@@ -101,7 +102,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Comp
         raise ConfigurationError(f"{place}{error}") from None
 
 
-def _taken_name(kind: str, fields: dict[str, Any], place: str) -> str:
+def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
     """Take the registry name out of the settings of a component; where they name a model instead, that stays a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
@@ -113,8 +114,13 @@ def _taken_name(kind: str, fields: dict[str, Any], place: str) -> str:
     if not isinstance(name, str):
         raise ConfigurationError(f"{place}name: {name!r} is not a string")
     if kind in _NAMED_BY_MODEL and name not in _entries(kind):
-        fields["model"], name = name, _NAMED_BY_MODEL[kind]
+        fields["model"], name = name, _builder_of_models(kind, wanted)
     return name
+
+
+def _builder_of_models(kind: str, wanted: type[Component]) -> str:
+    builders = _NAMED_BY_MODEL[kind]
+    return next((name for name in builders if issubclass(component_class(kind, name), wanted)), builders[0])
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
@@ -123,7 +129,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
     Raises:
         ConfigurationError: as :func:`build`; or the component is of another class.
     """
-    made = build(kind, settings, where)
+    made = build(kind, settings, where, cls)
     if not isinstance(made, cls):
         raise ConfigurationError(f"{where}: {made.name!r} is no {cls.__name__}")
     return made
@@ -137,7 +143,7 @@ def _built(hint: Any, value: Any, where: str) -> Any:
         if isinstance(option, type) and issubclass(option, Component):
             text_has_another_meaning = isinstance(value, str) and str in _options(hint)
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
-                return build(option.kind, value, where)
+                return build(option.kind, value, where, option)
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
             return [_built(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]

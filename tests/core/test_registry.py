@@ -114,6 +114,33 @@ def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type(kind):
         assert cls.search_only <= set(parameters_of(cls)), f"{name} has a search_only parameter that it does not take"
 
 
+@pytest.mark.parametrize("form", [{"name": "org/model"}, {"model": "org/model"}, {"name": "colbert", "model": "org/model"}])
+@pytest.mark.parametrize(("kind", "name"), [("retrievers", "colbert"), ("rerankers", "late_interaction")])
+def test_the_name_of_a_model_makes_a_token_encoder_where_one_is_expected(kind, name, form):
+    made = build(kind, {"name": name, "encoder": form | {"projection": 64}})
+    assert made.encoder == component_class("encoders", "colbert")("org/model", projection=64)
+    assert build(kind, made.config) == made
+
+
+@pytest.mark.parametrize("form", [{"name": "org/model"}, {"model": "org/model"}])
+def test_the_name_of_a_model_makes_an_encoder_of_texts_everywhere_else(form):
+    expected = component_class("encoders", "sentence-transformers")("org/model", batch_size=8)
+    assert build("retrievers", {"name": "faiss", "encoder": form | {"batch_size": 8}}).encoder == expected
+    assert build("encoders", form | {"batch_size": 8}) == expected
+
+
+def test_an_encoder_of_texts_is_refused_where_token_vectors_are_expected():
+    settings = {"name": "colbert", "encoder": {"name": "sentence-transformers", "model": "org/model"}}
+    with pytest.raises(ConfigurationError, match=r"searchers\.a: ColbertRetriever: encoder="):
+        build("retrievers", settings, "searchers.a")
+
+
+def test_parameters_of_the_other_encoder_are_refused_with_the_place():
+    settings = {"name": "colbert", "encoder": {"name": "org/model", "normalize": True}}
+    with pytest.raises(ConfigurationError, match=r"searchers\.a\.encoder: colbert has no parameter 'normalize'"):
+        build("retrievers", settings, "searchers.a")
+
+
 def test_a_component_without_parameters_has_none():
     assert dict(parameters_of(RawScore)) == {}
 

