@@ -28,6 +28,7 @@ from nlp_retrieval.core.queries import check_k, check_processed, check_queries, 
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.retriever import BaseRetriever, builders_of, labelled, with_parts
+from nlp_retrieval.core.stages import current_stages
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError
 
 Scope = Literal["pooled", "per_subquery"]
@@ -135,7 +136,8 @@ class Searcher(Component):
             IndexDamagedError: a file is not what its checksum says.
         """
         generation = open_generation(path)
-        self._opened = _Opened(generation, {label: r.open(generation) for label, r in self.retrievers.items()})
+        stages = current_stages()
+        self._opened = _Opened(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
         return self
 
     @property
@@ -181,7 +183,7 @@ class Searcher(Component):
         with stage("process"):
             processed = [[nlq] for nlq in nlqs]
             if self.processor is not None:
-                processed = check_processed(self.processor.process(nlqs), len(nlqs))
+                processed = current_stages().subqueries(self.processor, nlqs)
         if self.scope == "pooled":
             batch = self._ranked(opened, nlqs, processed, cut).head(cut)
         else:
@@ -229,13 +231,13 @@ class Searcher(Component):
 
     def _ranked(self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
-        items = opened.generation.items
+        stages = current_stages()
         single = len(self.retrievers) == 1 and self.reranker is None
         depth = self.depth or (k if single and self.scope == "pooled" else max(k, _POOL_DEPTH))
         found: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
             with stage(label):
-                found[label] = retriever.candidates(processed, depth, len(items), label)
+                found[label] = stages.candidates(retriever, processed, depth, opened.generation, label)
         batch = next(iter(found.values()))
         if self._fuses:
             with stage("fuse"):
@@ -244,7 +246,7 @@ class Searcher(Component):
                     batch = batch.head(k)
         if self.reranker is not None and len(batch.rows):
             with stage(self.reranker.name):
-                batch = self.reranker.rerank_batch(nlqs, batch, items.items(batch.rows))
+                batch = stages.reranked(self.reranker, nlqs, batch, opened.generation)
         return batch
 
     def _require_open(self) -> _Opened:

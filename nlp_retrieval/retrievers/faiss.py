@@ -18,6 +18,7 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers.faiss_index import IndexType, VectorIndex, build_ann_index, open_index
@@ -110,6 +111,9 @@ class FaissRetriever(BaseRetriever):
         """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
         if not queries:
             return np.zeros((0, self._index.dimension), np.float32)
+        return current_stages().encoded(self.encoder, queries, self._encode)
+
+    def _encode(self, queries: list[str]) -> Vectors:
         slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
         parts = [
             checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)

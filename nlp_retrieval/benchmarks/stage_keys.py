@@ -1,0 +1,70 @@
+"""What tells two stages apart: two of equal keys give equal results.
+
+A key covers the complete configuration of a component and of its parts (search parameters, batch sizes and backends too:
+they may change the last bit), the files of their models, the corpus, the input, and the versions of the packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.stage_store import FORMAT
+from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.generation import Generation
+
+_NO_PART_IN_RESULTS = ("wandb",)
+
+
+def key_of(stage: str, content: Mapping[str, Any]) -> str:
+    """Return the key of a stage, in hexadecimal.
+
+    Args:
+        stage: what kind of stage it is.
+        content: plain values, as of JSON: all that decides the result.
+    """
+    whole = {"stage": stage, "format": FORMAT, "versions": _versions(), "content": dict(content)}
+    return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def identity_of(component: Component, without: str | None = None) -> Config:
+    """Return all that decides what a component computes.
+
+    Args:
+        component: with its parts, whatever holds them.
+        without: a parameter of the component itself that does not count.
+    """
+    own = {key: value for key, value in component.config.items() if key != without}
+    models = [part.index_identity() for part in _with_parts(component)]
+    return {"config": own, "models": [{key: value for key, value in models[0].items() if key != without}, *models[1:]]}
+
+
+def corpus_of(generation: Generation) -> str:
+    """Return the fingerprint of the items of an index."""
+    return generation.manifest.corpus.fingerprint
+
+
+def hardware() -> Config:
+    """Return what times depend on besides configuration and versions."""
+    return _environment()["hardware"]  # type: ignore[no-any-return]
+
+
+@cache
+def _environment() -> Config:
+    return describe_environment()
+
+
+def _versions() -> Config:
+    return {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
+
+
+def _with_parts(component: Component) -> Iterator[Component]:
+    yield component
+    for value in component._arguments.values():
+        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        for part in held:
+            if isinstance(part, Component):
+                yield from _with_parts(part)
