@@ -28,8 +28,8 @@ from nlp_retrieval.pipelines.hover.examples import hover_examples, split_by_fami
 from nlp_retrieval.pipelines.hover.optimize import optimize
 from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
 
-_CLAIMS = 30
-_BUDGET = 60
+_CLAIMS = 20
+_BUDGET = 40
 _MAX_CALLS = 200
 _SEED = 0
 

@@ -13,8 +13,10 @@ from nlp_retrieval._version import __version__
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
     from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
-    from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+    from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, LanguageModelCost
     from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.significance import Comparison, compare
+    from nlp_retrieval.benchmarks.significance_verdict import verdict
     from nlp_retrieval.benchmarks.tuning import TuningReport, tune
     from nlp_retrieval.benchmarks.wandb_runs import WandbSettings, log_to_wandb
     from nlp_retrieval.core.explanation import Explanation, Step
@@ -84,6 +86,7 @@ _MODULES = {
     "ColbertRetriever": "retrievers.colbert",
     "CombMNZ": "core.fusion",
     "CombSUM": "core.fusion",
+    "Comparison": "benchmarks.significance",
     "ConfigurationResult": "benchmarks.results",
     "Cost": "benchmarks.results",
     "CrossEncoderReranker": "rerankers.cross_encoder",
@@ -101,6 +104,7 @@ _MODULES = {
     "JsonlLoader": "loaders.jsonl",
     "KeywordExpansion": "processors.keyword_expansion",
     "LanguageModel": "lm.language_model",
+    "LanguageModelCost": "benchmarks.results",
     "LateInteractionReranker": "rerankers.late_interaction",
     "LinkGraphRetriever": "retrievers.link_graph",
     "MultiHopSearcher": "pipelines.hover.searcher",
@@ -123,9 +127,11 @@ _MODULES = {
     "TuningReport": "benchmarks.tuning",
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
+    "compare": "benchmarks.significance",
     "log_to_wandb": "benchmarks.wandb_runs",
     "record_calls": "lm.counting",
     "tune": "benchmarks.tuning",
+    "verdict": "benchmarks.significance_verdict",
     "verify_index": "core.generation",
     "write_run_files": "benchmarks.run_files",
 }
@@ -154,6 +160,7 @@ __all__ = [
     "ColbertRetriever",
     "CombMNZ",
     "CombSUM",
+    "Comparison",
     "ConfigurationResult",
     "Cost",
     "CrossEncoderReranker",
@@ -171,6 +178,7 @@ __all__ = [
     "JsonlLoader",
     "KeywordExpansion",
     "LanguageModel",
+    "LanguageModelCost",
     "LateInteractionReranker",
     "LinkGraphRetriever",
     "MultiHopSearcher",
@@ -194,9 +202,11 @@ __all__ = [
     "WandbSettings",
     "WeightedSum",
     "__version__",
+    "compare",
     "log_to_wandb",
     "record_calls",
     "tune",
+    "verdict",
     "verify_index",
     "write_run_files",
 ]

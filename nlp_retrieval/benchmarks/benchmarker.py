@@ -1,17 +1,16 @@
 """Runs several searchers over the same queries, and says what each finds and what it costs.
 
 Quality comes from one search per configuration at the largest cutoff. Latency comes from one query at a time on a
-seeded sample, after a warm-up, so that it is neither a batch's nor a cold start's.
+seeded sample, after a warm-up, so that it is neither a batch's nor a cold start's. The sample comes first: what language
+models answer there is not on disk yet, unless an earlier run or configuration asked the same. With a folder for stages,
+what configurations have in common is computed and timed once, and an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
-import random
 import statistics
-import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -19,52 +18,45 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.benchmarks.compared import LEVEL, RESAMPLES, compare_by_group, intervals_by_group
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.benchmarks.explained import explained_queries
+from nlp_retrieval.benchmarks.measuring import Sample, Searching, language_model_cost, measure_alone
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_costs import measure_by_stages
+from nlp_retrieval.benchmarks.stage_store import StageStore
+from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.index_store import IndexReport
 from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.core.stages import Stages, using_stages
 from nlp_retrieval.errors import (
     ConfigurationError,
     GoldError,
     IndexMismatchError,
     IndexMissingError,
     QueryError,
-    RetrievalWarning,
     nearest,
 )
+from nlp_retrieval.lm.counting import record_calls
 
 Ranking = list[tuple[str, float]]
 """Item ids and scores of one query, best first."""
 
 
-class Benchmarkable(Protocol):
+class Benchmarkable(Searching, Protocol):
     """What a benchmark drives: a searcher, or anything that stands beside one."""
 
     @property
     def config(self) -> Config:
         """Its complete configuration, as plain values."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for equal configurations."""
-
-    @property
-    def stages(self) -> list[str]:
-        """The names of its stages, in order."""
-
-    @property
-    def opened(self) -> Generation:
-        """The index that it searches."""
 
     def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
         """Bring the index directory to hold what it needs, and open it."""
@@ -78,9 +70,6 @@ class Benchmarkable(Protocol):
     def provenance(self) -> dict[str, str]:
         """Where its models come from."""
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
-        """Search."""
-
 
 @dataclass(frozen=True)
 class BenchmarkRun:
@@ -91,12 +80,18 @@ class BenchmarkRun:
         query_ids: in order.
         rankings: by configuration, one per query.
         qrels: the gold, as grades by item id.
+        per_query: every measure of every query, by configuration.
+        families: per query; None where it stands alone.
+        query_groups: per query; None where it belongs to none.
     """
 
     report: BenchmarkReport
     query_ids: list[str]
     rankings: dict[str, list[Ranking]]
     qrels: dict[str, dict[str, int]]
+    per_query: dict[str, dict[str, Scores]]
+    families: list[str | None]
+    query_groups: list[str | None]
 
 
 class Benchmarker:
@@ -112,11 +107,13 @@ class Benchmarker:
         baseline: the name of the searcher that others are compared with; the first by default.
         group_by: a key of the queries' metadata; measures are also given for each of its values.
         latency_queries: how many queries are searched one at a time to measure latency.
-        seed: of the sample of those queries.
+        seed: of the sample of those queries, and of the tests and intervals; 0 or more.
+        stage_folder: where results of stages are kept; what is there already is not computed again. None: every
+            configuration is searched and timed by itself.
         on_progress: told what is being done.
 
     Raises:
-        ConfigurationError: no searchers, or an unknown baseline.
+        ConfigurationError: no searchers, an unknown baseline, or a seed below 0.
         QueryError: no queries, two of one id, or a cutoff that is no positive integer.
         GoldError: gold that does not line up with the queries.
     """
@@ -132,8 +129,9 @@ class Benchmarker:
         index_path: str | Path,
         baseline: str | None = None,
         group_by: str = "hops",
-        latency_queries: int = 50,
+        latency_queries: int = 200,
         seed: int = 0,
+        stage_folder: str | Path | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
         if not searchers:
@@ -151,7 +149,10 @@ class Benchmarker:
             raise ConfigurationError(f"there is no searcher {self.baseline!r}; {nearest(self.baseline, self.searchers)}")
         self.group_by = group_by
         self.latency_queries = check_k(latency_queries, "latency_queries")
+        if seed < 0:
+            raise ConfigurationError(f"seed={seed}; take 0 or more")
         self.seed = seed
+        self.stage_folder = Path(stage_folder) if stage_folder is not None else None
         self._say = on_progress or (lambda _: None)
 
     def run(self) -> BenchmarkRun:
@@ -161,7 +162,9 @@ class Benchmarker:
             RetrievalError: a part of a configuration cannot do its work; nothing is reported then.
             GoldError: the gold names items that are not in the corpus.
         """
-        items = self._index()
+        shared = SharedStages(StageStore(self.stage_folder)) if self.stage_folder is not None else None
+        with using_stages(shared or Stages()):
+            items = self._index()
         item_ids = items.ids()
         row_of = {item_id: row for row, item_id in enumerate(item_ids)}
         evaluator = RetrievalEvaluator(self.gold, item_ids, items.titles(), self.k_values)
@@ -171,7 +174,7 @@ class Benchmarker:
         rankings: dict[str, list[Ranking]] = {}
         for name, searcher in self.searchers.items():
             self._say(f"{name}: searching {len(self.queries):,} queries")
-            cost, found = self._measure(searcher)
+            cost, found = self._measure(searcher, shared)
             rankings[name] = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
             evaluation = evaluator.evaluate_lists([[row_of[i] for i, _ in ranking] for ranking in rankings[name]])
             evaluations[name] = evaluation
@@ -187,16 +190,25 @@ class Benchmarker:
                 )
             )
         qrels = evaluator.qrels()
+        with using_stages(shared or Stages()):
+            explained = explained_queries(self.searchers, evaluations, self.queries, qrels, self.baseline, self.k_values[0])
+        if shared is not None:
+            self._say(f"results of stages: {shared.store.folder}, {shared.store.bytes() / 1e6:,.1f} MB")
+        per_query = {name: evaluation.per_query for name, evaluation in evaluations.items()}
+        families = [query.family for query in self.queries]
+        intervals = intervals_by_group(per_query, families, groups, self.seed)
         report = BenchmarkReport(
-            configurations=results,
+            configurations=[replace(result, intervals=intervals[result.name]) for result in results],
             baseline=self.baseline,
             k_values=self.k_values,
             query_counts={"": len(self.queries)} | {group: int(mask.sum()) for group, mask in groups.items()},
             n_items=len(item_ids),
             manifest=self._manifest(),
-            explained=explained_queries(self.searchers, evaluations, self.queries, qrels, self.baseline, self.k_values[0]),
+            explained=explained,
+            comparisons=compare_by_group(per_query, self.baseline, families, groups, self.seed),
         )
-        return BenchmarkRun(report, [query.query_id for query in self.queries], rankings, qrels)
+        of_query = [next((group for group, mask in groups.items() if mask[place]), None) for place in range(len(families))]
+        return BenchmarkRun(report, [query.query_id for query in self.queries], rankings, qrels, per_query, families, of_query)
 
     def _index(self) -> ItemTable:
         first = next(iter(self.searchers.values()))
@@ -211,38 +223,26 @@ class Benchmarker:
             searcher.index(self.loader, self.index_path)
         return first.opened.items
 
-    def _measure(self, searcher: Benchmarkable) -> tuple[Cost, list[list[RetrievalResult]]]:
-        texts = [query.text for query in self.queries]
-        depth = self.k_values[-1]
-        sample = random.Random(self.seed).sample(texts, min(self.latency_queries, len(texts)))  # noqa: S311 -- a sample
-        seconds: list[float] = []
-        by_stage: dict[str, list[float]] = {}
-        with PeakMemory() as peak:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
-                searcher.search(sample[:2], depth)  # models and indexes open now
-                for text in sample:
-                    with record_stages() as stages:
-                        begin = time.perf_counter()
-                        searcher.search([text], depth)
-                        seconds.append(time.perf_counter() - begin)
-                    for stage in searcher.stages:
-                        by_stage.setdefault(stage, []).append(stages.get(stage, 0.0))
-            begin = time.perf_counter()
-            found = searcher.search(texts, depth)
-            batch_seconds = time.perf_counter() - begin
+    def _measure(self, searcher: Benchmarkable, shared: SharedStages | None) -> tuple[Cost, list[list[RetrievalResult]]]:
+        sample = Sample.draw([query.text for query in self.queries], self.latency_queries, self.seed)
+        with record_calls() as asked:
+            if shared is None:
+                measured = measure_alone(searcher, sample, self.k_values[-1])
+            else:
+                measured = measure_by_stages(searcher, shared, sample, self.k_values[-1])
         records = searcher.index_records()
         cost = Cost(
             index_seconds=sum(record.cost.seconds for record in records),
             index_bytes=sum(segment.bytes for record in records for segment in record.segments),
             index_peak_bytes=max((record.cost.peak_bytes for record in records), default=0),
-            stage_ms={stage: 1000 * statistics.median(values) for stage, values in by_stage.items()},
-            latency_ms=1000 * statistics.median(seconds),
-            latency_p95_ms=1000 * float(np.percentile(seconds, 95)),
-            queries_per_second=len(texts) / batch_seconds,
-            search_peak_bytes=peak.bytes,
+            stage_ms={stage: 1000 * statistics.median(values.tolist()) for stage, values in measured.stage_seconds.items()},
+            latency_ms=1000 * statistics.median(measured.seconds.tolist()),
+            latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
+            queries_per_second=measured.queries_per_second,
+            search_peak_bytes=measured.peak_bytes,
+            language_model=language_model_cost(asked.counts, measured),
         )
-        return cost, found
+        return cost, measured.found
 
     def _groups(self) -> dict[str, NDArray[np.bool_]]:
         values = [query.metadata.get(self.group_by) for query in self.queries]
@@ -264,6 +264,7 @@ class Benchmarker:
             "k_values": self.k_values,
             "baseline": self.baseline,
             "group_by": self.group_by,
+            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": self.seed},
             "latency": {"queries": min(self.latency_queries, len(self.queries)), "seed": self.seed},
             "searchers": {
                 name: {

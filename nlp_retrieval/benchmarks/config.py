@@ -19,7 +19,7 @@ from nlp_retrieval.errors import ConfigurationError
 _REQUIRED = ("corpus", "queries", "index", "searchers")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
-_OPTIONAL = ("k", "baseline", "output", "wandb", "group_by", "latency_queries", "seed")
+_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class BenchmarkConfig:
         searchers: by name.
         index: the index directory.
         output: the folder for the files of the run.
+        stages: the folder where results of stages are kept; None: ``stages`` in the output folder.
         wandb: None: nothing is logged.
         options: further arguments of :class:`~nlp_retrieval.benchmarks.benchmarker.Benchmarker`.
     """
@@ -41,17 +42,24 @@ class BenchmarkConfig:
     searchers: dict[str, Benchmarkable]
     index: Path
     output: Path
+    stages: Path | None
     wandb: WandbSettings | None
     options: dict[str, Any]
 
-    def benchmarker(self, on_progress: Callable[[str], None] | None = None) -> Benchmarker:
-        """Load queries and gold, and return the benchmarker."""
+    def benchmarker(self, on_progress: Callable[[str], None] | None = None, output: Path | None = None) -> Benchmarker:
+        """Load queries and gold, and return the benchmarker.
+
+        Args:
+            on_progress: told what is being done.
+            output: the folder for the files of the run, in place of the file's own.
+        """
         return Benchmarker(
             self.searchers,
             self.corpus,
             self.queries.queries(),
             self.queries.gold(),
             index_path=self.index,
+            stage_folder=self.stages or (output or self.output) / "stages",
             on_progress=on_progress,
             **self.options,
         )
@@ -86,6 +94,7 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         searchers={str(name): _searcher(fields, f"searchers.{name}") for name, fields in searchers.items()},
         index=_path(settings["index"], f"{where}: index"),
         output=_path(settings.get("output", f"runs/{Path(path).stem}"), f"{where}: output"),
+        stages=_path(settings["stages"], f"{where}: stages") if "stages" in settings else None,
         wandb=_wandb(settings.get("wandb"), where),
         options=options,
     )

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const table = document.getElementById("comparison");
-  const controls = document.querySelector(".controls");
+  const controls = table.closest("section").querySelector(".controls");
   const group = document.getElementById("group");
   const differences = document.getElementById("differences");
   const families = [...controls.querySelectorAll("input[name=family]")];
@@ -82,6 +82,20 @@
     head.append(button);
     head.setAttribute("aria-sort", "none");
   });
+
+  const verdicts = document.getElementById("verdicts");
+  if (verdicts) {
+    const [measure, queries] = ["tested-measure", "tested-group"].map((id) => document.getElementById(id));
+    const showVerdicts = () => {
+      for (const body of verdicts.tBodies) {
+        body.hidden = body.dataset.measure !== measure.value || body.dataset.group !== queries.value;
+      }
+    };
+    measure.addEventListener("change", showVerdicts);
+    queries.addEventListener("change", showVerdicts);
+    showVerdicts();
+    verdicts.closest("section").querySelector(".controls").hidden = false;
+  }
 
   group.addEventListener("change", showGroup);
   differences.addEventListener("change", showDifferences);

@@ -8,12 +8,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nlp_retrieval.benchmarks.significance import Comparison
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
+
+
+@dataclass(frozen=True)
+class LanguageModelCost:
+    """What the language models of one configuration were asked while it was measured.
+
+    ``calls``, ``cache_hits``, ``tokens_in``, ``tokens_out`` and ``failures`` are of the whole measurement: warm-up, latency
+    sample and the search over all queries. They are what this run spent, so answers that an earlier run, or another
+    configuration, left on disk make them smaller. Tokens per query do not depend on what was on disk.
+
+    Args:
+        calls: requests that were sent, retries among them.
+        cache_hits: answers that came from disk.
+        tokens_in: of the prompts sent, as the server counts them; 0 where it does not say.
+        tokens_out: of its answers.
+        failures: requests that brought no answer.
+        degraded: questions that were left without a usable answer in the search over all queries, the one that quality is
+            judged on. A query may ask several questions.
+        query_tokens_in: tokens of prompts per query, in the search over all queries; an answer from disk counts with what
+            it took when it was asked for.
+        query_tokens_out: the same of the answers.
+        latency_answers: how many answers there were in the latency sample.
+        latency_cache_hits: how many of those came from disk; in their time no model was asked.
+        search_answers: how many answers there were in the search over all queries, which throughput is measured on.
+        search_cache_hits: how many of those came from disk; the latency sample's are among them.
+    """
+
+    calls: int
+    cache_hits: int
+    tokens_in: int
+    tokens_out: int
+    failures: int
+    degraded: int
+    query_tokens_in: float
+    query_tokens_out: float
+    latency_answers: int
+    latency_cache_hits: int
+    search_answers: int
+    search_cache_hits: int
 
 
 @dataclass(frozen=True)
@@ -31,6 +71,7 @@ class Cost:
         latency_p95_ms: 95th percentile of the same.
         queries_per_second: throughput of one ``search`` call over all queries.
         search_peak_bytes: largest resident memory of the process while the configuration was searched.
+        language_model: what its language models were asked; None where none was.
     """
 
     index_seconds: float
@@ -41,6 +82,7 @@ class Cost:
     latency_p95_ms: float
     queries_per_second: float
     search_peak_bytes: int
+    language_model: LanguageModelCost | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +97,7 @@ class ConfigurationResult:
         groups: the same by group of queries (``"hops=3"``).
         cost: see :class:`Cost`.
         empty_queries: how many queries found nothing; they score 0 and count.
+        intervals: of the means, low and high, by group (``""``: all queries) and measure; not of differences.
     """
 
     name: str
@@ -64,6 +107,7 @@ class ConfigurationResult:
     groups: dict[str, Measures]
     cost: Cost
     empty_queries: int
+    intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,6 +157,8 @@ class BenchmarkReport:
         manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
             when it ended, in ISO 8601.
         explained: queries with the chains of links that led to their hits, of configurations that can tell.
+        comparisons: of every other configuration with the baseline in every measure, by group (``""``: all queries); empty
+            where nothing was tested.
         files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
     """
 
@@ -123,4 +169,5 @@ class BenchmarkReport:
     n_items: int
     manifest: Config
     explained: list[ExplainedQuery] = field(default_factory=list)
+    comparisons: dict[str, list[Comparison]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)

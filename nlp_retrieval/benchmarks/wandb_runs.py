@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.marks import by_figure, main_measure
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import DependencyError, OutputError
 
@@ -40,7 +41,8 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     """Log a finished benchmark.
 
     In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
-    curves over ``k``, and the summary holds every measure and cost by name. The last run, ``summary``, holds the table of
+    curves over ``k``, and the summary holds every measure and cost by name, and what the tests found over all queries under
+    ``significance``. The last run, ``summary``, holds the table of
     all configurations, the plots and the page.
 
     Args:
@@ -147,19 +149,37 @@ def _log_configuration(run: Any, result: ConfigurationResult, report: BenchmarkR
     run.summary.update(
         result.measures
         | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
-        | {f"cost/{key}": value for key, value in asdict(result.cost).items() if key != "stage_ms"}
+        | {f"cost/{key}": value for key, value in _figures(result.cost).items()}
         | {f"cost/stage_ms/{stage}": value for stage, value in result.cost.stage_ms.items()}
         | {"empty_queries": result.empty_queries}
+        | {
+            f"significance/{one.measure}/{figure}": value
+            for one in report.comparisons.get("", [])
+            if one.system == result.name
+            for figure, value in (("difference", one.difference), ("p_holm", one.p_holm))
+        }
     )
+
+
+def _figures(cost: Cost) -> dict[str, float]:
+    """The single figures of a cost by name; those of language models only where one was asked."""
+    figures: dict[str, Any] = asdict(cost)
+    del figures["stage_ms"]
+    asked: dict[str, float] = figures.pop("language_model") or {}
+    return figures | {f"language_model/{key}": value for key, value in asked.items()}
 
 
 def _log_summary(wandb: Any, run: Any, report: BenchmarkReport) -> None:
     measures = list(report.configurations[0].measures)
-    costs = [key for key in asdict(report.configurations[0].cost) if key != "stage_ms"]
-    table = wandb.Table(columns=["configuration", *measures, *costs])
-    for result in report.configurations:
-        cost = asdict(result.cost)
-        table.add_data(result.name, *(result.measures[name] for name in measures), *(cost[key] for key in costs))
+    costs = [_figures(result.cost) for result in report.configurations]
+    kinds = list(dict.fromkeys(key for cost in costs for key in cost))
+    main, comparisons = main_measure(report), by_figure(report)
+    tested = [f"{main} p_holm"] if comparisons else []
+    table = wandb.Table(columns=["configuration", *measures, *tested, *kinds])
+    for result, cost in zip(report.configurations, costs, strict=True):
+        compared = comparisons.get(("", main, result.name))
+        p_holm = [compared.p_holm if compared is not None else None for _ in tested]
+        table.add_data(result.name, *(result.measures[name] for name in measures), *p_holm, *(cost.get(key) for key in kinds))
     depth = report.k_values[-1]
     curves = wandb.plot.line_series(
         xs=report.k_values,

@@ -25,7 +25,9 @@ def command(
 ) -> None:
     """Compare searchers over the same queries.
 
-    Prints a table; writes a page, results, costs, a manifest, TREC runs, and Weights & Biases runs.
+    Prints a table; writes a page, results, tables for papers, costs, a manifest, TREC runs, and Weights & Biases runs.
+    What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
+    stopped when it is run again.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
 
@@ -37,15 +39,15 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.run_files import write_run_files
-    from nlp_retrieval.benchmarks.table import summary_table
+    from nlp_retrieval.benchmarks.terminal_table import summary_table
     from nlp_retrieval.benchmarks.wandb_runs import log_to_wandb
 
     folder = output or config.output
-    run = config.benchmarker(on_progress=say).run()
+    run = config.benchmarker(say, folder).run()
     report = write_run_files(run, folder)
     Console().print(summary_table(report))
     say(f"page: {report.files['report']}")
-    say(f"results, costs, manifest and TREC runs: {folder}")
+    say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
     if config.wandb is not None and log:
         say("logging to Weights & Biases")
         runs = log_to_wandb(report, config.wandb, folder)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, Measures
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
@@ -90,4 +94,44 @@ def usual_report() -> BenchmarkReport:
             for place, (name, level, latency) in enumerate(rows)
         ),
         query_counts={"": 1200, "hops=2": 700, "hops=3": 500},
+    )
+
+
+def compared_report(
+    families: int | None = None, names: Sequence[str] = ("bm25", "hybrid", "broken", "same")
+) -> BenchmarkReport:
+    """Three configurations compared over 60 queries: one far better, one far worse, and one that is the baseline's equal.
+
+    Args:
+        families: of how many the queries are; None: each stands alone. Five queries make up the group ``hops=4``.
+        names: of the baseline, and of the three.
+    """
+    draw = np.random.default_rng(3)
+    levels = dict(zip(names, (0.0, 0.3, -0.3, 0.0), strict=True))
+    hard = draw.uniform(0.3, 0.6, 60)
+    noise = {name: draw.normal(0, 0.1, 60) * (name not in (names[0], names[3])) for name in names}
+    keys = list(measures_like(0.0))
+    per_query = {
+        name: {key: np.clip(hard + level + noise[name] + 0.001 * place, 0, 1) for place, key in enumerate(keys)}
+        for name, level in levels.items()
+    }
+    of_queries = [None if families is None else f"f{query % families}" for query in range(60)]
+    masks = {"hops=2": np.arange(60) < 55, "hops=4": np.arange(60) >= 55}
+    intervals = intervals_by_group(per_query, of_queries, masks, 0)
+    report = report_of(
+        *(
+            configuration(
+                name,
+                {key: float(values.mean()) for key, values in measures.items()},
+                {group: {key: float(values[mask].mean()) for key, values in measures.items()} for group, mask in masks.items()},
+                cost_like(5.0 + place),
+            )
+            for place, (name, measures) in enumerate(per_query.items())
+        ),
+        query_counts={"": 60, "hops=2": 55, "hops=4": 5},
+    )
+    return replace(
+        report,
+        configurations=[replace(one, intervals=intervals[one.name]) for one in report.configurations],
+        comparisons=compare_by_group(per_query, names[0], of_queries, masks, 0),
     )

@@ -93,7 +93,8 @@ def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None
     folder = finished[1] / "run"
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {
-        "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt",
+        "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt", "table.md", "table.tex",
+        "results.parquet", "per_query.parquet",
         "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
     }  # fmt: skip
 
@@ -121,7 +122,15 @@ from benchmarks.test_benchmarker import benchmarker, write_run_files
 write_run_files(benchmarker(Path({str(tmp_path / "index")!r})).run(), {str(tmp_path / "run")!r})
 """
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
-    for name in ("results.json", "trec/qrels.txt", "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec"):
+    for name in (
+        "results.json",
+        "results.parquet",
+        "per_query.parquet",
+        "trec/qrels.txt",
+        "trec/bm25.trec",
+        "trec/dense.trec",
+        "trec/hybrid___overlap.trec",
+    ):
         assert (tmp_path / "run" / name).read_bytes() == (first / name).read_bytes(), name
 
 
@@ -172,6 +181,7 @@ def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> No
     costs = read(finished[1] / "run" / "costs.json")
     for name, one in costs.items():
         stages = one.pop("stage_ms")
+        assert one.pop("language_model") is None
         assert all(value > 0 for key, value in one.items() if key != "index_seconds"), name
         assert all(value >= 0 for value in stages.values())
         assert one["index_seconds"] >= 0

@@ -82,6 +82,16 @@ def test_the_benchmarker_gets_queries_gold_and_options(tmp_path: Path, design: d
     assert (made.k_values, made.baseline, made.seed, made.latency_queries) == ([5, 10, 21], "bm25", 7, 3)
 
 
+def test_stages_are_kept_in_the_output_folder_unless_the_file_names_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    config = read_benchmark_config(written(tmp_path, design))
+    assert config.benchmarker().stage_folder == tmp_path / "runs" / "wiki" / "stages"
+    assert config.benchmarker(output=tmp_path / "elsewhere").stage_folder == tmp_path / "elsewhere" / "stages"
+    shared = read_benchmark_config(written(tmp_path, design | {"stages": str(tmp_path / "kept")}))
+    assert shared.benchmarker(output=tmp_path / "elsewhere").stage_folder == tmp_path / "kept"
+    with pytest.raises(ConfigurationError, match="stages: expected a path, found 7"):
+        read_benchmark_config(written(tmp_path, design | {"stages": 7}))
+
+
 def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     design["searchers"] = {
         "all": {

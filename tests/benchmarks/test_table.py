@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.table import COST_COLUMNS, Column, amount, measure_columns, summary_table
+from nlp_retrieval.benchmarks.table import COST_COLUMNS, Column, amount, measure_columns
+from nlp_retrieval.benchmarks.terminal_table import summary_table
 
 from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 

@@ -100,6 +100,20 @@ def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: Benchma
         assert overview(run)["state"] == "finished"
 
 
+def test_what_the_tests_found_is_in_the_summaries_and_in_the_table(report: BenchmarkReport, logged: list[Path]) -> None:
+    baseline, hybrid = (overview(run)["summary"] for run in logged[:2])
+    assert not [key for key in baseline if key.startswith("significance/")]
+    compared = {one.measure: one for one in report.comparisons[""]}
+    assert len(compared) == 21
+    for measure, one in compared.items():
+        assert hybrid[f"significance/{measure}/p_holm"] == pytest.approx(one.p_holm, abs=1e-12)
+        assert hybrid[f"significance/{measure}/difference"] == pytest.approx(one.difference, abs=1e-12)
+    (path,) = logged[-1].rglob("comparison*.table.json")
+    table = json.loads(path.read_text())
+    place = table["columns"].index("recall@10 p_holm")
+    assert [row[place] for row in table["data"]] == [None, pytest.approx(compared["recall@10"].p_holm)]
+
+
 def test_all_runs_are_of_one_group_under_their_names(logged: list[Path]) -> None:
     for run, name, job in zip(
         logged, ("bm25", "hybrid", "summary"), ("configuration", "configuration", "summary"), strict=True

@@ -1,0 +1,170 @@
+"""The comparison as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from nlp_retrieval.benchmarks.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES, Marks, by_figure, legend, out_of_reach
+from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, latency_note
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.significance import Comparison
+from nlp_retrieval.benchmarks.table import (
+    LANGUAGE_MODEL_COLUMNS,
+    Column,
+    printable,
+    query_groups,
+    summary_columns,
+)
+
+_SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
+_WIDEST_NAME = 28
+_NARROWEST_NAME = 13
+_LEFT_OUT_FIRST = "cache_hits tokens_in tokens_out failures query_tokens_out query_tokens_in calls degraded".split()
+
+
+@dataclass(frozen=True)
+class SummaryTable:
+    """The comparison for a terminal: prints with ``rich``, and leaves columns out where the terminal is narrow."""
+
+    report: BenchmarkReport
+
+    @cached_property
+    def _comparisons(self) -> dict[tuple[str, str, str], Comparison]:
+        return by_figure(self.report)
+
+    @cached_property
+    def _marked_columns(self) -> set[str]:
+        return {key for (_, key, _), one in self._comparisons.items() if TRIANGLES.of(one)}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        dim = "dim" if console.is_terminal else ""
+        table, left_out = _fitted(console, options, summary_columns(self.report), self._table, self._least_important)
+        yield table
+        marks = SIGNS if options.ascii_only else TRIANGLES
+        bold = f" {NO_VERDICT}" if console.is_terminal else ""
+        yield Text(f"* baseline. {left_out}{legend(self.report, marks)}{bold}".strip(), style=dim)
+        for reason, groups in out_of_reach(self.report).items():
+            yield Text(f"{', '.join(map(self._group_title, groups))}: {NOTHING_TO_FIND}: {reason}.")
+        if any(result.cost.language_model is not None for result in self.report.configurations):
+            columns = list(LANGUAGE_MODEL_COLUMNS)
+            table, left_out = _fitted(console, options, columns, self._language_model_table, _first_left_out)
+            yield Text("")
+            yield table
+            yield Text(f"{left_out}{CALLS_AND_TOKENS}", style=dim)
+            for result in self.report.configurations:
+                for note in filter(None, [degraded_note(self.report, result), latency_note(result)]):
+                    yield Text(f"{printable(result.name)}: {note}")
+
+    def _least_important(self, shown: list[Column]) -> Column:
+        """Return what to leave out next: small cutoffs first, then nDCG, index size, latency, recall."""
+        curves = [[column for column in shown if column.family == name] for name in ("recall", "perfect_recall")]
+        longer = max(curves, key=len)
+        if len(longer) > 1:
+            return longer[0]
+        order = ["perfect_recall", "recall", "latency_ms", "index_bytes", "ndcg"]
+        return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))
+
+    def _table(self, columns: list[Column], width: int, options: ConsoleOptions) -> Table:
+        groups = query_groups(self.report)
+        titles = [self._group_title(group) for group in groups] if len(groups) > 1 else []
+        names = [_marked(printable(result.name)) for result in self.report.configurations]
+        table = _empty_table([*names, *titles], width, options)
+        for column in columns:
+            head = "ms per\nquery" if column.key == "latency_ms" else column.label.replace(" ", "\n")
+            heading = head if column.cost else f"{_SHORT[column.family]}\n{column.label}"
+            table.add_column(heading, justify="right", no_wrap=True)
+        for group in groups:
+            if len(groups) > 1:
+                table.add_section()
+                table.add_row(Text(self._group_title(group), style="italic"))
+            self._add_rows(table, columns, group, SIGNS if options.ascii_only else TRIANGLES)
+        return table
+
+    def _language_model_table(self, columns: list[Column], width: int, options: ConsoleOptions) -> Table:
+        asked = [result for result in self.report.configurations if result.cost.language_model is not None]
+        names = [printable(result.name) for result in asked]
+        table = _empty_table(names, width, options)
+        for column in columns:
+            table.add_column(column.label.replace(" ", "\n"), justify="right", no_wrap=True)
+        for name, result in zip(names, asked, strict=True):
+            table.add_row(Text(name), *(Text(column.text(column.value(result))) for column in columns))
+        return table
+
+    def _group_title(self, group: str) -> str:
+        count = self.report.query_counts.get(group)
+        return printable(group or "all queries") + (f" ({count:,})" if count is not None else "")
+
+    def _mark(self, column: Column, result: ConfigurationResult, group: str, marks: Marks) -> str:
+        """Return what stands after a figure: in a column with marks, a space where there is none."""
+        if column.cost or column.key not in self._marked_columns:
+            return ""
+        return marks.of(self._comparisons.get((group, column.key, result.name))) or " "
+
+    def _add_rows(self, table: Table, columns: list[Column], group: str, marks: Marks) -> None:
+        # cost is measured over all queries: repeating it under each group would suggest otherwise
+        measured = [column for column in columns if not (group and column.cost)]
+        values = {column: [column.value(result, group) for result in self.report.configurations] for column in measured}
+        best = {column: column.best(values[column]) for column in measured}
+        for place, result in enumerate(self.report.configurations):
+            name = printable(result.name)
+            figures = [
+                Text(column.text(values[column][place]), style="bold" if place in best[column] else "").append(
+                    self._mark(column, result, group, marks), style="not bold"
+                )
+                if column in values
+                else Text("")
+                for column in columns
+            ]
+            table.add_row(Text(_marked(name) if result.name == self.report.baseline else name), *figures)
+
+
+def _fitted(
+    console: Console,
+    options: ConsoleOptions,
+    columns: list[Column],
+    draw: Callable[[list[Column], int, ConsoleOptions], Table],
+    least_important: Callable[[list[Column]], Column],
+) -> tuple[Table, str]:
+    """Draw as many columns as the terminal is wide enough for, and say how many were left out."""
+    shown = list(columns)
+    unlimited, width = options.update(width=10_000), options.max_width
+    table = draw(shown, width, options)
+    while len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
+        shown.remove(least_important(shown))
+        table = draw(shown, width, options)
+    missing = len(columns) - len(shown)
+    return table, f"Columns left out, because the terminal is narrow: {missing}. " if missing else ""
+
+
+def _first_left_out(shown: list[Column]) -> Column:
+    return min(shown, key=lambda column: _LEFT_OUT_FIRST.index(column.key))
+
+
+def _empty_table(names: list[str], width: int, options: ConsoleOptions) -> Table:
+    """Begin a table; a long name folds over several lines before figures are left out for it."""
+    widest = max([_NARROWEST_NAME, *map(len, names)])
+    table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    name_width = min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
+    table.add_column("configuration", width=name_width, overflow="fold")
+    return table
+
+
+def _marked(name: str) -> str:
+    return f"{name} *"
+
+
+def summary_table(report: BenchmarkReport) -> SummaryTable:
+    """Return the comparison as something that ``rich`` prints, fitted to the width of the console.
+
+    Args:
+        report: a finished benchmark.
+    """
+    return SummaryTable(report)
