@@ -27,12 +27,20 @@ def measure(data: Data, cross_encoder: Path, lm: LanguageModel | None, walker: L
     return [Row("HoVer, 3 hops", "-", f"chosen in folds: {', '.join(dict.fromkeys(names))}", None)]
 
 
-def language_model(data: Data, model: str, base_url: str, max_calls: int | None = None) -> LanguageModel:
+def language_model(
+    data: Data,
+    model: str,
+    base_url: str,
+    max_calls: int | None = None,
+    max_tokens: int = 256,
+    temperature: float = 0.0,
+) -> LanguageModel:
     """A model on a small machine: one call at a time, short answers, and patience."""
     return LanguageModel(
         model,
         base_url=base_url,
-        max_tokens=256,
+        temperature=temperature,
+        max_tokens=max_tokens,
         calls_at_once=1,
         timeout=900.0,
         retries=1,

@@ -1,7 +1,7 @@
 """Optimising claim decomposition: ``python -m bench.hover_optimize DATA MODEL BASE_URL`` writes ``bench/OPTIMIZE.md``.
 
 A program is compiled on two-hop claims whose families have no deeper claim, and judged on the claims of three and four
-hops, which it never saw; then it is saved, loaded, and has to find the very same documents again.
+hops, one of each family, which it never saw; then it is saved, loaded, and has to find the very same documents again.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
 _CLAIMS = 20
 _BUDGET = 40
 _MAX_CALLS = 200
+_PROPOSAL_TOKENS = 400
 _SEED = 0
 
 
@@ -52,16 +53,26 @@ def main(arguments: list[str]) -> int:
 
 def _measured(data: Data, model: str, base_url: str) -> str:
     source = data.root / "wiki" / "hover" / "hover_dev_subset.json"
-    deep = hover_examples(source, (3, 4))
-    apart = {example.family for example in deep}
+    deeper = hover_examples(source, (3, 4))
+    apart = {example.family for example in deeper}
+    deep = list({example.family: example for example in deeper}.values())
     claims = [example for example in hover_examples(source, (2,)) if example.family not in apart][:_CLAIMS]
     train, validation = split_by_family(claims, seed=_SEED)
     index = wiki_index(data, SentenceTransformerEncoder())
     program = HoverMultiHopPipeline([Bm25sRetriever()], language_model(data, model, base_url, _MAX_CALLS)).open(index)
     output = data.work / "decomposition.json"
     begin = time.perf_counter()
+    proposer = language_model(data, model, base_url, _MAX_CALLS, max_tokens=_PROPOSAL_TOKENS, temperature=1.0)
     report = optimize(
-        program, train, validation=validation, metric=recall, budget=_BUDGET, seed=_SEED, output=output, on_progress=_tell
+        program,
+        train,
+        validation=validation,
+        metric=recall,
+        budget=_BUDGET,
+        prompt_lm=proposer,
+        seed=_SEED,
+        output=output,
+        on_progress=_tell,
     )
     seconds = time.perf_counter() - begin
     judge = language_model(data, model, base_url)
@@ -89,7 +100,8 @@ def _measured(data: Data, model: str, base_url: str) -> str:
         {report.counts} in {seconds / 60:.0f} minutes (at most {_MAX_CALLS} calls).""",
             f"""- Recall@21 on the {len(validation)} claims chosen by: {report.before:.3f} before, {report.after:.3f} after: the
         best of several on these very claims.""",
-            f"""- Recall@21 on the {len(deep)} claims of three and four hops, which had no part in it ({asked}): plain
+            f"""- Recall@21 on the {len(deep)} claims of three and four hops, one of each family,
+        which had no part in it ({asked}): plain
         {shown(values["plain"], families)}, compiled
         {shown(values["compiled"], families)}; difference {gain:+.3f} [{low:+.3f}, {high:+.3f}], over families.""",
             f"""- Saved, loaded, and run again: {equal} of {len(deep)} claims with the same phrases and documents; {moved.calls}
