@@ -142,7 +142,7 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     assert 1 + 2 * (hopping.hops - 1) == CALLS_PER_CLAIM
     late = searchers["colbert (untrained)"]
     assert isinstance(late, Searcher)
-    assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2")
+    assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2", bits=None)
 
 
 @pytest.mark.parametrize("name", ["a, b: {c} #d", "it's [1]", "$index", "Köln"])
