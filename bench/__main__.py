@@ -15,7 +15,7 @@ from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
     "startup", "lucene", "composition", "evaluation", "significance", "encoding", "memory", "quality", "links", "multihop",
-    "colbert",
+    "colbert", "sweep", "tools",
 )  # fmt: skip
 _HERE = Path(__file__).parent
 _MARKS = {True: "met", False: "**missed**", None: "-"}

@@ -79,10 +79,11 @@ def measure(data: Data, limit: int | None = None) -> list[Row]:
             measured = f"recall@21 {recall:.3f}, exact {exact_recall:.3f}, {n_gold} claims"
             rows.append(Row(what, "recall@21 within 0.01", measured, abs(recall - exact_recall) <= 0.01))
             rows.append(_size(what, cost["index"], most))
-            rows.append(_latency(what, compressed, queries)[0])
+            row, median = _latency(what, compressed, queries)
+            rows.append(row)
             rows.append(Row(f"{what}: building without encoding", "-", _costs(cost, len(items)), None))
             if bits == 2:
-                small, (_, seconds) = cost, _latency(what, compressed, queries)
+                small, seconds = cost, median
         n_copies = _COPIES * len(items)
         large = _built_aside(folder, Path(scratch) / "large", 2, _COPIES)
         row, large_seconds = _latency(

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from bench.common import Data
-from bench.haystack import wiki_index
 from bench.hover import language_model
 from bench.writing import document, machine, shown
 from nlp_retrieval.benchmarks.intervals import bootstrap_interval
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.pipelines.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.pipelines.hover.evaluation import recall
 from nlp_retrieval.pipelines.hover.examples import hover_examples, split_by_family
@@ -58,8 +59,9 @@ def _measured(data: Data, model: str, base_url: str) -> str:
     deep = list({example.family: example for example in deeper}.values())
     claims = [example for example in hover_examples(source, (2,)) if example.family not in apart][:_CLAIMS]
     train, validation = split_by_family(claims, seed=_SEED)
-    index = wiki_index(data, SentenceTransformerEncoder())
-    program = HoverMultiHopPipeline([Bm25sRetriever()], language_model(data, model, base_url, _MAX_CALLS)).open(index)
+    index = data.work / "wiki-lexical-index"
+    Searcher([Bm25sRetriever()]).index(BeirLoader(str(data.corpus)), index)
+    program = _pipeline(language_model(data, model, base_url, _MAX_CALLS), index)
     output = data.work / "decomposition.json"
     begin = time.perf_counter()
     proposer = language_model(data, model, base_url, _MAX_CALLS, max_tokens=_PROPOSAL_TOKENS, temperature=1.0)
@@ -76,8 +78,8 @@ def _measured(data: Data, model: str, base_url: str) -> str:
     )
     seconds = time.perf_counter() - begin
     judge = language_model(data, model, base_url)
-    plain = _run(HoverMultiHopPipeline([Bm25sRetriever()], judge).open(index), deep)
-    loaded = _run(HoverMultiHopPipeline([Bm25sRetriever()], judge, program=output).open(index), deep)
+    plain = _run(_pipeline(judge, index), deep)
+    loaded = _run(_pipeline(judge, index, output), deep)
     asked, spent = judge.counts, program.language_model.counts
     compiled = _run(report.program, deep)  # equal prompts find the answers kept; one other word, and the model is asked again
     equal = sum(one == other for (_, one), (_, other) in zip(compiled, loaded, strict=True))
@@ -95,9 +97,9 @@ def _measured(data: Data, model: str, base_url: str) -> str:
             "# Optimising claim decomposition",
             f"""- Written by `python -m bench.hover_optimize DATA MODEL BASE_URL` on {datetime.now(UTC):%Y-%m-%d};
         {machine()}. The model is {model}.""",
-            f"""- `HoverMultiHopPipeline` over BM25, MIPROv2, about {_BUDGET} runs: {len(train)} claims of two hops to draw
-        demonstrations from, {len(validation)} to choose by, no family of which has a deeper claim. {report.runs} runs and
-        {report.counts} in {seconds / 60:.0f} minutes (at most {_MAX_CALLS} calls).""",
+            f"""- `HoverMultiHopPipeline` over BM25, phrases alone, MIPROv2, about {_BUDGET} runs: {len(train)} claims of two
+        hops to draw demonstrations from, {len(validation)} to choose by, no family of which has a deeper claim.
+        {report.runs} runs and {report.counts} in {seconds / 60:.0f} minutes (at most {_MAX_CALLS} calls).""",
             f"""- Recall@21 on the {len(validation)} claims chosen by: {report.before:.3f} before, {report.after:.3f} after: the
         best of several on these very claims.""",
             f"""- Recall@21 on the {len(deep)} claims of three and four hops, one of each family,
@@ -111,6 +113,11 @@ def _measured(data: Data, model: str, base_url: str) -> str:
         )
         + "\n"
     )
+
+
+def _pipeline(model: LanguageModel, index: Path, program: Path | None = None) -> HoverMultiHopPipeline:
+    """Phrases alone, so that what is measured is what they find."""
+    return HoverMultiHopPipeline([Bm25sRetriever()], model, keep_query=False, program=program).open(index)
 
 
 def _run(program: Any, examples: list[Any]) -> list[tuple[Any, list[str]]]:

@@ -68,7 +68,7 @@ class ColbertRetriever(BaseRetriever):
         train_size: Annotated[int, Field(ge=256)] = 500_000,
         seed: Annotated[int, Field(ge=0)] = 0,
         nprobe: Annotated[int, Field(ge=1)] = 4,
-        rescored: Annotated[int, Field(ge=1)] = 256,
+        rescored: Annotated[int, Field(ge=1)] = 1024,
         prune: Annotated[float, Field(ge=-1, le=1)] = 0.4,
         merge: MergeRule = "max",
         backend: Backend = "auto",

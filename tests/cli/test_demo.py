@@ -134,7 +134,7 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     assert list(searchers) == PLAIN + ASKING
     decomposing, hopping = searchers["LM decomposition"], searchers["LM multi-hop"]
     assert isinstance(decomposing, Searcher)
-    assert decomposing.processor == ClaimDecomposition(lm)
+    assert decomposing.processor == ClaimDecomposition(lm, keep_query=True)
     assert decomposing.reranker == OverlapReranker()
     assert (decomposing.scope, decomposing.depth, decomposing.quota) == ("per_subquery", 25, 7)
     assert isinstance(hopping, MultiHopSearcher)

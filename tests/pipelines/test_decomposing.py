@@ -48,7 +48,8 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
 
 def test_no_phrase_gives_more_than_seven_documents_and_each_is_reranked_against_the_claim(played, model, index, claims):
     prediction = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)(claim=claims[0].text)
-    assert len(prediction.phrases) == 3
+    assert len(prediction.phrases) == 4
+    assert prediction.phrases[0] == claims[0].text
     assert len(prediction.results) == 21
     assert all("overlap.score" in hit.signals for hit in prediction.results)
     assert len({hit.item.item_id for hit in prediction.results}) == 21

@@ -42,7 +42,7 @@ def improves(body: dict[str, Any]) -> str:
 def program(server, model, index):
     """A pipeline that finds nothing of use until it is told how."""
     server.answer = improves
-    return HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)
+    return HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
 
 
 @pytest.mark.parametrize("optimizer", ["miprov2", "gepa"])
@@ -60,7 +60,7 @@ def test_a_better_instruction_is_found_saved_and_used(program, server, model, in
     assert report.n_train + report.n_validation == 12
     assert fingerprint_of_program(program) == before, "the program itself is left as it was"
     assert WISE in json.loads((tmp_path / "best.json").read_text())["decompose"]["signature"]["instructions"]
-    compiled = HoverMultiHopPipeline([Bm25sRetriever()], model(), program=tmp_path / "best.json").open(index)
+    compiled = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False, program=tmp_path / "best.json").open(index)
     assert set(TITLES[EXAMPLES[0].claim]) <= {hit.item.title for hit in compiled(claim=EXAMPLES[0].claim).results}
     assert told[0].startswith("before: ")
     assert told[-1] == f"done: {report.runs} runs of the program; {report.counts}"
@@ -84,7 +84,7 @@ def test_a_second_run_is_answered_from_disk_as_far_as_it_asks_the_same(program, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         first = optimize(program, EXAMPLES, optimizer="gepa", budget=30)
-        again = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)
+        again = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
         second = optimize(again, EXAMPLES, optimizer="gepa", budget=30)
     assert second.after == first.after
     assert second.counts.cache_hits > 0
@@ -99,7 +99,7 @@ def test_what_is_worse_than_before_is_not_taken(server, model, index):
         return improves(body)
 
     server.answer = worsens
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)
+    program = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         report = optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
@@ -109,14 +109,14 @@ def test_what_is_worse_than_before_is_not_taken(server, model, index):
 
 def test_a_dead_endpoint_is_an_error_before_the_search_begins(server, model, index, tmp_path):
     server.answer = lambda body: 500
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0, calls_at_once=1)).open(index)
+    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0, calls_at_once=1), keep_query=False).open(index)
     with pytest.warns(RetrievalWarning), pytest.raises(ModelError, match="no usable answer"):
         optimize(program, EXAMPLES, output=tmp_path / "best.json")
     assert not (tmp_path / "best.json").exists()
 
 
 def test_an_endpoint_that_dies_during_the_search_is_an_error_of_the_project(server, model, index):
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0)).open(index)
+    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0), keep_query=False).open(index)
     server.answer = lambda body: improves(body) if "`phrases` (" in body["messages"][0]["content"] else 500
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)

@@ -68,14 +68,15 @@ class _Parts:
 
 
 class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """Breaks a claim into two or three phrases, retrieves 25 documents for each and keeps the 7 best of each.
+    """Breaks a claim into two or three phrases, retrieves 25 documents for each and for the claim, and keeps the 7 best of each.
 
     Args:
         retrievers: as ``Searcher`` takes them.
         lm: the language model.
         reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker()``.
         fusion: joins several retrievers' lists.
-        keep_query: whether the claim itself is searched too, first.
+        keep_query: whether the claim itself is searched too, first. Without it a small model's phrases lose what the claim
+            says (``bench/HOVER.md``).
         program: JSON of a compiled program.
         depth: documents per phrase.
         quota: documents kept of each.
@@ -88,7 +89,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         lm: LanguageModel,
         reranker: BaseReranker | None = None,
         fusion: BaseFusion | None = None,
-        keep_query: bool = False,
+        keep_query: bool = True,
         program: str | Path | None = None,
         depth: int = DEPTH,
         quota: int = QUOTA,

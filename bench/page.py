@@ -1,0 +1,221 @@
+"""The page of a large benchmark: how large it is, how fast it opens, and whether clicking through it tells the truth.
+
+``python -m bench.page [FOLDER]`` makes pages of 20 configurations, 1,000 queries, 21 hits and 6 signals each, prints their
+sizes, and opens them in headless Chromium (Debian's package ``chromium``), where it clicks, types and reads. What the page
+shows of two lists is compared with :func:`nlp_retrieval.benchmarks.why.difference`. Pictures are written to FOLDER.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from bench.chromium import Chromium
+from bench.page_data import K_VALUES, cut, judged_report, random_lists, sweep_lists
+from nlp_retrieval.benchmarks.changes import changed_queries
+from nlp_retrieval.benchmarks.explorer_data import explorer_depth
+from nlp_retrieval.benchmarks.lists import RunLists
+from nlp_retrieval.benchmarks.pool import gold_ranks
+from nlp_retrieval.benchmarks.report_page import LIMIT, write_page
+from nlp_retrieval.benchmarks.why import HitDifference, QueryDifference, SignalMove, difference
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and click; 1 where something is not as it should be."""
+    folder = Path(arguments[0]) if arguments else Path(tempfile.mkdtemp(prefix="page-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    wrong: list[str] = []
+    with Chromium() as browser:
+        for name, lists in (("sweep", sweep_lists()), ("random", random_lists())):
+            report, values = judged_report(lists)
+            ranks = {source: gold_ranks(lists, lists.listings[source]) for source in list(lists.listings)[:3]}
+            path = (folder / f"{name}.html").absolute()
+            begun = time.perf_counter()
+            write_page(report, path, lists, values, ranks)
+            size = path.stat().st_size
+            print(f"{name}: {size / 1e6:.2f} MB, written in {time.perf_counter() - begun:.1f} s")
+            wrong += [f"{name}: {size} bytes are over {LIMIT}"] if size > LIMIT else []
+            wrong += [f"{name}: {one}" for one in clicked(browser, path, lists, folder)]
+    for one in wrong:
+        print(f"WRONG: {one}")
+    print(f"pictures: {folder}")
+    return 1 if wrong else 0
+
+
+def clicked(browser: Chromium, path: Path, lists: RunLists, folder: Path) -> list[str]:
+    """Click through the page; return what is wrong."""
+    wrong: list[str] = []
+
+    def check(right: object, said: str) -> None:
+        if not right:
+            wrong.append(said)
+
+    depth = explorer_depth(K_VALUES)
+    held, names = cut(lists, depth), list(lists.listings)
+    browser.look(1280, 1000)
+    begun = time.perf_counter()
+    browser.open(path.as_uri())
+    browser.wait("!document.getElementById('explorer').hidden")
+    print(f"{path.stem}: opened, with its lists, in {time.perf_counter() - begun:.2f} s")
+
+    first = changed_queries(held, names[0], names[1], depth)
+    check(_query(browser) == first[0].query_id, f"the query that changes most is {first[0].query_id}, not {_query(browser)}")
+    shown = browser.eval("[...document.querySelectorAll('#explorer-queries li')].map((e) => e.id.slice(15))")
+    check(shown == [row.query_id[1:] for row in first[: len(shown)]], "queries are not in the order of their change")
+    _compare(browser, held, names[0], names[1], first[0].query_id, depth, check)
+
+    browser.eval("document.getElementById('explorer-search').focus()")
+    browser.press("ArrowDown")
+    check(_query(browser) == first[1].query_id, "an arrow in the search field does not go to the next query")
+    browser.press("PageDown")
+    check(_query(browser) == first[11].query_id, "page down does not go ten further")
+    browser.type("q777")
+    check(browser.eval("document.querySelectorAll('#explorer-queries li').length") == 1, "typing does not narrow the queries")
+    check(_query(browser) == "q777", "typing does not choose what is left")
+    browser.eval("document.getElementById('explorer-queries').focus()")
+    browser.press("End")
+    check(_query(browser) == "q777", "the list does not stop at its end")
+
+    browser.choose("#explorer-one", names[4])
+    browser.choose("#explorer-other", names[7])
+    browser.choose("#explorer-cutoff", "5")
+    _compare(browser, held, names[4], names[7], "q777", 5, check)
+    browser.click("#explorer-swap")
+    _compare(browser, held, names[7], names[4], "q777", 5, check)
+
+    state = urlencode({"from": names[2], "to": names[9], "query": "q31", "first": depth})
+    browser.open(f"{path.as_uri()}#{state}")
+    browser.wait("!document.getElementById('explorer').hidden")
+    _compare(browser, held, names[2], names[9], "q31", depth, check)
+    check(browser.eval("scrollY") > 100, "an address with a query does not lead to it")
+    browser.eval("location.hash = " + repr("#" + urlencode({"from": names[3], "to": names[2], "query": "q5", "first": 5})))
+    browser.wait("document.querySelector('#explorer-shown .facts li').textContent === 'q5'")
+    _compare(browser, held, names[3], names[2], "q5", 5, check)
+    browser.choose("#explorer-order", "losses first")
+    browser.click("#explorer-queries li:first-child")
+    check(urlencode({"query": _query(browser)}) in browser.eval("location.hash"), "the address does not hold the query")
+    worst = min(row.gain for row in changed_queries(held, names[3], names[2], 10))
+    said = browser.eval("document.querySelector('#explorer-queries li .change, #explorer-queries li .chance').textContent")
+    check(f"{abs(worst):.2f}" in said, f"losses do not come first: {said} and not {worst:.2f}")
+    browser.choose("#explorer-group", "hops=3")
+    check("333 of 1,000" in browser.eval("document.getElementById('explorer-count').textContent"), "groups do not narrow")
+
+    _table(browser, names, check)
+    _looks(browser, path, folder, state, check)
+    check(not browser.problems, f"the console says {browser.problems[:3]}")
+    browser.problems.clear()
+    return wrong
+
+
+def _query(browser: Chromium) -> str:
+    return str(browser.eval("document.querySelector('#explorer-shown .facts li').textContent"))
+
+
+def _table(browser: Chromium, names: list[str], check: Any) -> None:
+    """The comparison sorts and filters."""
+    order = "[...document.querySelectorAll('#comparison tbody:not([hidden]) th.name bdi')].map((e) => e.textContent)"
+    values = (
+        "[...document.querySelectorAll('#comparison tbody:not([hidden]) tr')].slice(1)"
+        ".map((row) => Number(row.querySelector('td:not([hidden]) data').value))"
+    )
+    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    found = browser.eval(values)
+    check(found == sorted(found, reverse=True), "a measure does not sort from the best")
+    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    found = browser.eval(values)
+    check(found == sorted(found), "a second click does not turn the order round")
+    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    check(browser.eval(order) == names, "a third click does not bring the given order back")
+    browser.eval("document.getElementById('filter').focus()")
+    word = names[-1].split()[-1]
+    browser.type(word)
+    visible = browser.eval(
+        "[...document.querySelectorAll('#comparison tbody:not([hidden]) tr:not([hidden]) th.name bdi')].length"
+    )
+    check(visible == sum(word in name for name in names), f"the filter shows {visible} rows for {word!r}")
+    browser.eval(
+        "(() => { const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input')); })()"
+    )
+
+
+def _looks(browser: Chromium, path: Path, folder: Path, state: str, check: Any) -> None:
+    """Pictures, and nothing wider than the window."""
+    for width in (1280, 390):
+        for dark in (False, True):
+            browser.look(width, 900, dark=dark, phone=width < 500)
+            browser.open(f"{path.as_uri()}#{state}")
+            browser.wait("!document.getElementById('explorer').hidden")
+            browser.eval("document.querySelectorAll('.hit details').forEach((e, i) => { e.open = i === 1; })")
+            wide = browser.eval("document.documentElement.scrollWidth")
+            check(wide <= width, f"at {width} pixels the page is {wide} wide")
+            name = f"{path.stem}-{width}-{'dark' if dark else 'light'}"
+            browser.screenshot(folder / f"{name}.png", "section[aria-labelledby=why]")
+            browser.screenshot(folder / f"{name}-pairs.png", "section[aria-labelledby=pairs]")
+
+
+def _compare(browser: Chromium, lists: RunLists, one: str, other: str, query: str, k: int, check: Any) -> None:
+    """What the page shows of two lists is what the numbers say."""
+    found = difference(lists, one, other, query, k)
+    for which, hits in enumerate((found.one_list, found.other_list)):
+        rows = browser.eval(
+            f"[...document.querySelectorAll('#explorer-shown .lists section:nth-of-type({which + 1}) .hit')].map((hit) =>"
+            " [hit.querySelector('.rank').textContent, hit.querySelector('.what bdi').textContent,"
+            "  [...hit.querySelectorAll('.tag')].map((tag) => tag.textContent)])"
+        )
+        expected = [
+            [str(hit.other_rank if which else hit.one_rank), hit.item_id, _tags(hit, is_other=bool(which))] for hit in hits
+        ]
+        check(rows == expected, f"{query}, {one} to {other}, list {which + 1} is {rows}, not {expected}")
+    missed = browser.eval(
+        "[...document.querySelectorAll('#explorer-shown .missed bdi:first-of-type')].map((e) => e.textContent)"
+    )
+    ids = [gold.item_id for gold in found.missed]
+    check([one for one in missed if one in lists.item_ids] == ids, f"{query}: missed gold is {missed}, not {ids}")
+    _compare_signals(browser, found, check)
+
+
+def _compare_signals(browser: Chromium, found: QueryDifference, check: Any) -> None:
+    tables = browser.eval(
+        "(async () => { const all = [...document.querySelectorAll('#explorer-shown .lists section:nth-of-type(2) details')];"
+        " all.forEach((one) => { one.open = true; }); await new Promise((done) => setTimeout(done, 100));"
+        " return all.map((one) => [...one.querySelectorAll('tbody tr')].slice(1).map((row) =>"
+        " [row.querySelector('th').textContent, [...row.querySelectorAll('td')].map((cell) => cell.textContent)])); })()"
+    )
+    for hit, table in zip(found.other_list, tables, strict=True):
+        expected = [[signal.name, _cells(signal, found)] for signal in hit.signals]
+        said = f"{found.query_id}: signals of {hit.item_id} are {table}, not {expected}"
+        check(sorted(table) == sorted(expected), said)
+
+
+def _cells(signal: SignalMove, found: QueryDifference) -> list[str]:
+    missing = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in this list"}
+    cells: list[str] = []
+    for value, rank, seen in (
+        (signal.one, signal.one_rank, signal.one_seen),
+        (signal.other, signal.other_rank, signal.other_seen),
+    ):
+        cells += [missing[seen]] if value is None else [f"{value:.10g}", f"rank {rank}"]
+    if signal.one is None or signal.other is None:
+        return [*cells, f"only {found.one if signal.other is None else found.other}"]
+    up = signal.up or 0
+    return [*cells, "same rank" if not up else f"{'↑ up' if up > 0 else '↓ down'} {abs(up)} place{'s' * (abs(up) != 1)}"]
+
+
+def _tags(hit: HitDifference, *, is_other: bool) -> list[str]:
+    gold = ["★ gold"] if hit.grade else []
+    if hit.movement == "entered":
+        return [*gold, "+ entered" + (f", from {hit.one_rank}" if hit.one_rank else "")]
+    if hit.movement == "left":
+        return [*gold, "\N{MINUS SIGN} left" + (f", to {hit.other_rank}" if hit.other_rank else "")]
+    if hit.movement == "same":
+        return [*gold, "same rank"]
+    way = "↑ up" if hit.movement == "up" else "↓ down"
+    return [*gold, f"{way} {abs(hit.up or 0)}, {f'from {hit.one_rank}' if is_other else f'to {hit.other_rank}'}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

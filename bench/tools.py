@@ -1,0 +1,122 @@
+"""Evaluation and tests beside other tools: 10 runs of 1,000 queries with 1,000 results, on data that each has in its own form.
+
+Needs ``pip install ranx``. PyTerrier's way (every measure of every run by ir-measures, then a paired test for each measure and
+run) is written out here with the packages that it uses, so that it needs no Java.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench.common import Data, Row
+
+_CUTOFFS = (10, 100, 1000)
+_RUNS, _QUERIES, _DEPTH, _ITEMS, _RESAMPLES = 10, 1000, 1000, 31_857, 10_000
+
+
+def measure(data: Data) -> list[Row]:
+    """Ours, ranx and PyTerrier's way, in turn; compiled loops are warm."""
+    del data
+    try:
+        import ranx
+    except ImportError:
+        return [Row("evaluation and tests beside ranx", "-", "not measured: pip install ranx", None)]
+    import ir_measures
+    from ir_measures import AP, RR, P, R, nDCG
+    from scipy.stats import ttest_rel
+
+    from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
+    from nlp_retrieval.benchmarks.significance import compare
+    from nlp_retrieval.core.models import Gold
+
+    draw = np.random.default_rng(0)
+    qrels: dict[str, dict[str, int]] = {}
+    for query in range(_QUERIES):
+        rows = draw.choice(_ITEMS, draw.integers(2, 51), replace=False)
+        qrels[f"q{query}"] = {f"w{row}": int(draw.integers(1, 4)) for row in rows}
+    runs = [np.stack([draw.permutation(_ITEMS)[:_DEPTH] for _ in range(_QUERIES)]) for _ in range(_RUNS)]
+    dicts = [
+        {
+            f"q{query}": {f"w{row}": float(_DEPTH - rank) for rank, row in enumerate(rows)}
+            for query, rows in enumerate(run.tolist())
+        }
+        for run in runs
+    ]
+    gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in qrels.items()]
+    ids = [f"w{row}" for row in range(_ITEMS)]
+    per_query: dict[str, dict[str, Any]] = {}
+
+    def ours_evaluates() -> None:
+        evaluator = RetrievalEvaluator(gold, ids, None, _CUTOFFS)
+        per_query.update({f"run {number}": evaluator.evaluate(run).per_query for number, run in enumerate(runs)})
+
+    ranx_names = [f"{name}@{k}" for name in ("precision", "recall", "ndcg", "map", "mrr") for k in _CUTOFFS]
+    ranx_qrels = ranx.Qrels(qrels)
+    ranx_runs = [ranx.Run(one, name=f"run {number}") for number, one in enumerate(dicts)]
+    scores: dict[str, dict[str, Any]] = {}
+
+    def ranx_evaluates() -> None:
+        for run in ranx_runs:
+            scores[run.name] = ranx.evaluate(ranx_qrels, run, ranx_names, return_mean=False)
+
+    measures = [measure @ k for measure in (P, R, nDCG, AP, RR) for k in _CUTOFFS]
+    theirs = ir_measures.evaluator(measures, qrels)
+
+    def pyterrier_evaluates() -> None:
+        found: list[dict[Any, list[float]]] = []
+        for one in dicts:
+            values: dict[Any, list[float]] = {measure: [] for measure in measures}
+            for metric in theirs.iter_calc(one):
+                values[metric.measure].append(metric.value)
+            found.append(values)
+        for values in found[1:]:
+            for measure in measures:
+                ttest_rel(found[0][measure], values[measure])
+
+    def ours_tests() -> None:
+        compare(per_query, "run 0", [None] * _QUERIES, _RESAMPLES)
+
+    def ranx_tests() -> None:
+        ranx.compare(ranx_qrels, ranx_runs, ranx_names, stat_test="fisher", n_permutations=_RESAMPLES)
+
+    ours_evaluates()
+    ranx_evaluates()
+    off = max(
+        abs(float(np.mean(values[name])) - float(np.mean(per_query[run][name])))
+        for run, values in scores.items()
+        for name in ranx_names
+        if not name.startswith("map")
+    )
+    ours, other, loops = _seconds(ours_evaluates, 3), _seconds(ranx_evaluates, 3), _seconds(pyterrier_evaluates, 1)
+    tests, other_tests = _seconds(ours_tests, 3), _seconds(ranx_tests, 1)
+    what = f"{_RUNS} runs x {_QUERIES:,} queries x {_DEPTH:,} results"
+    version = getattr(ranx, "__version__", "")
+    return [
+        Row(
+            f"evaluation, {what}",
+            "ahead of ranx and of PyTerrier's way",
+            f"{ours:.2f} s (seven measures at {len(_CUTOFFS)} cutoffs, gold read too); ranx {version} {other:.2f} s (five); "
+            f"ir-measures and t-tests in a loop {loops:.1f} s (five); largest difference of a mean to ranx {off:.0e}",
+            ours < min(other, loops),
+        ),
+        Row(
+            f"paired randomisation, {_RESAMPLES:,} resamples, {_RUNS - 1} or more comparisons in each measure",
+            "ahead of ranx",
+            f"{tests:.2f} s (21 measures, intervals and effect sizes too); ranx.compare {other_tests:.2f} s "
+            f"(15 measures, every pair of runs, evaluation counted: {other:.2f} s)",
+            tests < other_tests,
+        ),
+    ]
+
+
+def _seconds(run: Callable[[], object], times: int) -> float:
+    best = float("inf")
+    for _ in range(times):
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    return best
