@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.benchmarker import Benchmarkable, Benchmarker
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.grid import Grid, read_grid
+from nlp_retrieval.benchmarks.halving import Halving, read_halving
+from nlp_retrieval.benchmarks.prices import read_prices
 from nlp_retrieval.benchmarks.wandb_runs import WandbSettings
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.config import check_keys, read_yaml
@@ -16,10 +20,11 @@ from nlp_retrieval.core.registry import build, build_as
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
-_REQUIRED = ("corpus", "queries", "index", "searchers")
+_REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
-_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed")
+_SEARCHERS = ("searchers", "grid")
+_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices")
 
 
 @dataclass(frozen=True)
@@ -29,22 +34,26 @@ class BenchmarkConfig:
     Args:
         corpus: the loader of the items.
         queries: the loader of queries and gold.
-        searchers: by name.
+        searchers: by name, those of the grid behind those that are written out.
         index: the index directory.
         output: the folder for the files of the run.
         stages: the folder where results of stages are kept; None: ``stages`` in the output folder.
         wandb: None: nothing is logged.
         options: further arguments of :class:`~nlp_retrieval.benchmarks.benchmarker.Benchmarker`.
+        grid: None where the file has none.
+        halving: how configurations are left out before all queries are searched; None: they are not.
     """
 
     corpus: BaseLoader
     queries: BaseQueryLoader
-    searchers: dict[str, Benchmarkable]
+    searchers: dict[str, Entry]
     index: Path
     output: Path
     stages: Path | None
     wandb: WandbSettings | None
     options: dict[str, Any]
+    grid: Grid | None = None
+    halving: Halving | None = None
 
     def benchmarker(self, on_progress: Callable[[str], None] | None = None, output: Path | None = None) -> Benchmarker:
         """Load queries and gold, and return the benchmarker.
@@ -60,6 +69,7 @@ class BenchmarkConfig:
             self.queries.gold(),
             index_path=self.index,
             stage_folder=self.stages or (output or self.output) / "stages",
+            query_loader=self.queries.config,
             on_progress=on_progress,
             **self.options,
         )
@@ -76,10 +86,8 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
     settings = read_yaml(path)
     where = str(path)
-    check_keys(settings, (*_REQUIRED, *_OPTIONAL), _REQUIRED, where)
-    searchers = settings["searchers"]
-    if not isinstance(searchers, dict) or not searchers:
-        raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
+    one_of = () if "grid" in settings else ("searchers",)
+    check_keys(settings, (*_REQUIRED, *_SEARCHERS, *_OPTIONAL), (*_REQUIRED, *one_of), where)
     options: dict[str, Any] = {}
     for key, kind in _OPTION_TYPES.items():
         if key in settings:
@@ -88,16 +96,39 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
             options[key] = settings[key]
     if "k" in settings:
         options["k_values"] = _cutoffs(settings["k"], where)
+    if settings.get("prices") is not None:
+        options["prices"] = read_prices(settings["prices"], f"{where}: prices")
+    grid = read_grid(settings["grid"], options.get("seed", 0), f"{where}: grid") if "grid" in settings else None
+    halving = settings["grid"].get("halving") if grid is not None else None
     return BenchmarkConfig(
         corpus=build_as(BaseLoader, "loaders", settings["corpus"], "corpus"),
         queries=build_as(BaseQueryLoader, "loaders", settings["queries"], "queries"),
-        searchers={str(name): _searcher(fields, f"searchers.{name}") for name, fields in searchers.items()},
+        searchers=_searchers(settings, grid, where),
         index=_path(settings["index"], f"{where}: index"),
         output=_path(settings.get("output", f"runs/{Path(path).stem}"), f"{where}: output"),
         stages=_path(settings["stages"], f"{where}: stages") if "stages" in settings else None,
         wandb=_wandb(settings.get("wandb"), where),
         options=options,
+        grid=grid,
+        halving=read_halving(halving, f"{where}: grid.halving") if halving is not None else None,
     )
+
+
+def _searchers(settings: Config, grid: Grid | None, where: str) -> dict[str, Entry]:
+    made: dict[str, Entry] = {}
+    if "searchers" in settings:
+        written = settings["searchers"]
+        if not isinstance(written, dict) or not written:
+            raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {written!r}")
+        made = {str(name): _searcher(fields, f"searchers.{name}") for name, fields in written.items()}
+    for name, searcher in (grid.searchers if grid is not None else {}).items():
+        if name in made:
+            raise ConfigurationError(
+                f"{where}: grid: a configuration is called {name!r}, as one of the searchers is; rename that one, or give the "
+                "values of the grid names of their own"
+            )
+        made[name] = searcher
+    return made
 
 
 def _cutoffs(value: Any, where: str) -> list[int]:
@@ -108,11 +139,11 @@ def _cutoffs(value: Any, where: str) -> list[int]:
     return values
 
 
-def _searcher(fields: Any, where: str) -> Benchmarkable:
+def _searcher(fields: Any, where: str) -> Entry:
     if not isinstance(fields, Mapping):
         raise ConfigurationError(f"{where}: expected the settings of a searcher, found {fields!r}")
     # whatever is registered as a searcher has what a benchmark drives
-    return cast(Benchmarkable, build("searchers", {"name": Searcher.name} | dict(fields), where))
+    return cast(Entry, build("searchers", {"name": Searcher.name} | dict(fields), where))
 
 
 def _path(value: Any, where: str) -> Path:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.errors import RetrievalError
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.config import BenchmarkConfig
     from nlp_retrieval.benchmarks.results import BenchmarkReport
 
 NAME = "benchmark"
+
+_HANDFUL = 5
+"""So many configurations need no plan."""
 
 
 def command(
@@ -22,30 +26,53 @@ def command(
         Path | None, typer.Option("--output", help="Folder for the run's files, instead of the file's own.")
     ] = None,
     wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases, where the file says so.")] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done, and do nothing: no index, no model, no file.")
+    ] = False,
 ) -> None:
     """Compare searchers over the same queries.
 
     Prints a table; writes a page, results, tables for papers, costs, a manifest, TREC runs, and Weights & Biases runs.
     What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
-    stopped when it is run again.
+    stopped when it is run again. With a grid, or many searchers, what is going to be done is printed first. A configuration
+    that fails does not keep the others from being compared; the command then ends with 1.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from rich.console import Console
 
-    run_benchmark(read_benchmark_config(config), output, log=wandb)
+    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.benchmarks.plan import plan_of
+
+    settings = read_benchmark_config(config)
+    if dry_run or settings.grid is not None or len(settings.searchers) > _HANDFUL:
+        Console(stderr=not dry_run).print(plan_of(settings.benchmarker(), settings.grid, settings.halving))
+    if not dry_run:
+        report = run_benchmark(settings, output, log=wandb)
+        if report.failed:
+            raise RetrievalError(
+                f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
+                + "; ".join(f"{one.name}: {one.reason}" for one in report.failed)
+            )
 
 
 def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) -> BenchmarkReport:
     """Run a benchmark, print the table, and say where the files are."""
     from rich.console import Console
 
+    from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.run_files import write_run_files
     from nlp_retrieval.benchmarks.terminal_table import summary_table
     from nlp_retrieval.benchmarks.wandb_runs import log_to_wandb
 
     folder = output or config.output
-    run = config.benchmarker(say, folder).run()
+    benchmarker = config.benchmarker(say, folder)
+    halved = halve(benchmarker, config.halving, say) if config.halving is not None else None
+    if halved is not None:
+        benchmarker.searchers = halved.survivors
+    run = benchmarker.run() if halved is None else with_record(benchmarker.run(), halved)
     report = write_run_files(run, folder)
     Console().print(summary_table(report))
+    if halved is not None:
+        say(halved.note)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
     if config.wandb is not None and log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from nlp_retrieval import (
     BeirLoader,
     Bm25sRetriever,
+    CombSUM,
     FaissRetriever,
     HoverLoader,
     OverlapReranker,
@@ -21,6 +23,7 @@ from nlp_retrieval import (
     WandbSettings,
 )
 from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.clauses import ClauseSplit
 
@@ -124,6 +127,85 @@ def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  #
     config = read_benchmark_config(written(tmp_path, design))
     assert (config.output, config.wandb, config.options) == (Path("runs/sweep"), None, {})
     assert config.benchmarker().baseline == "bm25"
+
+
+GRID = {
+    "searcher": {"retrievers": {"lexical": {"name": "bm25s"}, "dense": {"name": "faiss"}}, "depth": 50},
+    "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
+}
+GRID_NAMES = ["rrf, k1=0.9", "rrf, k1=1.6", "combsum, k1=0.9", "combsum, k1=1.6"]
+
+
+def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_written_out(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    config = read_benchmark_config(written(tmp_path, design | {"grid": GRID}))
+    assert list(config.searchers) == ["bm25", "dense", "hybrid", *GRID_NAMES]
+    assert config.searchers["combsum, k1=1.6"] == Searcher(
+        {"lexical": Bm25sRetriever(k1=1.6), "dense": FaissRetriever()}, fusion=CombSUM(), depth=50
+    )
+    assert config.grid is not None
+    assert config.grid.combinations == 4
+    assert config.halving is None
+    assert config.benchmarker().baseline == "bm25"
+
+
+def test_a_grid_may_stand_alone_and_hold_the_baseline(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    del design["searchers"]
+    config = read_benchmark_config(written(tmp_path, design | {"grid": GRID, "baseline": "rrf, k1=1.6"}))
+    made = config.benchmarker()
+    assert (list(made.searchers), made.baseline) == (GRID_NAMES, "rrf, k1=1.6")
+    with pytest.raises(ConfigurationError, match="no searcher 'bm25'"):
+        read_benchmark_config(written(tmp_path, design | {"grid": GRID})).benchmarker()
+
+
+def test_a_sample_of_a_grid_is_drawn_by_the_seed_of_the_benchmark(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    def drawn(seed: int) -> tuple[str, ...]:
+        config = read_benchmark_config(written(tmp_path, design | {"grid": GRID | {"sample": 2}, "seed": seed}))
+        return tuple(config.searchers)[3:]
+
+    assert drawn(1) == drawn(1)
+    assert len({drawn(seed) for seed in range(10)}) > 2
+
+
+def test_halving_is_read(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    halving = {"measure": "recall@10", "queries": 100}
+    config = read_benchmark_config(written(tmp_path, design | {"grid": GRID | {"halving": halving}}))
+    assert config.halving == Halving("recall@10", 100, 3)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("grid", "rrf", r"sweep\.yaml: grid: expected settings with 'searcher' and 'vary'"),
+        ("grid", {}, r"sweep\.yaml: grid: 'searcher', 'vary' missing"),
+        ("grid.vayr", {}, r"sweep\.yaml: grid: unknown key 'vayr'; did you mean 'vary'"),
+        ("grid.searcher", [], r"sweep\.yaml: grid\.searcher: expected the settings of a searcher"),
+        ("grid.vary.fusion", [], r"sweep\.yaml: grid\.vary\.fusion: no values"),
+        ("grid.skip", [{"fusion": "rff"}], r"sweep\.yaml: grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
+        ("grid.sample", 0, r"sweep\.yaml: grid\.sample: 0 is no integer"),
+        ("grid.halving", {"measure": "recall@10"}, r"sweep\.yaml: grid\.halving: 'queries' missing"),
+        ("grid.halving", {"measure": "recall@10", "queries": 0}, r"sweep\.yaml: grid\.halving\.queries: 0 is no integer"),
+        ("grid.searcher.depht", 5, r"sweep\.yaml: grid\['rrf, k1=0.9'\]: .*'depht'; did you mean 'depth'"),
+    ],
+)
+def test_what_is_wrong_with_a_grid_is_said_with_its_place(
+    tmp_path: Path,
+    design: dict,  # type: ignore[type-arg]
+    place: str,
+    value: object,
+    said: str,
+) -> None:
+    settings = design | {"grid": copy.deepcopy(GRID), "baseline": "rrf, k1=0.9"}
+    with pytest.raises(ConfigurationError, match=said):
+        read_benchmark_config(written(tmp_path, changed(settings, place, value)))
+
+
+def test_neither_searchers_nor_a_grid_and_two_of_one_name_are_errors(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    twice = design | {"grid": GRID, "searchers": design["searchers"] | {"rrf, k1=1.6": {"retrievers": ["bm25s"]}}}
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: grid: a configuration is called 'rrf, k1=1.6', as one of the"):
+        read_benchmark_config(written(tmp_path, twice))
+    del design["searchers"]
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: 'searchers' missing; keys there can be: .*searchers, grid"):
+        read_benchmark_config(written(tmp_path, design))
 
 
 def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[type-arg]

@@ -1,0 +1,283 @@
+"""Successive halving over queries: a large grid is judged on few queries, and what does worst is left out before more follow.
+
+After Jamieson and Talwalkar (AISTATS 2016), with queries as the resource. Each rung asks a larger sample that contains the one
+before; families of queries stay together. The baseline is never left out, nor are runs of other tools, which cost nothing. A
+configuration that cannot be judged (it failed) stays, so that the run over all queries tells of it. Survivors were chosen on
+queries that they are then reported on, and the record says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
+from nlp_retrieval.benchmarks.evaluator import measure_names
+from nlp_retrieval.benchmarks.intervals import family_numbers
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.config import check_keys
+from nlp_retrieval.core.models import Query
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+__all__ = ["Halved", "Halving", "Rung", "halve", "planned_rungs", "read_halving", "with_record"]
+
+_LATENCY_QUERIES = 1
+
+
+@dataclass(frozen=True)
+class Halving:
+    """How configurations are left out.
+
+    Args:
+        measure: what they are judged by: ``recall@10``, with one of the benchmark's cutoffs.
+        queries: so many are asked in the first rung; fewer than there are.
+        factor: the best of this many stays in each rung, and this many times the queries are asked in the next; 2 or more.
+
+    Raises:
+        ConfigurationError: a value of the wrong type or out of range.
+    """
+
+    measure: str
+    queries: int
+    factor: int = 3
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measure, str):
+            raise ConfigurationError(f"halving.measure: {self.measure!r} is no measure; write it as recall@10")
+        for name, value, least in (("queries", self.queries, 1), ("factor", self.factor, 2)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ConfigurationError(f"halving.{name}: {value!r} is no integer of at least {least}")
+
+    def check(self, benchmarker: Benchmarker) -> None:
+        """Refuse a benchmark that cannot be halved so.
+
+        Raises:
+            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than the first rung
+                asks.
+        """
+        measures = measure_names(benchmarker.k_values)
+        if self.measure not in measures:
+            raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
+        if self.queries >= len(benchmarker.queries):
+            raise ConfigurationError(
+                f"halving.queries: {self.queries:,} are not fewer than the {len(benchmarker.queries):,} queries, so nothing "
+                "would be left out; ask fewer, or leave 'halving' out"
+            )
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One round.
+
+    Args:
+        query_ids: of the queries that were asked, in the order of the benchmark.
+        values: the measure of each configuration that was judged, in their order.
+        left_out: those that did not stay.
+        tied: those of them that did as well as the last that stayed, and stood behind it.
+    """
+
+    query_ids: list[str]
+    values: dict[str, float]
+    left_out: list[str]
+    tied: list[str]
+
+
+@dataclass(frozen=True)
+class Halved:
+    """What halving left, and how it came to that.
+
+    Args:
+        halving: the settings.
+        seed: of the samples of queries.
+        n_queries: how many queries the benchmark has.
+        survivors: the configurations that are to be searched on all queries.
+        rungs: in order.
+    """
+
+    halving: Halving
+    seed: int
+    n_queries: int
+    survivors: dict[str, Entry]
+    rungs: list[Rung]
+
+    @property
+    def note(self) -> str:
+        """What a reader of the survivors' figures has to know, in a sentence or two."""
+        left_out = sum(len(rung.left_out) for rung in self.rungs)
+        if not left_out:
+            return "Halving left no configuration out."
+        kept, tied = len(self.survivors), sum(len(rung.tied) for rung in self.rungs)
+        ties = f" {tied} that were left out did as well as the last that stayed in their round." if tied else ""
+        asked = ", then ".join(f"{len(rung.query_ids):,}" for rung in self.rungs)
+        return (
+            f"{kept} of {kept + left_out} configurations were chosen by {self.halving.measure} on {asked} of these "
+            f"{self.n_queries:,} queries, so their figures are likely to be too good and a difference too sure; confirm them "
+            f"on other queries.{ties}"
+        )
+
+    def record(self) -> Config:
+        """Everything about it as plain values, for the manifest of the run."""
+        return {
+            "measure": self.halving.measure,
+            "factor": self.halving.factor,
+            "seed": self.seed,
+            "rungs": [
+                {"queries": len(rung.query_ids), "measures": rung.values, "left_out": rung.left_out, "tied": rung.tied}
+                for rung in self.rungs
+            ],
+            "survivors": list(self.survivors),
+            "note": self.note,
+        }
+
+
+def read_halving(settings: object, where: str) -> Halving:
+    """Read the ``halving`` of a configuration file.
+
+    Raises:
+        ConfigurationError: an unknown key, one that is missing, or a value of the wrong type or out of range.
+    """
+    if not isinstance(settings, dict):
+        raise ConfigurationError(f"{where}: expected settings such as {{measure: recall@10, queries: 100}}, found {settings!r}")
+    check_keys(settings, ("measure", "queries", "factor"), ("measure", "queries"), where)
+    try:
+        return Halving(**settings)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where.removesuffix('halving')}{error}") from None
+
+
+def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str], None] | None = None) -> Halved:
+    """Search with all configurations on few queries, leave out what does worst, and so on with more queries.
+
+    Each rung is a run of the benchmark on a seeded sample of its queries, over the same index and with the same folder for
+    stages. Of the configurations beside the baseline the best 1/factor stays, rounded up; of equal ones the first. It ends
+    where the next rung would ask all queries, or where there is nothing left to choose.
+
+    Args:
+        benchmarker: of the whole benchmark; it is not changed. To go on, give it the survivors: ``benchmarker.searchers =
+            halved.survivors``.
+        halving: how.
+        on_progress: told of every rung.
+
+    Raises:
+        ConfigurationError: the measure is not among those of the benchmark's cutoffs, or it has too few queries.
+        Exception: what the first configuration raised, where none could be run.
+    """
+    halving.check(benchmarker)
+    say = on_progress or (lambda _: None)
+    baseline, n_queries = benchmarker.baseline, len(benchmarker.queries)
+    left = _searched(benchmarker)
+    rungs: list[Rung] = []
+    for size in _sizes(benchmarker, halving):
+        if len(left.keys() - {baseline}) <= 1:
+            break
+        places = sample_of(benchmarker.queries, size, benchmarker.seed)
+        say(f"halving: {len(left):,} configurations on {len(places):,} of {n_queries:,} queries")
+        values = _judged(benchmarker, left, places, halving.measure, on_progress)
+        left_out = _worst(values, baseline, halving.factor)
+        last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
+        tied = [name for name in left_out if values[name] == last]
+        left = {name: searcher for name, searcher in left.items() if name not in left_out}
+        rungs.append(Rung([benchmarker.queries[place].query_id for place in places], values, left_out, tied))
+        say(f"halving: {len(left):,} stay{_range_of(values, left, halving.measure)}, {len(left_out):,} are left out")
+    gone = {name for rung in rungs for name in rung.left_out}
+    survivors = {name: searcher for name, searcher in benchmarker.searchers.items() if name not in gone}
+    halved = Halved(halving, benchmarker.seed, n_queries, survivors, rungs)
+    say(f"halving: {halved.note}")
+    return halved
+
+
+def planned_rungs(benchmarker: Benchmarker, halving: Halving) -> list[tuple[int, int]]:
+    """Return how many configurations are searched on how many queries, rung by rung; the last pair is the run itself.
+
+    Raises:
+        ConfigurationError: as :func:`halve`.
+    """
+    halving.check(benchmarker)
+    searched = _searched(benchmarker)
+    protected = int(benchmarker.baseline in searched)
+    others = len(searched) - protected
+    rungs = []
+    for size in _sizes(benchmarker, halving):
+        if others <= 1:
+            break
+        rungs.append((others + protected, len(sample_of(benchmarker.queries, size, benchmarker.seed))))
+        others = math.ceil(others / halving.factor)
+    beside = len(benchmarker.searchers) - len(searched)
+    return [*rungs, (others + protected + beside, len(benchmarker.queries))]
+
+
+def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
+    """Return the places of a sample of queries, ascending; a larger sample of one seed contains a smaller one.
+
+    Args:
+        queries: to draw from; those of one family are drawn together.
+        size: at least this many are drawn, and no more families than that takes.
+        seed: of the draw.
+    """
+    numbers = family_numbers([query.family for query in queries])
+    sizes = np.bincount(numbers)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    count = int(np.searchsorted(np.cumsum(sizes[order]), size)) + 1
+    places: list[int] = np.flatnonzero(np.isin(numbers, order[:count])).tolist()
+    return places
+
+
+def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
+    """Return a run whose manifest tells how its configurations were chosen."""
+    return replace(run, report=replace(run.report, manifest=run.report.manifest | {"halving": halved.record()}))
+
+
+def _searched(benchmarker: Benchmarker) -> dict[str, Entry]:
+    return {name: searcher for name, searcher in benchmarker.searchers.items() if not isinstance(searcher, TrecRun)}
+
+
+def _sizes(benchmarker: Benchmarker, halving: Halving) -> list[int]:
+    """The queries of each rung, as long as its sample is not all of them."""
+    sizes = []
+    size = halving.queries
+    while size < len(benchmarker.queries):
+        if len(sample_of(benchmarker.queries, size, benchmarker.seed)) == len(benchmarker.queries):
+            break
+        sizes.append(size)
+        size *= halving.factor
+    return sizes
+
+
+def _judged(
+    benchmarker: Benchmarker,
+    searchers: Mapping[str, Entry],
+    places: Sequence[int],
+    measure: str,
+    on_progress: Callable[[str], None] | None,
+) -> dict[str, float]:
+    rung = Benchmarker(
+        searchers,
+        benchmarker.loader,
+        [benchmarker.queries[place] for place in places],
+        [benchmarker.gold[place] for place in places],
+        benchmarker.k_values,
+        index_path=benchmarker.index_path,
+        baseline=benchmarker.baseline if benchmarker.baseline in searchers else None,
+        group_by=benchmarker.group_by,
+        latency_queries=_LATENCY_QUERIES,
+        seed=benchmarker.seed,
+        stage_folder=benchmarker.stage_folder,
+        on_progress=on_progress,
+    )
+    return {result.name: result.measures[measure] for result in rung.run().report.configurations if measure in result.measures}
+
+
+def _worst(values: Mapping[str, float], baseline: str, factor: int) -> list[str]:
+    judged = [name for name in values if name != baseline]
+    stay = sorted(judged, key=lambda name: -values[name])[: math.ceil(len(judged) / factor)]
+    return [name for name in judged if name not in stay]
+
+
+def _range_of(values: Mapping[str, float], left: Mapping[str, Entry], measure: str) -> str:
+    told = [values[name] for name in left if name in values]
+    return f" ({measure} from {min(told):.3f} to {max(told):.3f})" if told else ""

@@ -1,0 +1,135 @@
+"""``nlp-retrieval benchmark --dry-run`` prints the plan and does nothing; with a grid the plan comes before the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .commands import refused, run
+
+PASSAGES = {
+    "The Shining (film)": "A horror film by Stanley Kubrick, shot in England after a novel.",
+    "Stephen King": "An American author who wrote the novel The Shining.",
+    "Köln": "A city on the Rhine with a cathedral.",
+    "Rhine": "A river that runs from the Alps to the sea, past a city with a cathedral.",
+    "Alps": "A range of mountains where a river begins.",
+}
+CLAIMS = [
+    ("The author of the novel was filmed by Kubrick", ["Stephen King", "The Shining (film)"]),
+    ("The city with a cathedral is on a river from the Alps", ["Köln", "Rhine"]),
+    ("The river begins in a range of mountains", ["Rhine", "Alps"]),
+    ("A horror film was shot after a novel of an American", ["The Shining (film)", "Stephen King"]),
+    ("The sea is where the river past the cathedral runs", ["Rhine", "Köln"]),
+    ("Mountains and the sea are linked by a river", ["Alps", "Rhine"]),
+]
+
+
+def written(folder: Path, **changed: Any) -> str:
+    """A sweep of six configurations by a grid."""
+    passages = [{"_id": f"p{n}", "title": title, "text": text} for n, (title, text) in enumerate(PASSAGES.items())]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in passages))
+    claims = [
+        {"uid": f"c{n}", "claim": claim, "supporting_facts": [[title, 0] for title in titles],
+         "label": "SUPPORTED", "num_hops": 2, "hpqa_id": f"h{n}"}
+        for n, (claim, titles) in enumerate(CLAIMS)
+    ]  # fmt: skip
+    (folder / "claims.json").write_text(json.dumps(claims))
+    settings = {
+        "corpus": {"loader": "beir", "path": "corpus.jsonl"},
+        "queries": {"loader": "hover", "path": "claims.json"},
+        "k": [1, 2],
+        "latency_queries": 2,
+        "index": "index",
+        "output": "run",
+        "wandb": {"project": "tests", "mode": "offline"},
+        "grid": {
+            "searcher": {"retrievers": ["bm25s"], "depth": 3},
+            "vary": {"retrievers.bm25s.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]},
+        },
+    } | changed
+    (folder / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+    return "sweep.yaml"
+
+
+NAMES = [f"k1={k1}, {reranker}" for k1 in (0.4, 0.9, 2.0) for reranker in ("reranker=none", "overlap")]
+GRID = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]}}
+
+
+def files(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
+    config = written(tmp_path)
+    before = files(tmp_path)
+    done = run("benchmark", config, "--dry-run", folder=tmp_path, COLUMNS="80")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(tmp_path) == before
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.startswith("plan: 6 configurations, 6 queries, k = 1, 2, baseline k1=0.4, reranker=none")
+    assert "grid: 6 combinations" in done.stdout
+    assert "indexes in index: 1 to build" in done.stdout
+    for name in NAMES:
+        assert f"  {name}" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_dry_run_after_a_run_finds_the_index(tmp_path: Path) -> None:
+    config = written(tmp_path)
+    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "plan: 6 configurations" in done.stderr
+    assert "plan: " not in done.stdout
+    assert list(json.loads((tmp_path / "run" / "results.json").read_text())["configurations"]) == NAMES
+    before = files(tmp_path)
+    again = run("benchmark", config, "--dry-run", folder=tmp_path)
+    assert "indexes in index: 1 found" in again.stdout
+    assert files(tmp_path) == before
+
+
+def test_few_searchers_without_a_grid_are_run_without_a_plan(tmp_path: Path) -> None:
+    config = written(tmp_path, searchers={"bm25": {"retrievers": ["bm25s"]}})
+    settings = yaml.safe_load((tmp_path / config).read_text())
+    del settings["grid"]
+    (tmp_path / config).write_text(yaml.safe_dump(settings))
+    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "plan: " not in done.stdout + done.stderr
+    assert run("benchmark", config, "--dry-run", folder=tmp_path).stdout.startswith("plan: 1 configuration, 6 queries")
+
+
+def test_halving_is_planned_told_and_kept_in_the_manifest(tmp_path: Path) -> None:
+    config = written(tmp_path, grid=GRID | {"halving": {"measure": "recall@2", "queries": 2, "factor": 2}})
+    planned = run("benchmark", config, "--dry-run", folder=tmp_path, COLUMNS="200").stdout
+    assert "halving by recall@2: 6 configurations on 2 queries, then 4 on 4, then 3 on 6" in planned
+    done = run("benchmark", config, "--no-wandb", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "halving: 6 configurations on 2 of 6 queries" in done.stderr
+    assert done.stderr.count("3 of 6 configurations were chosen by recall@2") == 2  # when they were, and below the table
+    record = json.loads((tmp_path / "run" / "manifest.json").read_text())["halving"]
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert record["survivors"] == list(results["configurations"])
+    assert [len(rung["left_out"]) for rung in record["rungs"]] == [2, 1]
+    assert results["queries"] == 6
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"grid": {"searcher": {}, "vary": {"fusion.k": [1]}}}, "sweep.yaml: grid.vary.fusion.k: cannot be followed"),
+        ({"grid": GRID | {"skip": [{"rerankr": "none"}]}}, "sweep.yaml: grid.skip[0]: there is no axis 'rerankr'"),
+        ({"grid": GRID | {"halving": {"measure": "recall@3", "queries": 2}}}, "'recall@3' is not measured"),
+        ({"grid": GRID | {"halving": {"measure": "recall@2", "queries": 6}}}, "6 are not fewer than the 6 queries"),
+        ({"baseline": "bm25"}, "there is no searcher 'bm25'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    config = written(tmp_path, **changed)
+    before = files(tmp_path)
+    for words in (("--dry-run",), ()):
+        refused(run("benchmark", config, *words, folder=tmp_path), 2, said)
+    assert files(tmp_path) == before
