@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from nlp_retrieval.benchmarks.compared import LEVEL
 from nlp_retrieval.benchmarks.marks import ALPHA, TRIANGLES, by_figure, p_text
-from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note
+from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, price_note, prices_legend
 from nlp_retrieval.benchmarks.page_text import cautions, escaped, group_label, isolated, latency_cautions, tags
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.pareto import MARK, Front, front_legend, fronts
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.significance import Comparison
 from nlp_retrieval.benchmarks.significance_section import CLASSES, interval_text
 from nlp_retrieval.benchmarks.significance_verdict import verdict
@@ -17,6 +18,7 @@ from nlp_retrieval.benchmarks.table import COST, Column, cost_columns, family_la
 
 _TESTED = f"""; under that of a measure stand its {LEVEL:.0%} interval, p corrected by
 Holm's method, and how many queries were won, tied and lost. A triangle is the test's verdict, bold is not"""
+_COSTS = {"latency_ms": "latency", "price_per_1000_queries": "price"}
 _SHOWN_FIRST = ("perfect_recall", "recall", "ndcg", "mrr", COST)
 _ASKED = f"""
 {CALLS_AND_TOKENS} Tokens are as the server counts them. What failed requests took is not known.
@@ -33,7 +35,12 @@ def comparison_section(report: BenchmarkReport) -> str:
     comparisons = by_figure(report)
     costs = cost_columns(report)
     columns = [*measure_columns(report), *costs]
+    on_fronts = fronts(report)
     degraded = cautions([(result, degraded_note(report, result)) for result in report.configurations])
+    unpriced = cautions([(result, price_note(report, result)) for result in report.configurations])
+    legends = filter(None, [front_legend(report, MARK), prices_legend(report)])
+    notes = "".join(f'\n<p class="note">{escaped(said)}</p>' for said in legends)
+    below = notes + latency_cautions(report) + unpriced
     tested = _TESTED if comparisons else ""
     asked = _ASKED if any(column.count for column in costs) else ""
     families = list(dict.fromkeys(column.family for column in columns))
@@ -44,7 +51,7 @@ def comparison_section(report: BenchmarkReport) -> str:
     )
     heads = "".join(_column_head(column, first) for column, first in _with_first(columns))
     bodies = "".join(
-        _group_rows(report, columns, group, place, comparisons) for place, group in enumerate(query_groups(report))
+        _group_rows(report, columns, group, place, comparisons, on_fronts) for place, group in enumerate(query_groups(report))
     )
     return f"""<section aria-labelledby="results"><h2 id="results">Quality and cost</h2>
 {_controls(report, families)}{degraded}
@@ -58,7 +65,7 @@ def comparison_section(report: BenchmarkReport) -> str:
 every value that prints the same. Differences to the baseline, <bdi>{escaped(report.baseline)}</bdi>, are subtracted
 for measures and divided for costs{tested}. Latency is of one query at a time, throughput of one call with all queries; cost is
 over all queries, whatever the group. 1 MB is 10<sup>6</sup> bytes; an index is counted without its items. Peak memory
-is that of the whole process. Queries that found nothing score 0 and count.{asked}</p>{latency_cautions(report)}
+is that of the whole process. Queries that found nothing score 0 and count.{asked}</p>{below}
 </section>"""
 
 
@@ -104,6 +111,7 @@ def _group_rows(
     group: str,
     place: int,
     comparisons: Mapping[tuple[str, str, str], Comparison],
+    on_fronts: Mapping[str, Front],
 ) -> str:
     cells: list[list[str]] = [[] for _ in report.configurations]
     is_baseline = [result.name == report.baseline for result in report.configurations]
@@ -111,19 +119,37 @@ def _group_rows(
         values = [column.value(result, group) for result in report.configurations]
         best = column.best(values)
         baseline = values[is_baseline.index(True)] if any(is_baseline) else None
+        on_front = on_fronts[column.key].names if column.key in on_fronts and not group else ()
         for row, value in enumerate(values):
             difference = "" if is_baseline[row] else column.difference(value, baseline)
-            compared = comparisons.get((group, column.key, report.configurations[row].name))
-            cells[row].append(_cell(column, value, row in best, difference, first, compared))
+            name = report.configurations[row].name
+            compared = comparisons.get((group, column.key, name))
+            cells[row].append(_cell(column, value, row in best, difference, first, compared, name in on_front))
     rows = "\n".join(
-        f'<tr><th scope="row" class="name">{isolated(result.name)}{tags(report, result, group)}</th>{"".join(row)}</tr>'
+        f'<tr><th scope="row" class="name">{isolated(result.name)}{tags(report, result, group)}'
+        f"{_front_tag(result, {} if group else on_fronts)}</th>{''.join(row)}</tr>"
         for result, row in zip(report.configurations, cells, strict=True)
     )
     head = f'<th scope="rowgroup" colspan="{len(columns) + 1}"><span>{group_label(report, group)}</span></th>'
     return f'<tbody data-group="{place}">\n<tr class="group">{head}</tr>\n{rows}\n</tbody>\n'
 
 
-def _cell(column: Column, value: float | None, best: bool, difference: str, first: bool, compared: Comparison | None) -> str:
+def _front_tag(result: ConfigurationResult, on_fronts: Mapping[str, Front]) -> str:
+    """Say beside a name which fronts the configuration is on; with one front there is no need to say which."""
+    costs = [_COSTS[key] for key, front in on_fronts.items() if result.name in front.names]
+    which = f": {', '.join(costs)}" if len(on_fronts) > 1 else " front"
+    return f'<small class="tag">{MARK} Pareto{which}</small>' if costs else ""
+
+
+def _cell(
+    column: Column,
+    value: float | None,
+    best: bool,
+    difference: str,
+    first: bool,
+    compared: Comparison | None,
+    on_front: bool,
+) -> str:
     shown = escaped(column.text(value))
     if value is not None:
         shown = f'<data value="{value!r}"{" class=best" if best else ""}>{shown}</data>'
@@ -132,6 +158,9 @@ def _cell(column: Column, value: float | None, best: bool, difference: str, firs
     if compared is not None and value is not None:
         shown += _mark(compared)
         small += _certainty(compared)
+    if on_front:
+        shown += f'<span class="mark front" aria-hidden="true" title="on the Pareto front">{MARK}</span>'
+        spoken += '<span class="spoken"> on the Pareto front</span>'
     return f'<td data-family="{escaped(column.family)}"{_first(first)}>{shown}{spoken}{small}</td>'
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.results import LanguageModelCost
-from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.benchmarks.results import LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.shared_stages import Found
+from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
 _WARM_UP = 2
 
@@ -86,7 +87,9 @@ class Measured:
         queries_per_second: throughput of one call with all queries.
         peak_bytes: largest resident memory of the process.
         sampled: what language models were asked in the sample.
-        searched: what they were asked in the search over all queries.
+        searched: what each of them was asked in the search over all queries.
+        candidates: what each retriever gave for all queries, by label; empty where stages are not shared.
+        lists: ``[queries + 1]``, where each query's lists begin in those: one each, or one for each of its sub-queries.
     """
 
     found: list[list[RetrievalResult]]
@@ -95,7 +98,9 @@ class Measured:
     queries_per_second: float
     peak_bytes: int
     sampled: CallCounts
-    searched: CallCounts
+    searched: dict[str, CallCounts]
+    candidates: dict[str, Found] = field(default_factory=dict)
+    lists: Rows | None = None
 
 
 def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
@@ -113,7 +118,7 @@ def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
             found = searcher.search(sample.texts, k)
             elapsed = time.perf_counter() - begin
     rate = len(sample.texts) / elapsed
-    return Measured(found, seconds, by_stage, rate, peak.bytes, sampled, searched.counts)
+    return Measured(found, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
 
 
 def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
@@ -138,27 +143,40 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     return seconds, by_stage, asked.counts
 
 
-def language_model_cost(asked: CallCounts, measured: Measured) -> LanguageModelCost | None:
+def language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) -> LanguageModelCost | None:
     """Return what language models cost; None where none was asked.
 
     Args:
-        asked: of the whole measurement, its sample and its search over all queries.
+        asked: by model, of the whole measurement, its sample and its search over all queries.
         measured: the two apart.
     """
-    if asked == CallCounts():
+    total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
+    if total == CallCounts():
         return None
-    sampled, searched, n_queries = measured.sampled, measured.searched, len(measured.found)
+    n_queries = len(measured.found)
+    whole = _tokens(total, searched, n_queries)
+    models = {model: _tokens(counts, measured.searched.get(model, CallCounts()), n_queries) for model, counts in asked.items()}
     return LanguageModelCost(
-        calls=asked.calls,
-        cache_hits=asked.cache_hits,
-        tokens_in=asked.tokens_in,
-        tokens_out=asked.tokens_out,
-        failures=asked.failures,
+        calls=total.calls,
+        cache_hits=total.cache_hits,
+        tokens_in=whole.tokens_in,
+        tokens_out=whole.tokens_out,
+        failures=total.failures,
         degraded=searched.degraded,
-        query_tokens_in=(searched.tokens_in + searched.kept_tokens_in) / n_queries,
-        query_tokens_out=(searched.tokens_out + searched.kept_tokens_out) / n_queries,
+        query_tokens_in=whole.query_tokens_in,
+        query_tokens_out=whole.query_tokens_out,
         latency_answers=sampled.answers,
         latency_cache_hits=sampled.cache_hits,
         search_answers=searched.answers,
         search_cache_hits=searched.cache_hits,
+        models=models,
+    )
+
+
+def _tokens(asked: CallCounts, searched: CallCounts, n_queries: int) -> ModelTokens:
+    return ModelTokens(
+        tokens_in=asked.tokens_in,
+        tokens_out=asked.tokens_out,
+        query_tokens_in=(searched.tokens_in + searched.kept_tokens_in) / n_queries,
+        query_tokens_out=(searched.tokens_out + searched.kept_tokens_out) / n_queries,
     )

@@ -5,7 +5,9 @@ The terminal and the page say them word for word.
 
 from __future__ import annotations
 
+from nlp_retrieval.benchmarks.prices import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.table import language_model_of, price_columns
 
 CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
 
@@ -17,7 +19,7 @@ def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
         report: a finished benchmark.
         result: one of its configurations.
     """
-    cost = result.cost.language_model
+    cost = language_model_of(result)
     if cost is None or not cost.degraded:
         return ""
     questions, theirs = ("question", "its query was") if cost.degraded == 1 else ("questions", "their queries were")
@@ -33,7 +35,7 @@ def latency_note(result: ConfigurationResult) -> str:
     Args:
         result: a configuration's.
     """
-    cost = result.cost.language_model
+    cost = language_model_of(result)
     if cost is None or not cost.latency_cache_hits:
         return ""
     every = cost.latency_cache_hits == cost.latency_answers
@@ -41,4 +43,37 @@ def latency_note(result: ConfigurationResult) -> str:
     return (
         f"{'all ' if every else ''}{number} answers of the language model in the latency sample came from disk; "
         f"the latency {'is' if every else 'is in part'} that of reading them, not of the model."
+    )
+
+
+def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
+    """Return why a configuration's price is not known; ``""`` where it is, or nothing is priced.
+
+    Args:
+        report: a finished benchmark.
+        result: one of its configurations.
+    """
+    if report.prices is None or result.cost is None:
+        return ""
+    reasons = unpriced(result.cost, report.prices)
+    return f"its price is not known: {'; '.join(reasons)}." if reasons else ""
+
+
+def prices_legend(report: BenchmarkReport) -> str:
+    """Return what the prices are of, and the table that they come from; ``""`` where none is shown.
+
+    Args:
+        report: a finished benchmark.
+    """
+    if report.prices is None or not price_columns(report):
+        return ""
+    asked = {model for result in report.configurations if (cost := language_model_of(result)) for model in cost.models}
+    table = "; ".join(
+        f"{model} {price.input:.10g} in, {price.output:.10g} out"
+        for model, price in report.prices.models.items()
+        if model in asked
+    )
+    return (
+        "A price is of the tokens of language models alone; that of 1,000 queries counts answers from disk too. "
+        f"{report.prices.currency} per million tokens, as given: {table}."
     )

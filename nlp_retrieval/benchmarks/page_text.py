@@ -7,7 +7,7 @@ from html import escape
 
 from nlp_retrieval.benchmarks.notes import latency_note
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.table import printable
+from nlp_retrieval.benchmarks.table import language_model_of, printable
 
 
 def escaped(text: object) -> str:
@@ -41,7 +41,7 @@ def tags(report: BenchmarkReport, result: ConfigurationResult, group: str = "") 
     found = '<small class="tag">baseline</small>' if result.name == report.baseline else ""
     if result.empty_queries and not group:
         found += f'<small class="tag">{counted(result.empty_queries, "query", "queries")} found nothing</small>'
-    model = result.cost.language_model
+    model = language_model_of(result)
     if model is not None and model.degraded and not group:
         found += f'<small class="tag">{counted(model.degraded, "question")} without an answer</small>'
     return found

@@ -126,15 +126,17 @@ class SharedStages(Stages):
         return self._opened[key]
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
-        key = key_of("subqueries", {"processor": identity_of(processor), "queries": nlqs})
+        key = key_of("subqueries by model", {"processor": identity_of(processor), "queries": nlqs})
         with self._passing(f"subqueries of {processor.name}") as use:
             entry = self.store.find("subqueries", key)
             if entry is not None:
-                count(CallCounter(), _from_disk(CallCounts(**entry.told["calls"])))
+                for model, counts in entry.told["calls"].items():
+                    count(CallCounter(model), _from_disk(CallCounts(**counts)))
             else:
                 with record_calls() as calls:
                     made, told = self._computed(use, partial(super().subqueries, processor, nlqs))
-                entry = Entry({"subqueries": made, "calls": asdict(calls.counts)} | told)
+                asked = {model: asdict(counts) for model, counts in calls.by_model.items()}
+                entry = Entry({"subqueries": made, "calls": asked} | told)
                 self.store.remember("subqueries", key, entry)
                 if not calls.counts.degraded:
                     self.store.keep("subqueries", key, entry)

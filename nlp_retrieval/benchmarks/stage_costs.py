@@ -14,7 +14,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -68,7 +68,10 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
     # a clock that is read twice cannot say less than nothing
     took = max(elapsed + passage.saved_seconds, 1e-9)
     peak_bytes = max(peak.bytes, passage.peak_bytes)
-    return Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.counts)
+    measured = Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
+    if composed is None:
+        return measured
+    return replace(measured, candidates=passage.found, lists=lists_of(composed, passage, len(sample.texts)))
 
 
 class _Clock:
@@ -102,7 +105,7 @@ class _Clock:
         ):
             return self.whole(searcher)  # a reranker that looks at whole lists is no shared stage
         generation = searcher.opened
-        lists = self._lists(searcher, passage)
+        lists = lists_of(searcher, passage, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
         for label, found in passage.found.items():
             shared[label] = self._retrieving(found, label, lists, generation)
@@ -116,12 +119,6 @@ class _Clock:
             by_stage |= {name: by_stage[name] + taken}
         calls = CallCounts() if processing is None else CallCounts(**processing.told["calls"])
         return seconds, by_stage, calls
-
-    def _lists(self, searcher: Searcher, passage: Passage) -> Rows:
-        """Where the lists of each query begin: one each, or one for each of its sub-queries."""
-        if searcher.scope == "pooled" or passage.processed is None:
-            return np.arange(len(self._sample.texts) + 1)
-        return offsets_of([len(subqueries) for subqueries in passage.processed])
 
     def _retrieving(self, found: Found, label: str, lists: Rows, generation: Generation) -> Scores:
         def asked(place: int) -> list[list[str]]:
@@ -253,6 +250,19 @@ class _AtHand(Stages):
     ) -> CandidateBatch:
         del nlqs, generation
         return reranker.reordered(batch, self._columns)
+
+
+def lists_of(searcher: Searcher, passage: Passage, n_queries: int) -> Rows:
+    """Return where the lists of each query begin: one each, or one for each of its sub-queries.
+
+    Args:
+        searcher: that searched.
+        passage: what its search passed through.
+        n_queries: how many queries it was for.
+    """
+    if searcher.scope == "pooled" or passage.processed is None:
+        return np.arange(n_queries + 1)
+    return offsets_of([len(subqueries) for subqueries in passage.processed])
 
 
 def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:

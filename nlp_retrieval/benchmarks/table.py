@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.prices import price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, LanguageModelCost
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"
@@ -37,7 +38,8 @@ class Column:
         label: the heading under that of its family.
         lower_is_better: true of times and sizes.
         cost: how to read it from a cost, or None where the cost lacks it; None for a measure.
-        count: whether it is a whole number that tells of this run alone; nothing is called best by it.
+        count: whether it tells of this run alone, such as a number of calls; nothing is called best by it.
+        shown: how a figure is printed, where that is not the way of the other measures, costs or counts.
     """
 
     key: str
@@ -46,11 +48,12 @@ class Column:
     lower_is_better: bool = False
     cost: Callable[[Cost], float | None] | None = None
     count: bool = False
+    shown: Callable[[float], str] | None = None
 
     def value(self, result: ConfigurationResult, group: str = "") -> float | None:
         """Return the figure for a group of queries, or None where it was not measured. Cost is that of all queries."""
         if self.cost is not None:
-            value = self.cost(result.cost)
+            value = self.cost(result.cost) if result.cost is not None else None
         else:
             measures = result.groups.get(group, {}) if group else result.measures
             value = measures.get(self.key)
@@ -60,6 +63,8 @@ class Column:
         """Return the figure as it is printed: three decimals for measures, about three digits for costs."""
         if value is None:
             return ABSENT
+        if self.shown is not None:
+            return self.shown(value)
         if self.count:
             return f"{value:,.0f}"
         return f"{value:.3f}" if self.cost is None else amount(value)
@@ -113,10 +118,38 @@ LANGUAGE_MODEL_COLUMNS = [
 ]
 
 
+def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
+    """Return what a configuration's language models were asked; None where none was, or cost was not measured."""
+    return result.cost.language_model if result.cost is not None else None
+
+
+def price_columns(report: BenchmarkReport) -> list[Column]:
+    """Return the columns of prices; empty where the price of no configuration that asked a language model is known."""
+    prices = report.prices
+    if prices is None:
+        return []
+    per_1000 = Column(
+        "price_per_1000_queries",
+        COST,
+        f"{prices.currency}/1k queries",
+        True,
+        lambda cost: price_per_1000_queries(cost, prices),
+        shown=price_text,
+    )
+    asked = [result for result in report.configurations if language_model_of(result) is not None]
+    if all(per_1000.value(result) is None for result in asked):
+        return []
+    spent = f"{prices.currency} spent"
+    return [
+        per_1000,
+        Column("price_spent", COST, spent, True, lambda cost: price_spent(cost, prices), count=True, shown=price_text),
+    ]
+
+
 def cost_columns(report: BenchmarkReport) -> list[Column]:
-    """Return the columns of costs; those of language models only where a configuration asked one."""
-    asked = any(result.cost.language_model is not None for result in report.configurations)
-    return [*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS] if asked else COST_COLUMNS
+    """Return the columns of costs; those of language models and their price only where a configuration asked one."""
+    asked = any(language_model_of(result) is not None for result in report.configurations)
+    return [*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else COST_COLUMNS
 
 
 def amount(value: float) -> str:
@@ -124,6 +157,13 @@ def amount(value: float) -> str:
     if value < 0.005 and value > 0:
         return "<0.01"
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+
+
+def price_text(value: float) -> str:
+    """Return a price with about two digits where it is small: 0.0042, 0.15, 3.10."""
+    if not value or value >= 0.1:
+        return amount(value)
+    return f"{value:.2g}" if value >= 0.0001 else "<0.0001"
 
 
 def signed(difference: float, decimals: int = 3) -> str:
@@ -173,7 +213,7 @@ def printable(text: str) -> str:
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
-    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, latency and index size.
+    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, latency, index size, and price where known.
 
     Args:
         report: a finished benchmark.
@@ -183,4 +223,4 @@ def summary_columns(report: BenchmarkReport) -> list[Column]:
     ndcg = [column for column in measures if column.family == "ndcg"]
     small = [column for column in ndcg if split_measure(column.key)[1] in map(str, range(1, 11))]
     costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
-    return kept + (small[-1:] or ndcg[:1]) + costs
+    return kept + (small[-1:] or ndcg[:1]) + costs + price_columns(report)[:1]

@@ -1,7 +1,7 @@
 """The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
 
 Columns are those of the terminal where it is wide enough. A dagger is a configuration better than the baseline, a double
-dagger one that is worse.
+dagger one that is worse; a diamond stands after the cost of one on the Pareto front.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from nlp_retrieval.benchmarks.failures import failure_notes
 from nlp_retrieval.benchmarks.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_figure, legend, out_of_reach
+from nlp_retrieval.benchmarks.notes import prices_legend
+from nlp_retrieval.benchmarks.pareto import MARK, front_legend, fronts
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.table import COST, Column, family_label, printable, query_groups, summary_columns
 
@@ -20,7 +23,7 @@ _LATEX = {
     "[": "{[}", "]": "{]}",
     "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{EN DASH}": "--",
 }  # fmt: skip
-_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$"}
+_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$"}
 
 
 def markdown_table(report: BenchmarkReport) -> str:
@@ -69,7 +72,7 @@ def _rows(
     report: BenchmarkReport, columns: list[Column], group: str, bold: Callable[[str], str], marked: Callable[[str], str]
 ) -> list[tuple[str, list[str]]]:
     """Names and figures of one group of queries; cost is measured over all queries, and given there."""
-    comparisons = by_figure(report)
+    comparisons, on_fronts = by_figure(report), {} if group else fronts(report)
     rows: list[tuple[str, list[str]]] = [
         (result.name + (" (baseline)" if result.name == report.baseline else ""), []) for result in report.configurations
     ]
@@ -78,7 +81,8 @@ def _rows(
         best = column.best(values)
         for place, (result, (_, figures)) in enumerate(zip(report.configurations, rows, strict=True)):
             text = "" if group and column.cost else column.text(values[place])
-            mark = DAGGERS.of(comparisons.get((group, column.key, result.name)))
+            on_front = column.key in on_fronts and result.name in on_fronts[column.key].names
+            mark = MARK if on_front else DAGGERS.of(comparisons.get((group, column.key, result.name)))
             figures.append((bold(text) if place in best else text) + (marked(mark) if mark else ""))
     return rows
 
@@ -87,7 +91,9 @@ def _notes(report: BenchmarkReport) -> list[str]:
     hopeless = [
         f"{', '.join(map(_group, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in out_of_reach(report).items()
     ]
-    return [note for note in (legend(report, DAGGERS), *hopeless, NO_VERDICT) if note]
+    notes = [legend(report, DAGGERS), *hopeless, NO_VERDICT, front_legend(report, MARK), prices_legend(report)]
+    notes += failure_notes(report)
+    return [note for note in notes if note]
 
 
 def _label(column: Column) -> str:

@@ -12,13 +12,17 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from nlp_retrieval.benchmarks.failures import failure_notes
 from nlp_retrieval.benchmarks.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES, Marks, by_figure, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, latency_note
+from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, latency_note, price_note, prices_legend
+from nlp_retrieval.benchmarks.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.significance import Comparison
 from nlp_retrieval.benchmarks.table import (
     LANGUAGE_MODEL_COLUMNS,
     Column,
+    language_model_of,
+    price_columns,
     printable,
     query_groups,
     summary_columns,
@@ -27,7 +31,7 @@ from nlp_retrieval.benchmarks.table import (
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _WIDEST_NAME = 28
 _NARROWEST_NAME = 13
-_LEFT_OUT_FIRST = "cache_hits tokens_in tokens_out failures query_tokens_out query_tokens_in calls degraded".split()
+_LEFT_OUT_FIRST = "cache_hits tokens_in tokens_out failures query_tokens_out query_tokens_in calls price_spent degraded".split()
 
 
 @dataclass(frozen=True)
@@ -41,35 +45,46 @@ class SummaryTable:
         return by_figure(self.report)
 
     @cached_property
+    def _fronts(self) -> dict[str, Front]:
+        return fronts(self.report)
+
+    @cached_property
     def _marked_columns(self) -> set[str]:
         return {key for (_, key, _), one in self._comparisons.items() if TRIANGLES.of(one)}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         dim = "dim" if console.is_terminal else ""
-        table, left_out = _fitted(console, options, summary_columns(self.report), self._table, self._least_important)
+        columns = summary_columns(self.report)
+        table, shown = _fitted(console, options, columns, self._table, self._least_important)
         yield table
         marks = SIGNS if options.ascii_only else TRIANGLES
         bold = f" {NO_VERDICT}" if console.is_terminal else ""
-        yield Text(f"* baseline. {left_out}{legend(self.report, marks)}{bold}".strip(), style=dim)
+        yield Text(f"* baseline. {_left_out(columns, shown)}{legend(self.report, marks)}{bold}".strip(), style=dim)
+        if any(column.key in self._fronts for column in shown):
+            yield Text(front_legend(self.report, ASCII_MARK if options.ascii_only else MARK), style=dim)
         for reason, groups in out_of_reach(self.report).items():
             yield Text(f"{', '.join(map(self._group_title, groups))}: {NOTHING_TO_FIND}: {reason}.")
-        if any(result.cost.language_model is not None for result in self.report.configurations):
-            columns = list(LANGUAGE_MODEL_COLUMNS)
-            table, left_out = _fitted(console, options, columns, self._language_model_table, _first_left_out)
+        for note in failure_notes(self.report):
+            yield Text(note)
+        if any(language_model_of(result) is not None for result in self.report.configurations):
+            columns = [*LANGUAGE_MODEL_COLUMNS, *price_columns(self.report)[1:]]
+            table, shown = _fitted(console, options, columns, self._language_model_table, _first_left_out)
             yield Text("")
             yield table
-            yield Text(f"{left_out}{CALLS_AND_TOKENS}", style=dim)
+            said = f"{_left_out(columns, shown)}{CALLS_AND_TOKENS} {printable(prices_legend(self.report))}"
+            yield Text(said.strip(), style=dim)
             for result in self.report.configurations:
-                for note in filter(None, [degraded_note(self.report, result), latency_note(result)]):
-                    yield Text(f"{printable(result.name)}: {note}")
+                for note in (degraded_note(self.report, result), latency_note(result), price_note(self.report, result)):
+                    if note:
+                        yield Text(printable(f"{result.name}: {note}"))
 
     def _least_important(self, shown: list[Column]) -> Column:
-        """Return what to leave out next: small cutoffs first, then nDCG, index size, latency, recall."""
+        """Return what to leave out next: small cutoffs first, then nDCG, index size, price, latency, recall."""
         curves = [[column for column in shown if column.family == name] for name in ("recall", "perfect_recall")]
         longer = max(curves, key=len)
         if len(longer) > 1:
             return longer[0]
-        order = ["perfect_recall", "recall", "latency_ms", "index_bytes", "ndcg"]
+        order = ["perfect_recall", "recall", "latency_ms", "price_per_1000_queries", "index_bytes", "ndcg"]
         return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))
 
     def _table(self, columns: list[Column], width: int, options: ConsoleOptions) -> Table:
@@ -89,7 +104,7 @@ class SummaryTable:
         return table
 
     def _language_model_table(self, columns: list[Column], width: int, options: ConsoleOptions) -> Table:
-        asked = [result for result in self.report.configurations if result.cost.language_model is not None]
+        asked = [result for result in self.report.configurations if language_model_of(result) is not None]
         names = [printable(result.name) for result in asked]
         table = _empty_table(names, width, options)
         for column in columns:
@@ -104,6 +119,8 @@ class SummaryTable:
 
     def _mark(self, column: Column, result: ConfigurationResult, group: str, marks: Marks) -> str:
         """Return what stands after a figure: in a column with marks, a space where there is none."""
+        if front := self._fronts.get(column.key):
+            return (ASCII_MARK if marks is SIGNS else MARK) if result.name in front.names else " "
         if column.cost or column.key not in self._marked_columns:
             return ""
         return marks.of(self._comparisons.get((group, column.key, result.name))) or " "
@@ -132,16 +149,20 @@ def _fitted(
     columns: list[Column],
     draw: Callable[[list[Column], int, ConsoleOptions], Table],
     least_important: Callable[[list[Column]], Column],
-) -> tuple[Table, str]:
-    """Draw as many columns as the terminal is wide enough for, and say how many were left out."""
+) -> tuple[Table, list[Column]]:
+    """Draw as many columns as the terminal is wide enough for, and tell which they are."""
     shown = list(columns)
     unlimited, width = options.update(width=10_000), options.max_width
     table = draw(shown, width, options)
     while len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
         shown.remove(least_important(shown))
         table = draw(shown, width, options)
+    return table, shown
+
+
+def _left_out(columns: list[Column], shown: list[Column]) -> str:
     missing = len(columns) - len(shown)
-    return table, f"Columns left out, because the terminal is narrow: {missing}. " if missing else ""
+    return f"Columns left out, because the terminal is narrow: {missing}. " if missing else ""
 
 
 def _first_left_out(shown: list[Column]) -> Column:

@@ -1,13 +1,14 @@
 """What the language-model work of a run came to: calls, tokens, and what went wrong.
 
 Every model keeps its own count. A caller who wants the count of one run records it, and gets all calls made inside the
-block, by whatever model, also those made in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts.
+block, in sum and by model, also those made in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. Models of one
+name are one in a recording, whatever their other settings.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -56,23 +57,39 @@ class CallCounts:
         )
 
 
+def summed(counts: Iterable[CallCounts]) -> CallCounts:
+    """Return the sum of counts; that of none is all zeros."""
+    return sum(counts, CallCounts())
+
+
 class CallCounter:
-    """A count that several threads add to."""
+    """A count that several threads add to.
 
-    def __init__(self) -> None:
+    Args:
+        model: whose count it is, named as in its configuration; ``""`` for that of a recording.
+    """
+
+    def __init__(self, model: str = "") -> None:
+        self.model = model
         self._lock = threading.Lock()
-        self._counts = CallCounts()
+        self._by_model: dict[str, CallCounts] = {}
 
-    def add(self, counts: CallCounts) -> None:
-        """Add to the count."""
+    def add(self, counts: CallCounts, model: str) -> None:
+        """Add to the count of a model."""
         with self._lock:
-            self._counts += counts
+            self._by_model[model] = self._by_model.get(model, CallCounts()) + counts
 
     @property
     def counts(self) -> CallCounts:
-        """The count so far."""
+        """The count so far, over all models."""
         with self._lock:
-            return self._counts
+            return summed(self._by_model.values())
+
+    @property
+    def by_model(self) -> dict[str, CallCounts]:
+        """The count so far of each model, in the order of their names."""
+        with self._lock:
+            return dict(sorted(self._by_model.items()))
 
 
 _recording: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_calls", default=())
@@ -92,4 +109,4 @@ def record_calls() -> Iterator[CallCounter]:
 def count(own: CallCounter, counts: CallCounts) -> None:
     """Add to a model's own count and to that of every recording around the caller."""
     for counter in (own, *_recording.get()):
-        counter.add(counts)
+        counter.add(counts, own.model)

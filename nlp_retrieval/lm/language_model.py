@@ -92,7 +92,7 @@ class LanguageModel(Component):
                 "LanguageModel: api_key_env is to name an environment variable, such as OPENAI_API_KEY; what was given is no "
                 "such name (it is not shown, because it may be a key)"
             )
-        self._counter = CallCounter()
+        self._counter = CallCounter(model)
         self._lock = threading.Lock()
         self._made: Any = None
         self._key()

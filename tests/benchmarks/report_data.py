@@ -8,7 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, Measures
+from nlp_retrieval.benchmarks.prices import ModelPrice, Prices
+from nlp_retrieval.benchmarks.results import (
+    BenchmarkReport,
+    ConfigurationResult,
+    Cost,
+    LanguageModelCost,
+    Measures,
+    ModelTokens,
+)
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 
@@ -94,6 +102,39 @@ def usual_report() -> BenchmarkReport:
             for place, (name, level, latency) in enumerate(rows)
         ),
         query_counts={"": 1200, "hops=2": 700, "hops=3": 500},
+    )
+
+
+def model_cost(latency_ms: float = 20.0, **models: ModelTokens) -> Cost:
+    """A cost with the tokens of models of these names, each of the provider ``openai``."""
+    tokens = {f"openai/{name}": of_model for name, of_model in models.items()}
+    sums = {kind: sum(getattr(one, kind) for one in tokens.values()) for kind in ModelTokens.__dataclass_fields__}
+    asked = LanguageModelCost(
+        calls=1234, cache_hits=56, failures=7, degraded=0, latency_answers=50, latency_cache_hits=0, search_answers=1200,
+        search_cache_hits=56, models=tokens, **sums,
+    )  # fmt: skip
+    return replace(cost_like(latency_ms), language_model=asked)
+
+
+PRICES = Prices({"openai/small": ModelPrice(0.15, 0.6), "openai/large": ModelPrice(2.5, 10.0)})
+
+
+def priced_report() -> BenchmarkReport:
+    """Two configurations without a model, and two that ask one each; what they cost is known.
+
+    1,000 queries cost 0, 0, 0.18 and 3.50 USD; this run spent 0, 0, 0.3 and 0 USD, because all answers of the last were on
+    disk.
+    """
+    small = ModelTokens(tokens_in=1_200_000, tokens_out=200_000, query_tokens_in=800.0, query_tokens_out=100.0)
+    large = ModelTokens(tokens_in=0, tokens_out=0, query_tokens_in=1000.0, query_tokens_out=100.0)
+    return replace(
+        report_of(
+            configuration("bm25", measures_like(0.31), cost=cost_like(2.5)),
+            configuration("dense", measures_like(0.31), cost=cost_like(24.0)),
+            configuration("small", measures_like(0.4), cost=model_cost(310.0, small=small)),
+            configuration("large", measures_like(0.45), cost=model_cost(820.0, large=large)),
+        ),
+        prices=PRICES,
     )
 
 

@@ -26,6 +26,8 @@ from nlp_retrieval import (
     log_to_wandb,
     write_run_files,
 )
+from nlp_retrieval.benchmarks.pareto import fronts
+from nlp_retrieval.benchmarks.prices import ModelPrice, Prices, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.report_page import render_page
 from nlp_retrieval.benchmarks.results import Cost, LanguageModelCost
 from nlp_retrieval.benchmarks.table import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns
@@ -33,7 +35,8 @@ from nlp_retrieval.benchmarks.terminal_table import summary_table
 from nlp_retrieval.lm.language_model import LanguageModel
 
 from .report_data import configuration, cost_like, measures_like, report_of, usual_report
-from .test_benchmarker import GOLD, QUERIES, benchmarker, read
+from .small_benchmark import GOLD, QUERIES, benchmarker
+from .test_benchmarker import read
 from .test_report_page import ATTACK, Page
 from .test_wandb_runs import overview
 
@@ -48,12 +51,13 @@ def both(lm: LanguageModel) -> dict[str, Searcher]:
     return {"bm25": Searcher([Bm25sRetriever()]), "decomposed": decomposed(lm)}
 
 
-def asked_of(cost: Cost) -> LanguageModelCost:
+def asked_of(cost: Cost | None) -> LanguageModelCost:
+    assert cost is not None
     assert cost.language_model is not None
     return cost.language_model
 
 
-def counts(cost: Cost) -> dict[str, int]:
+def counts(cost: Cost | None) -> dict[str, int]:
     return {kind: getattr(asked_of(cost), kind) for kind in KINDS}
 
 
@@ -77,6 +81,7 @@ def failing_for(claims: list[str], reply: int | str) -> Callable[[dict[str, Any]
 def test_a_first_run_asks_once_for_each_query_and_counts_it(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     run = benchmarker(tmp_path / "index", searchers=both(model()), latency_queries=3).run()
     plain, with_model = (result.cost for result in run.report.configurations)
+    assert plain is not None
     assert plain.language_model is None
     assert server.calls == len(QUERIES)
     # two queries of the warm-up and three of the latency sample were on disk when all were searched
@@ -194,6 +199,9 @@ def test_costs_are_in_their_file_and_quality_has_none_of_them(server: ChatServer
         "calls": 20, "cache_hits": 5, "tokens_in": 2000, "tokens_out": 200, "failures": 0, "degraded": 0,
         "query_tokens_in": 100.0, "query_tokens_out": 10.0, "latency_answers": 3, "latency_cache_hits": 0,
         "search_answers": 20, "search_cache_hits": 5,
+        "models": {
+            "openai/small": {"tokens_in": 2000, "tokens_out": 200, "query_tokens_in": 100.0, "query_tokens_out": 10.0}
+        },
     }  # fmt: skip
     quality = (tmp_path / "run" / "results.json").read_text()
     assert not any(word in quality for word in ("tokens", "degraded", "calls", "cache"))
@@ -205,18 +213,31 @@ def test_runs_of_weights_and_biases_hold_the_work_of_language_models(
     server.answer = failing_for([QUERIES[0].text], 400)
     with pytest.warns(RetrievalWarning, match="1 of 20 queries"):
         run = benchmarker(tmp_path / "index", searchers=both(model())).run()
-    report = write_run_files(run, tmp_path / "run")
+    prices = Prices({"openai/small": ModelPrice(0.15, 0.6)})
+    report = replace(write_run_files(run, tmp_path / "run"), prices=prices)
     folders = log_to_wandb(report, WandbSettings(project="tests", mode="offline"), tmp_path / "wandb")
     plain, with_model = (overview(folder)["summary"] for folder in folders[:2])
-    cost = asked_of(report.configurations[1].cost)
+    with_cost = report.configurations[1].cost
+    cost = asked_of(with_cost)
+    assert with_cost is not None
     assert (cost.degraded, cost.query_tokens_in) == (1, 95.0)
     for name in (*KINDS, "query_tokens_in", "query_tokens_out", "latency_answers", "latency_cache_hits"):
         assert with_model[f"cost/language_model/{name}"] == getattr(cost, name)
     assert not [name for name in plain if "language_model" in name]
+    per_1000, spent = price_per_1000_queries(with_cost, prices), price_spent(with_cost, prices)
+    assert per_1000 == pytest.approx((95 * 0.15 + 9.5 * 0.6) / 1000)
+    assert with_model["cost/price_per_1000_queries"] == pytest.approx(per_1000)
+    assert with_model["cost/price_spent"] == pytest.approx(spent)
+    assert (plain["cost/price_per_1000_queries"], plain["cost/price_spent"]) == (0, 0)
+    for name, key in (("pareto", "latency_ms"), ("pareto_price", "price_per_1000_queries")):
+        on_front = fronts(report)[key].names
+        assert (plain[name], with_model[name]) == ("bm25" in on_front, "decomposed" in on_front)
     (table,) = [json.loads(path.read_text()) for path in folders[-1].rglob("comparison*.table.json")]
     for name in (*KINDS, "query_tokens_in"):
         place = table["columns"].index(f"language_model/{name}")
         assert [row[place] for row in table["data"]] == [None, getattr(cost, name)]
+    place = table["columns"].index("price_per_1000_queries")
+    assert [row[place] for row in table["data"]] == pytest.approx([0.0, per_1000])
 
 
 # how it is shown
@@ -247,7 +268,7 @@ def test_where_no_model_was_asked_nothing_tells_of_models() -> None:
 def test_the_terminal_shows_models_in_a_table_of_their_own_at_eighty_columns() -> None:
     assert "from" in printed(report_with_model(), 90)
     text = printed(report_with_model(), 80)
-    assert text.count("configuration") == 2
+    assert len(re.findall("^ *configuration", text, re.M)) == 2
     head = text[text.rindex("* baseline") :]
     assert text.count("bm25 *") == 1
     assert "bm25" not in head

@@ -1,0 +1,52 @@
+"""A recording counts by model, in every thread, and its sum is the sum over models."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
+
+
+def test_a_recording_knows_the_count_of_each_model_and_of_all() -> None:
+    small, large = CallCounter("openai/small"), CallCounter("openai/large")
+    with record_calls() as outer:
+        count(small, CallCounts(calls=1, tokens_in=100))
+        with record_calls() as inner:
+            count(large, CallCounts(calls=2, tokens_in=50))
+            count(small, CallCounts(cache_hits=1))
+    count(small, CallCounts(calls=10))
+    assert inner.by_model == {"openai/large": CallCounts(calls=2, tokens_in=50), "openai/small": CallCounts(cache_hits=1)}
+    assert list(outer.by_model) == ["openai/large", "openai/small"]
+    assert outer.by_model["openai/small"] == CallCounts(calls=1, cache_hits=1, tokens_in=100)
+    assert outer.counts == CallCounts(calls=3, cache_hits=1, tokens_in=150) == summed(outer.by_model.values())
+    assert small.counts == CallCounts(calls=11, cache_hits=1, tokens_in=100)
+    assert small.by_model == {"openai/small": small.counts}
+
+
+def test_models_of_one_name_are_one_in_a_recording_and_two_by_themselves() -> None:
+    one, other = CallCounter("openai/small"), CallCounter("openai/small")
+    with record_calls() as recorded:
+        count(one, CallCounts(calls=1))
+        count(other, CallCounts(calls=2))
+    assert recorded.by_model == {"openai/small": CallCounts(calls=3)}
+    assert (one.counts.calls, other.counts.calls) == (1, 2)
+
+
+def test_a_recording_of_nothing_is_empty() -> None:
+    with record_calls() as recorded:
+        pass
+    assert (recorded.by_model, recorded.counts) == ({}, CallCounts())
+
+
+def test_threads_lose_no_count() -> None:
+    counters = [CallCounter("openai/small"), CallCounter("openai/large")]
+    with record_calls() as recorded, ThreadPoolExecutor(8) as pool:
+        futures = [
+            pool.submit(copy_context().run, count, counters[number % 2], CallCounts(calls=1, tokens_in=number))
+            for number in range(400)
+        ]
+        for future in futures:
+            future.result()
+    assert {model: counts.calls for model, counts in recorded.by_model.items()} == {"openai/small": 200, "openai/large": 200}
+    assert recorded.counts == CallCounts(calls=400, tokens_in=sum(range(400)))
