@@ -12,11 +12,23 @@ from nlp_retrieval._version import __version__
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
+    from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
     from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
-    from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, LanguageModelCost
+    from nlp_retrieval.benchmarks.lists import RunLists
+    from nlp_retrieval.benchmarks.prices import ModelPrice, Prices
+    from nlp_retrieval.benchmarks.results import (
+        BenchmarkReport,
+        ConfigurationResult,
+        Cost,
+        FailedConfiguration,
+        LanguageModelCost,
+    )
     from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.run_sources import Sources, read_sources
+    from nlp_retrieval.benchmarks.saved import SavedRun, read_run_folder
     from nlp_retrieval.benchmarks.significance import Comparison, compare
     from nlp_retrieval.benchmarks.significance_verdict import verdict
+    from nlp_retrieval.benchmarks.trec_run import TrecRun
     from nlp_retrieval.benchmarks.tuning import TuningReport, tune
     from nlp_retrieval.benchmarks.wandb_runs import WandbSettings, log_to_wandb
     from nlp_retrieval.core.explanation import Explanation, Step
@@ -94,6 +106,7 @@ _MODULES = {
     "EntityPhrases": "processors.entity_phrases",
     "Evaluation": "benchmarks.evaluator",
     "Explanation": "core.explanation",
+    "FailedConfiguration": "benchmarks.results",
     "FaissRetriever": "retrievers.faiss",
     "Gold": "core.models",
     "HotpotqaLoader": "loaders.hotpotqa",
@@ -107,8 +120,10 @@ _MODULES = {
     "LanguageModelCost": "benchmarks.results",
     "LateInteractionReranker": "rerankers.late_interaction",
     "LinkGraphRetriever": "retrievers.link_graph",
+    "ModelPrice": "benchmarks.prices",
     "MultiHopSearcher": "pipelines.hover.searcher",
     "OverlapReranker": "rerankers.overlap",
+    "Prices": "benchmarks.prices",
     "PyseriniRetriever": "retrievers.pyserini",
     "Query": "core.models",
     "RawScore": "core.fusion",
@@ -117,18 +132,26 @@ _MODULES = {
     "RetrievalEvaluator": "benchmarks.evaluator",
     "RetrievalResult": "core.models",
     "RetrievalWarning": "errors",
+    "RunLists": "benchmarks.lists",
     "SameParent": "graph.same_parent",
+    "SavedRun": "benchmarks.saved",
     "SearchableItem": "core.models",
     "Searcher": "core.searcher",
     "SentenceTransformerEncoder": "encoders.sentence_transformer",
     "SharedEntities": "graph.shared_entities",
+    "Sources": "benchmarks.run_sources",
     "Step": "core.explanation",
     "TitleMentions": "graph.title_mentions",
+    "TrecRun": "benchmarks.trec_run",
     "TuningReport": "benchmarks.tuning",
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
     "compare": "benchmarks.significance",
+    "compare_runs": "benchmarks.comparing",
+    "judged_again": "benchmarks.comparing",
     "log_to_wandb": "benchmarks.wandb_runs",
+    "read_run_folder": "benchmarks.saved",
+    "read_sources": "benchmarks.run_sources",
     "record_calls": "lm.counting",
     "tune": "benchmarks.tuning",
     "verdict": "benchmarks.significance_verdict",
@@ -168,6 +191,7 @@ __all__ = [
     "EntityPhrases",
     "Evaluation",
     "Explanation",
+    "FailedConfiguration",
     "FaissRetriever",
     "Gold",
     "HotpotqaLoader",
@@ -181,8 +205,10 @@ __all__ = [
     "LanguageModelCost",
     "LateInteractionReranker",
     "LinkGraphRetriever",
+    "ModelPrice",
     "MultiHopSearcher",
     "OverlapReranker",
+    "Prices",
     "PyseriniRetriever",
     "Query",
     "RawScore",
@@ -191,19 +217,27 @@ __all__ = [
     "RetrievalEvaluator",
     "RetrievalResult",
     "RetrievalWarning",
+    "RunLists",
     "SameParent",
+    "SavedRun",
     "SearchableItem",
     "Searcher",
     "SentenceTransformerEncoder",
     "SharedEntities",
+    "Sources",
     "Step",
     "TitleMentions",
+    "TrecRun",
     "TuningReport",
     "WandbSettings",
     "WeightedSum",
     "__version__",
     "compare",
+    "compare_runs",
+    "judged_again",
     "log_to_wandb",
+    "read_run_folder",
+    "read_sources",
     "record_calls",
     "tune",
     "verdict",

@@ -3,37 +3,41 @@
 Quality comes from one search per configuration at the largest cutoff. Latency comes from one query at a time on a
 seeded sample, after a warm-up, so that it is neither a batch's nor a cold start's. The sample comes first: what language
 models answer there is not on disk yet, unless an earlier run or configuration asked the same. With a folder for stages,
-what configurations have in common is computed and timed once, and an interrupted run goes on where it stopped.
+what configurations have in common is computed and timed once, and an interrupted run goes on where it stopped. A
+configuration that cannot be run does not keep the others from it; the report says why.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nlp_retrieval.benchmarks.compared import LEVEL, RESAMPLES, compare_by_group, intervals_by_group
-from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.benchmarks.explained import explained_queries
-from nlp_retrieval.benchmarks.measuring import Sample, Searching, language_model_cost, measure_alone
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.grid import build_grid
+from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
+from nlp_retrieval.benchmarks.lists import ListsBuilder, Ranking, RunLists
+from nlp_retrieval.benchmarks.measuring import Measured, Sample, language_model_cost, measure_alone
+from nlp_retrieval.benchmarks.pool import Ranks
+from nlp_retrieval.benchmarks.prices import Prices
+from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, FailedConfiguration
+from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
+from nlp_retrieval.benchmarks.run_manifest import Corpus, manifest_of
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_costs import measure_by_stages
 from nlp_retrieval.benchmarks.stage_store import StageStore
+from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.index_store import IndexReport
 from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.manifest import RetrieverRecord
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.stages import Stages, using_stages
@@ -43,62 +47,56 @@ from nlp_retrieval.errors import (
     IndexMismatchError,
     IndexMissingError,
     QueryError,
+    RetrievalError,
     nearest,
 )
 from nlp_retrieval.lm.counting import record_calls
 
-Ranking = list[tuple[str, float]]
-"""Item ids and scores of one query, best first."""
-
-
-class Benchmarkable(Searching, Protocol):
-    """What a benchmark drives: a searcher, or anything that stands beside one."""
-
-    @property
-    def config(self) -> Config:
-        """Its complete configuration, as plain values."""
-
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
-        """Bring the index directory to hold what it needs, and open it."""
-
-    def open(self, path: str | Path) -> Benchmarkable:
-        """Open an index that holds what it needs."""
-
-    def index_records(self) -> list[RetrieverRecord]:
-        """What the index says of its retrievers."""
-
-    def provenance(self) -> dict[str, str]:
-        """Where its models come from."""
-
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """A finished run: the report, and the rankings that it was made from.
+    """A finished run: the report, and the lists that it was made from.
 
     Args:
         report: quality and cost.
-        query_ids: in order.
-        rankings: by configuration, one per query.
-        qrels: the gold, as grades by item id.
+        lists: what each configuration found, and the gold.
         per_query: every measure of every query, by configuration.
-        families: per query; None where it stands alone.
-        query_groups: per query; None where it belongs to none.
+        retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 where it is not there;
+            empty where stages are not shared.
     """
 
     report: BenchmarkReport
-    query_ids: list[str]
-    rankings: dict[str, list[Ranking]]
-    qrels: dict[str, dict[str, int]]
+    lists: RunLists
     per_query: dict[str, dict[str, Scores]]
-    families: list[str | None]
-    query_groups: list[str | None]
+    retrievers: dict[str, Ranks] = field(default_factory=dict)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Of the queries, in order."""
+        return self.lists.query_ids
+
+    @property
+    def families(self) -> list[str | None]:
+        """Per query; None where it stands alone."""
+        return self.lists.families
+
+    @property
+    def query_groups(self) -> list[str | None]:
+        """Per query; None where it belongs to none."""
+        return self.lists.groups
+
+    @property
+    def rankings(self) -> dict[str, list[Ranking]]:
+        """By configuration, one per query."""
+        return {name: self.lists.rankings(name) for name in self.lists.listings}
 
 
 class Benchmarker:
     """Compares searchers over one corpus and one set of queries.
 
     Args:
-        searchers: by name. Equal retrievers of different searchers share one index.
+        searchers: by name. Equal retrievers of different searchers share one index. Beside searchers there may be runs of
+            other tools.
         loader: the corpus.
         queries: what is asked.
         gold: what is expected, for each query.
@@ -110,6 +108,9 @@ class Benchmarker:
         seed: of the sample of those queries, and of the tests and intervals; 0 or more.
         stage_folder: where results of stages are kept; what is there already is not computed again. None: every
             configuration is searched and timed by itself.
+        query_loader: what the queries and the gold were read by, as its ``config``; the manifest keeps it, so that the run
+            can be repeated.
+        prices: of language models; without them no price is reported.
         on_progress: told what is being done.
 
     Raises:
@@ -120,7 +121,7 @@ class Benchmarker:
 
     def __init__(
         self,
-        searchers: Mapping[str, Benchmarkable],
+        searchers: Mapping[str, Entry],
         loader: BaseLoader,
         queries: Sequence[Query],
         gold: Sequence[Gold],
@@ -132,6 +133,8 @@ class Benchmarker:
         latency_queries: int = 200,
         seed: int = 0,
         stage_folder: str | Path | None = None,
+        query_loader: Config | None = None,
+        prices: Prices | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
         if not searchers:
@@ -153,77 +156,163 @@ class Benchmarker:
             raise ConfigurationError(f"seed={seed}; take 0 or more")
         self.seed = seed
         self.stage_folder = Path(stage_folder) if stage_folder is not None else None
+        self.query_loader = query_loader
+        self.prices = prices
+        self._errors: dict[str, Exception] = {}
         self._say = on_progress or (lambda _: None)
+
+    @staticmethod
+    def grid(
+        searcher: Mapping[str, Any],
+        vary: Mapping[str, Any],
+        *,
+        skip: Sequence[Mapping[str, Any]] = (),
+        sample: int | None = None,
+        seed: int = 0,
+    ) -> dict[str, Benchmarkable]:
+        """Return searchers for all combinations of some parameters, by name, to be given to a benchmark.
+
+        The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
+        ``Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": [0.9, 1.2]})``.
+
+        Args:
+            searcher: the settings that all have in common.
+            vary: values by dotted path into these.
+            skip: combinations that are left out.
+            sample: so many of the combinations, drawn at random; None: all of them.
+            seed: of the draw.
+
+        Raises:
+            ConfigurationError: a path leads nowhere, an axis or a condition makes no sense, or a value is not valid.
+        """
+        return build_grid(searcher, vary, skip=skip, sample=sample, seed=seed).searchers
 
     def run(self) -> BenchmarkRun:
         """Index what is missing, search, and measure.
 
+        A configuration that raises is left out, and the report says why. The baseline is then the first that did not.
+
         Raises:
-            RetrievalError: a part of a configuration cannot do its work; nothing is reported then.
+            Exception: what the first configuration raised, where none could be run.
             GoldError: the gold names items that are not in the corpus.
         """
+        self._errors = {}
         shared = SharedStages(StageStore(self.stage_folder)) if self.stage_folder is not None else None
         with using_stages(shared or Stages()):
-            items = self._index()
-        item_ids = items.ids()
-        row_of = {item_id: row for row, item_id in enumerate(item_ids)}
-        evaluator = RetrievalEvaluator(self.gold, item_ids, items.titles(), self.k_values)
-        groups = self._groups()
-        results: list[ConfigurationResult] = []
-        evaluations: dict[str, Evaluation] = {}
-        rankings: dict[str, list[Ranking]] = {}
-        for name, searcher in self.searchers.items():
-            self._say(f"{name}: searching {len(self.queries):,} queries")
-            cost, found = self._measure(searcher, shared)
-            rankings[name] = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
-            evaluation = evaluator.evaluate_lists([[row_of[i] for i, _ in ranking] for ranking in rankings[name]])
-            evaluations[name] = evaluation
-            results.append(
-                ConfigurationResult(
-                    name=name,
-                    config=without_secrets(searcher.config),
-                    fingerprint=searcher.fingerprint,
-                    measures=evaluation.means(),
-                    groups={group: evaluation.means(mask) for group, mask in groups.items()},
-                    cost=cost,
-                    empty_queries=evaluation.empty_queries,
-                )
-            )
+            corpus = self._index()
+        row_of = {item_id: row for row, item_id in enumerate(corpus.item_ids)}
+        evaluator = RetrievalEvaluator(self.gold, corpus.item_ids, corpus.titles, self.k_values)
+        labels = _labels(self.queries, self.group_by)
+        families = [query.family for query in self.queries]
         qrels = evaluator.qrels()
+        titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
+        texts = [query.text for query in self.queries]
+        lists = ListsBuilder(evaluator.query_ids, texts, families, labels, qrels, titles)
+        alone = RetrieverRanks(len(self.queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids))
+        entrants: dict[str, Entrant] = {}
+        evaluations: dict[str, Evaluation] = {}
+        for name, searcher in self._running().items():
+            try:
+                cost, found = self._found(name, searcher, shared, row_of, alone)
+                evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in one] for one in found[0]])
+                entrants[name] = Entrant(without_secrets(searcher.config), searcher.fingerprint, cost)
+            except Exception as error:
+                self._fail(name, error)
+                continue
+            if found[1] is None:
+                lists.add_rankings(name, found[0], titles)
+            else:
+                lists.add(name, found[1])
+        self._refuse_nothing(entrants)
+        baseline = self.baseline if self.baseline in entrants else next(iter(entrants))
+        ran = {name: self.searchers[name] for name in entrants}
         with using_stages(shared or Stages()):
-            explained = explained_queries(self.searchers, evaluations, self.queries, qrels, self.baseline, self.k_values[0])
+            explained = explained_queries(ran, evaluations, self.queries, qrels, baseline, self.k_values[0])
         if shared is not None:
             self._say(f"results of stages: {shared.store.folder}, {shared.store.bytes() / 1e6:,.1f} MB")
-        per_query = {name: evaluation.per_query for name, evaluation in evaluations.items()}
-        families = [query.family for query in self.queries]
-        intervals = intervals_by_group(per_query, families, groups, self.seed)
         report = BenchmarkReport(
-            configurations=[replace(result, intervals=intervals[result.name]) for result in results],
-            baseline=self.baseline,
+            configurations=[],
+            baseline=baseline,
             k_values=self.k_values,
-            query_counts={"": len(self.queries)} | {group: int(mask.sum()) for group, mask in groups.items()},
-            n_items=len(item_ids),
-            manifest=self._manifest(),
+            query_counts={},
+            n_items=len(corpus.item_ids),
+            manifest=manifest_of(
+                self,
+                corpus,
+                qrels,
+                {name: entrant.fingerprint for name, entrant in entrants.items()},
+                {name: _reason(error) for name, error in self._errors.items()},
+            ),
             explained=explained,
-            comparisons=compare_by_group(per_query, self.baseline, families, groups, self.seed),
+            prices=self.prices,
+            failed=[_failed(name, self.searchers[name], error) for name, error in self._in_order()],
         )
-        of_query = [next((group for group, mask in groups.items() if mask[place]), None) for place in range(len(families))]
-        return BenchmarkRun(report, [query.query_id for query in self.queries], rankings, qrels, per_query, families, of_query)
+        groups = masks_of(labels, _ordered(self.queries, self.group_by))
+        report = judged(report, entrants, evaluations, families, groups, self.seed)
+        return BenchmarkRun(report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks())
 
-    def _index(self) -> ItemTable:
-        first = next(iter(self.searchers.values()))
+    def _running(self) -> dict[str, Entry]:
+        return {name: searcher for name, searcher in self.searchers.items() if name not in self._errors}
+
+    def _in_order(self) -> list[tuple[str, Exception]]:
+        return [(name, self._errors[name]) for name in self.searchers if name in self._errors]
+
+    def _fail(self, name: str, error: Exception) -> None:
+        self._errors[name] = error
+        self._say(f"{name}: failed: {_reason(error)}")
+
+    def _refuse_nothing(self, entrants: Mapping[str, Entrant]) -> None:
+        """Where nothing could be run there is no report, and the first reason is the reason."""
+        if not entrants:
+            raise self._in_order()[0][1]
+
+    def _index(self) -> Corpus:
+        first: Benchmarkable | None = None
         for name, searcher in self.searchers.items():
-            if searcher is not first:
-                try:
-                    searcher.open(self.index_path)
-                    continue
-                except (IndexMissingError, IndexMismatchError):
-                    pass
-            self._say(f"{name}: indexing")
-            searcher.index(self.loader, self.index_path)
-        return first.opened.items
+            if isinstance(searcher, TrecRun):
+                continue
+            try:
+                if first is None or not self._opens(searcher):
+                    self._say(f"{name}: indexing")
+                    searcher.index(self.loader, self.index_path)
+            except Exception as error:
+                self._fail(name, error)
+                continue
+            first = first or searcher
+        if first is not None:
+            generation = first.opened
+            return Corpus(generation.items.ids(), generation.items.titles(), generation.manifest.corpus.fingerprint)
+        self._refuse_nothing({name: Entrant({}, "", None) for name in self._running()})
+        items = [(item.item_id, item.title) for item in self.loader.stream()]
+        return Corpus([item_id for item_id, _ in items], [title for _, title in items], None)
 
-    def _measure(self, searcher: Benchmarkable, shared: SharedStages | None) -> tuple[Cost, list[list[RetrievalResult]]]:
+    def _opens(self, searcher: Benchmarkable) -> bool:
+        try:
+            searcher.open(self.index_path)
+        except (IndexMissingError, IndexMismatchError):
+            return False
+        return True
+
+    def _found(
+        self,
+        name: str,
+        searcher: Entry,
+        shared: SharedStages | None,
+        item_ids: Mapping[str, int],
+        alone: RetrieverRanks,
+    ) -> tuple[Cost | None, tuple[list[Ranking], list[list[RetrievalResult]] | None]]:
+        """Lists as ids and scores, and as the results that they are of; a run of another tool has none."""
+        if isinstance(searcher, TrecRun):
+            self._say(f"{name}: reading {searcher.path}")
+            return None, (searcher.rankings([query.query_id for query in self.queries], item_ids, self.k_values[-1]), None)
+        self._say(f"{name}: searching {len(self.queries):,} queries")
+        cost, measured = self._measure(searcher, shared)
+        if measured.lists is not None:
+            alone.add(name, measured.candidates, measured.lists)
+        found = measured.found
+        return cost, ([[(hit.item.item_id, hit.score) for hit in hits] for hits in found], found)
+
+    def _measure(self, searcher: Benchmarkable, shared: SharedStages | None) -> tuple[Cost, Measured]:
         sample = Sample.draw([query.text for query in self.queries], self.latency_queries, self.seed)
         with record_calls() as asked:
             if shared is None:
@@ -240,42 +329,32 @@ class Benchmarker:
             latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
             queries_per_second=measured.queries_per_second,
             search_peak_bytes=measured.peak_bytes,
-            language_model=language_model_cost(asked.counts, measured),
+            language_model=language_model_cost(asked.by_model, measured),
         )
-        return cost, measured.found
+        return cost, measured
 
-    def _groups(self) -> dict[str, NDArray[np.bool_]]:
-        values = [query.metadata.get(self.group_by) for query in self.queries]
-        distinct = sorted({value for value in values if isinstance(value, str | int)}, key=lambda v: (str(type(v)), v))
-        if len(distinct) < 2:
-            return {}
-        return {f"{self.group_by}={value}": np.array([v == value for v in values]) for value in distinct}
 
-    def _manifest(self) -> Config:
-        generation = next(iter(self.searchers.values())).opened
-        return {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "corpus": {
-                "loader": without_secrets(self.loader.config),
-                "fingerprint": generation.manifest.corpus.fingerprint,
-                "items": generation.manifest.corpus.n_items,
-            },
-            "queries": len(self.queries),
-            "k_values": self.k_values,
-            "baseline": self.baseline,
-            "group_by": self.group_by,
-            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": self.seed},
-            "latency": {"queries": min(self.latency_queries, len(self.queries)), "seed": self.seed},
-            "searchers": {
-                name: {
-                    "config": without_secrets(searcher.config),
-                    "fingerprint": searcher.fingerprint,
-                    "retrievers": [record.identity for record in searcher.index_records()],
-                    "models": searcher.provenance(),
-                }
-                for name, searcher in self.searchers.items()
-            },
-        } | describe_environment()
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"
+
+
+def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration:
+    told = "" if isinstance(error, RetrievalError) else "".join(traceback.format_exception(error))
+    return FailedConfiguration(name, without_secrets(searcher.config), type(error).__name__, _reason(error), told)
+
+
+def _labels(queries: Sequence[Query], key: str) -> list[str | None]:
+    """The group of each query; None where it has none."""
+    values = [query.metadata.get(key) for query in queries]
+    return [f"{key}={value}" if isinstance(value, str | int) else None for value in values]
+
+
+def _ordered(queries: Sequence[Query], key: str) -> list[str]:
+    """The groups as they are shown: numbers in order, then texts."""
+    values = [query.metadata.get(key) for query in queries]
+    distinct = {value for value in values if isinstance(value, str | int)}
+    return [f"{key}={value}" for value in sorted(distinct, key=lambda value: (str(type(value)), value))]
 
 
 def _lined_up(queries: list[Query], gold: Sequence[Gold]) -> list[Gold]:

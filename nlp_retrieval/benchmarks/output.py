@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from nlp_retrieval.core.durable import write_atomically
@@ -19,3 +21,21 @@ def write_output(path: Path, content: bytes) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """The names of configurations as file names: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
+
+    Names that become one get a number, also where they differ in case alone.
+    """
+    taken: set[str] = set()
+    made = []
+    for name in names:
+        stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+        number = 1
+        while candidate.casefold() in taken:
+            number += 1
+            candidate = f"{stem}-{number}"
+        taken.add(candidate.casefold())
+        made.append(candidate)
+    return made

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nlp_retrieval.benchmarks.pairwise import Pairwise
+from nlp_retrieval.benchmarks.prices import Prices
 from nlp_retrieval.benchmarks.significance import Comparison
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.explanation import Explanation
@@ -15,6 +17,23 @@ from nlp_retrieval.core.models import SearchableItem
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
+
+
+@dataclass(frozen=True)
+class ModelTokens:
+    """The tokens of one language model; of what and when they count, see :class:`LanguageModelCost`.
+
+    Args:
+        tokens_in: of the prompts sent.
+        tokens_out: of its answers.
+        query_tokens_in: tokens of prompts per query.
+        query_tokens_out: the same of the answers.
+    """
+
+    tokens_in: int
+    tokens_out: int
+    query_tokens_in: float
+    query_tokens_out: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,7 @@ class LanguageModelCost:
         latency_cache_hits: how many of those came from disk; in their time no model was asked.
         search_answers: how many answers there were in the search over all queries, which throughput is measured on.
         search_cache_hits: how many of those came from disk; the latency sample's are among them.
+        models: the tokens by model, named as in its configuration; they add up to those above.
     """
 
     calls: int
@@ -54,6 +74,7 @@ class LanguageModelCost:
     latency_cache_hits: int
     search_answers: int
     search_cache_hits: int
+    models: dict[str, ModelTokens] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +116,7 @@ class ConfigurationResult:
         fingerprint: of configuration and models; equal configurations have equal ones.
         measures: over all queries.
         groups: the same by group of queries (``"hops=3"``).
-        cost: see :class:`Cost`.
+        cost: see :class:`Cost`; None where it was not measured, as for a run of another tool.
         empty_queries: how many queries found nothing; they score 0 and count.
         intervals: of the means, low and high, by group (``""``: all queries) and measure; not of differences.
     """
@@ -105,9 +126,28 @@ class ConfigurationResult:
     fingerprint: str
     measures: Measures
     groups: dict[str, Measures]
-    cost: Cost
+    cost: Cost | None
     empty_queries: int
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FailedConfiguration:
+    """A configuration that could not be run to its end; the others could.
+
+    Args:
+        name: as the user named it.
+        config: the searcher's own, complete.
+        error: the kind of error, by its class.
+        reason: what it said.
+        traceback: where it was raised, of an error that is not one of the project's own; else empty.
+    """
+
+    name: str
+    config: Config
+    error: str
+    reason: str
+    traceback: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,6 +199,9 @@ class BenchmarkReport:
         explained: queries with the chains of links that led to their hits, of configurations that can tell.
         comparisons: of every other configuration with the baseline in every measure, by group (``""``: all queries); empty
             where nothing was tested.
+        pairwise: every two configurations compared in the main measure; None for a single one.
+        failed: configurations that could not be run to their end, in the order in which they were named.
+        prices: of language models; None where nothing is priced.
         files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
     """
 
@@ -170,4 +213,7 @@ class BenchmarkReport:
     manifest: Config
     explained: list[ExplainedQuery] = field(default_factory=list)
     comparisons: dict[str, list[Comparison]] = field(default_factory=dict)
+    pairwise: Pairwise | None = None
+    failed: list[FailedConfiguration] = field(default_factory=list)
+    prices: Prices | None = None
     files: dict[str, str] = field(default_factory=dict)

@@ -8,17 +8,17 @@ hold the rest.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
-from nlp_retrieval.benchmarks.output import write_output
+from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
+from nlp_retrieval.benchmarks.output import file_names, write_output
 from nlp_retrieval.benchmarks.report_page import write_page
-from nlp_retrieval.benchmarks.result_tables import means_table, parquet_bytes, per_query_table
+from nlp_retrieval.benchmarks.result_tables import costs_table, means_table, parquet_bytes, per_query_table
 from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.benchmarks.significance_verdict import verdict
 from nlp_retrieval.benchmarks.table_files import latex_table, markdown_table
 from nlp_retrieval.benchmarks.trec import write_qrels, write_run
@@ -49,21 +49,32 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "markdown": target / "table.md",
         "latex": target / "table.tex",
         "parquet": target / "results.parquet",
-        "per_query": target / "per_query.parquet",
+        "costs_parquet": target / "costs.parquet",
+        "per_query": target / PER_QUERY,
+        "report_data": target / REPORT,
+        "hits": target / HITS,
+        "queries": target / QUERIES,
+        "gold": target / GOLD,
         "trec": target / "trec",
     }
-    for (name, rankings), stem in zip(run.rankings.items(), file_names(run.rankings), strict=True):
-        write_run(files["trec"] / f"{stem}.trec", run.query_ids, rankings, tag=name)
-    write_qrels(files["trec"] / "qrels.txt", run.qrels)
+    names = list(run.lists.listings)
+    for name, stem in zip(names, file_names(names), strict=True):
+        write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
+    write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
     write_output(files["results"], _json(results_of(report)))
-    write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations}))
+    write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations if c.cost is not None}))
     write_output(files["manifest"], _json(report.manifest))
     write_output(files["markdown"], markdown_table(report).encode())
     write_output(files["latex"], latex_table(report).encode())
     write_output(files["parquet"], parquet_bytes(means_table(report)))
+    write_output(files["costs_parquet"], parquet_bytes(costs_table(report)))
     write_output(files["per_query"], parquet_bytes(per_query_table(run)))
+    write_output(files["hits"], parquet_bytes(hits_table(run.lists)))
+    write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers)))
+    write_output(files["queries"], parquet_bytes(queries_table(run.lists)))
     written = replace(report, files={kind: str(path) for kind, path in files.items()})
-    write_page(written, files["report"])
+    write_output(files["report_data"], report_bytes(written))
+    write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
     return written
 
 
@@ -93,25 +104,8 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
             for group, comparisons in report.comparisons.items()
             for one in comparisons
         ],
+        "failed": {one.name: one.reason for one in report.failed},
     }
-
-
-def file_names(names: Iterable[str]) -> list[str]:
-    """The names of configurations as file names: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
-
-    Names that become one get a number, also where they differ in case alone.
-    """
-    taken: set[str] = set()
-    made = []
-    for name in names:
-        stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
-        number = 1
-        while candidate.casefold() in taken:
-            number += 1
-            candidate = f"{stem}-{number}"
-        taken.add(candidate.casefold())
-        made.append(candidate)
-    return made
 
 
 def _json(content: object) -> bytes:

@@ -14,7 +14,7 @@ from nlp_retrieval.cli.console import parse_component, say
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from nlp_retrieval.benchmarks.benchmarker import Benchmarkable
+    from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
     from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
     from nlp_retrieval.core.searcher import Searcher
@@ -78,11 +78,17 @@ def _standard_input() -> list[str]:
 
 def _configured(config: Path, name: str | None) -> Benchmarkable:
     from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.benchmarks.trec_run import TrecRun
     from nlp_retrieval.errors import ConfigurationError, nearest
 
-    searchers = read_benchmark_config(config).searchers
-    chosen = name if name is not None else next(iter(searchers))
+    entries = read_benchmark_config(config).searchers
+    searchers = {one: searcher for one, searcher in entries.items() if not isinstance(searcher, TrecRun)}
+    chosen = name if name is not None else next(iter(searchers), "")
     if chosen not in searchers:
+        if isinstance(entries.get(chosen), TrecRun) or not searchers:
+            raise ConfigurationError(
+                f"{config}: {chosen or 'what it names'} is a run of another tool; there is nothing to search"
+            )
         raise ConfigurationError(f"{config} has no searcher {chosen!r}; {nearest(chosen, searchers)}")
     return searchers[chosen]
 

@@ -12,8 +12,9 @@ import typer
 from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarker import Benchmarkable
+    from nlp_retrieval.benchmarks.benchmarkable import Entry
     from nlp_retrieval.benchmarks.tuning import TuningReport
+    from nlp_retrieval.core.searcher import Searcher
     from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
 
 NAME = "tune"
@@ -39,8 +40,8 @@ def command(
     from nlp_retrieval.benchmarks.tuning import tune
 
     settings = read_benchmark_config(config)
-    name, retriever = _chosen(settings.searchers, searcher, str(config))
-    settings.searchers[name].index(settings.corpus, settings.index)
+    name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
+    composed.index(settings.corpus, settings.index)
     k_values = settings.options.get("k_values", [2, 5, 10])
     report = tune(
         retriever, settings.index, settings.queries.queries(), settings.queries.gold(), k_values, folds=folds, seed=seed
@@ -51,17 +52,18 @@ def command(
         say(f"weights: {output}")
 
 
-def _chosen(searchers: Mapping[str, Benchmarkable], name: str | None, where: str) -> tuple[str, LinkGraphRetriever]:
+def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever]:
     from nlp_retrieval.core.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
 
     if name is not None and name not in searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, searchers)}")
-    for one, searcher in searchers.items():
-        for retriever in searcher.retrievers.values() if isinstance(searcher, Searcher) else ():
+    composed = {one: searcher for one, searcher in searchers.items() if isinstance(searcher, Searcher)}
+    for one, searcher in composed.items():
+        for retriever in searcher.retrievers.values():
             if isinstance(retriever, LinkGraphRetriever) and name in (None, one):
-                return one, retriever
+                return one, searcher, retriever
     which = "no searcher" if name is None else f"the searcher {name!r} is not one that"
     raise ConfigurationError(f"{where}: {which} has a retriever link_graph, whose weights could be fitted")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import warnings
@@ -16,12 +15,10 @@ from hashed_words import HashedWords, InMemory
 from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval import (
-    Benchmarker,
     BenchmarkRun,
     Bm25sRetriever,
     FaissRetriever,
     Gold,
-    OverlapReranker,
     Query,
     RetrievalWarning,
     Searcher,
@@ -30,50 +27,9 @@ from nlp_retrieval import (
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
 
-WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
+from .small_benchmark import GOLD, QUERIES, TITLES, benchmarker, searchers
+
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
-
-
-def some_texts(count: int = 80) -> list[str]:
-    draw = random.Random(4)
-    return [" ".join(draw.choices(WORDS, k=draw.randint(3, 9))) for _ in range(count)]
-
-
-TEXTS = some_texts()
-TITLES = [f"Page {row}" for row in range(len(TEXTS))]
-
-
-def some_queries(count: int = 20) -> tuple[list[Query], list[Gold]]:
-    draw = random.Random(9)
-    queries, gold = [], []
-    for number in range(count):
-        hops = 2 + number % 3
-        wanted = draw.sample(range(len(TEXTS)), hops)
-        text = " ".join(draw.choice(TEXTS[row].split()) for row in wanted for _ in range(2))
-        queries.append(Query(query_id=f"q{number}", text=text, metadata={"hops": hops}))
-        gold.append(Gold(query_id=f"q{number}", relevance={f"d{row}": 1 + row % 2 for row in wanted}))
-    return queries, gold
-
-
-QUERIES, GOLD = some_queries()
-
-
-def searchers() -> dict[str, Searcher]:
-    return {
-        "bm25": Searcher([Bm25sRetriever()]),
-        "dense": Searcher([FaissRetriever(HashedWords())]),
-        "hybrid + overlap": Searcher(
-            [Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="rank")
-        ),
-    }
-
-
-def benchmarker(index: Path, **changed: object) -> Benchmarker:
-    arguments = {
-        "searchers": searchers(), "loader": InMemory(TEXTS, TITLES), "queries": QUERIES, "gold": GOLD,
-        "k_values": [10, 3, 5], "index_path": index, "latency_queries": 3,
-    } | changed  # fmt: skip
-    return Benchmarker(**arguments)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +50,8 @@ def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {
         "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt", "table.md", "table.tex",
-        "results.parquet", "per_query.parquet",
+        "results.parquet", "costs.parquet", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet",
+        "report.json",
         "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
     }  # fmt: skip
 
@@ -174,7 +131,7 @@ def test_gold_by_title_counts_as_gold_by_id(tmp_path: Path, finished: tuple[Benc
     ]
     run = benchmarker(tmp_path, gold=list(reversed(by_title))).run()
     assert [c.measures for c in run.report.configurations] == [c.measures for c in finished[0].report.configurations]
-    assert run.qrels == finished[0].qrels
+    assert run.lists.qrels() == finished[0].lists.qrels()
 
 
 def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> None:
@@ -269,7 +226,7 @@ def test_two_golds_for_one_query_are_an_error_and_not_the_last_of_them(tmp_path:
 
 def test_gold_of_queries_that_are_not_asked_is_left_out(tmp_path: Path) -> None:
     run = benchmarker(tmp_path, queries=QUERIES[:4], searchers={"bm25": Searcher([Bm25sRetriever()])}).run()
-    assert list(run.qrels) == ["q0", "q1", "q2", "q3"]
+    assert list(run.lists.qrels()) == ["q0", "q1", "q2", "q3"]
 
 
 def test_two_queries_of_one_id_are_an_error(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from nlp_retrieval.core.stages import using_stages
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 
-from .test_benchmarker import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 
 Calls = list[tuple[str, Any]]
 QUERY_TEXTS = [query.text for query in QUERIES]

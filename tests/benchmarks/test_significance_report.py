@@ -23,7 +23,8 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
 
 from .report_data import compared_report, usual_report
-from .test_benchmarker import GOLD, QUERIES, benchmarker, read
+from .small_benchmark import GOLD, QUERIES, benchmarker
+from .test_benchmarker import read
 from .test_report_page import ATTACK, Page
 
 TOO_FEW = "4 families of queries are too few"

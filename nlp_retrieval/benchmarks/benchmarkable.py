@@ -1,0 +1,39 @@
+"""What a benchmark can compare: whatever searches like a searcher, and runs of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from nlp_retrieval.benchmarks.measuring import Searching
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.index_store import IndexReport
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.models import SearchableItem
+
+
+class Benchmarkable(Searching, Protocol):
+    """What a benchmark drives: a searcher, or anything that stands beside one."""
+
+    @property
+    def config(self) -> Config:
+        """Its complete configuration, as plain values."""
+
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+        """Bring the index directory to hold what it needs, and open it."""
+
+    def open(self, path: str | Path) -> Benchmarkable:
+        """Open an index that holds what it needs."""
+
+    def index_records(self) -> list[RetrieverRecord]:
+        """What the index says of its retrievers."""
+
+    def provenance(self) -> dict[str, str]:
+        """Where its models come from."""
+
+
+Entry = Benchmarkable | TrecRun
+"""What stands in a benchmark under a name."""

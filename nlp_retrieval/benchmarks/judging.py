@@ -1,0 +1,90 @@
+"""From the measures of every query to the report's means, intervals and comparisons.
+
+What is judged was measured before: here nothing is searched, so that a run can be judged again, against another baseline or
+beside other runs, from its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
+from nlp_retrieval.benchmarks.evaluator import Evaluation
+from nlp_retrieval.benchmarks.marks import main_measure
+from nlp_retrieval.benchmarks.pairwise import compare_pairs
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.core.component import Config
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """What is known of a configuration besides its quality.
+
+    Args:
+        config: complete, without secrets.
+        fingerprint: equal for equal configurations.
+        cost: None where it was not measured.
+    """
+
+    config: Config
+    fingerprint: str
+    cost: Cost | None
+
+
+def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[str, Mask]:
+    """Return which queries belong to each group; empty where there are fewer than two groups.
+
+    Args:
+        labels: the group of each query; None where it belongs to none.
+        order: groups in the order in which they are shown; others follow as they are first met.
+    """
+    present = set(labels)
+    names = [name for name in dict.fromkeys([*order, *(label for label in labels if label is not None)]) if name in present]
+    if len(names) < 2:
+        return {}
+    return {name: np.array([label == name for label in labels]) for name in names}
+
+
+def judged(
+    report: BenchmarkReport,
+    entrants: Mapping[str, Entrant],
+    evaluations: Mapping[str, Evaluation],
+    families: Sequence[str | None],
+    groups: Mapping[str, Mask],
+    seed: int,
+) -> BenchmarkReport:
+    """Fill a report with what was measured.
+
+    Args:
+        report: with everything that is not quality.
+        entrants: by configuration, in the order in which they are shown; the report's baseline is among them.
+        evaluations: by configuration.
+        families: per query.
+        groups: ``[queries]`` by name.
+        seed: of tests and intervals.
+    """
+    per_query = {name: evaluations[name].per_query for name in entrants}
+    intervals = intervals_by_group(per_query, families, groups, seed)
+    measured = replace(
+        report,
+        configurations=[
+            ConfigurationResult(
+                name=name,
+                config=entrant.config,
+                fingerprint=entrant.fingerprint,
+                measures=evaluations[name].means(),
+                groups={group: evaluations[name].means(mask) for group, mask in groups.items()},
+                cost=entrant.cost,
+                empty_queries=evaluations[name].empty_queries,
+                intervals=intervals[name],
+            )
+            for name, entrant in entrants.items()
+        ],
+        query_counts={"": len(families)} | {group: int(mask.sum()) for group, mask in groups.items()},
+        comparisons=compare_by_group(per_query, report.baseline, families, groups, seed),
+    )
+    return replace(measured, pairwise=compare_pairs(per_query, main_measure(measured), families, seed))

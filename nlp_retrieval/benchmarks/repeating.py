@@ -1,0 +1,170 @@
+"""A run repeated from its manifest, and what is different this time: versions, hardware, data, models, and results.
+
+Quality is compared to the last bit: what is computed the same way on the same data gives the same number, and where it does
+not, the differences listed are where to look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.prices import read_prices
+from nlp_retrieval.benchmarks.run_manifest import MANIFEST_FORMAT
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.registry import build, build_as
+from nlp_retrieval.core.secrets import HIDDEN
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+_SHOWN = 5
+
+
+def read_manifest(path: str | Path) -> Config:
+    """Read the manifest of a run.
+
+    Args:
+        path: ``manifest.json``, or the output folder that it is in.
+
+    Raises:
+        SourceError: it is missing, damaged, or of another format.
+    """
+    path = Path(path) / "manifest.json" if Path(path).is_dir() else Path(path)
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read ({error.strerror or error}); name the manifest.json of a run") from error
+    except ValueError as error:
+        raise SourceError(f"{path} is no JSON ({error}); name the manifest.json of a run") from error
+    number = manifest.get("format") if isinstance(manifest, dict) else None
+    if number != MANIFEST_FORMAT:
+        raise SourceError(f"{path} is no manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
+    return cast(Config, manifest)
+
+
+def benchmark_of(
+    manifest: Config,
+    *,
+    index: str | Path | None = None,
+    stages: str | Path | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> Benchmarker:
+    """Return the benchmark that a manifest describes, ready to run.
+
+    Args:
+        manifest: of a run.
+        index: the index directory, in place of the manifest's own.
+        stages: where results of stages are kept; None: everything is computed.
+        on_progress: told what is being done.
+
+    Raises:
+        ConfigurationError: the queries were not read by a loader, a setting is hidden, or a component does not exist here.
+        SourceError: the data is not where it was.
+    """
+    loader = manifest["query_loader"]
+    if loader is None:
+        raise ConfigurationError(
+            "the manifest does not say where the queries were read from (they were given in Python); repeat the run there"
+        )
+    hidden = list(_hidden(manifest, "manifest"))
+    if hidden:
+        raise ConfigurationError(
+            f"the manifest hides {hidden[0]}, because it looks like a key; take keys from the environment, and run the "
+            "benchmark again by its configuration file"
+        )
+    queries = build_as(BaseQueryLoader, "loaders", loader, "query_loader")
+    return Benchmarker(
+        {
+            name: cast(Entry, build("searchers", about["config"], f"searchers.{name}"))
+            for name, about in manifest["searchers"].items()
+        },
+        build_as(BaseLoader, "loaders", manifest["corpus"]["loader"], "corpus.loader"),
+        queries.queries(),
+        queries.gold(),
+        manifest["k_values"],
+        index_path=index or manifest["index"],
+        baseline=manifest["baseline"],
+        group_by=manifest["group_by"],
+        latency_queries=manifest["latency"]["queries"],
+        seed=manifest["latency"]["seed"],
+        stage_folder=stages,
+        query_loader=loader,
+        prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
+        on_progress=on_progress,
+    )
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what the two runs of a manifest do not have in common, one sentence each.
+
+    Args:
+        before: the manifest that was repeated.
+        now: that of the repetition.
+    """
+    told = []
+    for what, keys in (("corpus", ("corpus", "fingerprint")), ("queries or gold", ("query_fingerprint",))):
+        old, new = _at(before, keys), _at(now, keys)
+        if old is not None and new is not None and old != new:
+            told.append(f"the {what} changed: the fingerprint was {old[:12]}, and is {new[:12]}")
+    for what in ("versions", "hardware"):
+        old, new = before.get(what, {}), now.get(what, {})
+        told += [
+            f"{what}: {key} was {old.get(key, 'not there')}, and is {new.get(key, 'not there')}"
+            for key in dict.fromkeys([*old, *new])
+            if old.get(key) != new.get(key)
+        ]
+    for name, about in before.get("searchers", {}).items():
+        again = now.get("searchers", {}).get(name, {})
+        if about.get("models") != again.get("models"):
+            told.append(f"{name}: models came from {about.get('models')}, and come from {again.get('models')}")
+        elif about.get("fingerprint") != again.get("fingerprint"):
+            told.append(f"{name}: the fingerprint of configuration and models changed")
+        if ("failed" in about) != ("failed" in again):
+            told.append(f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}"))
+    return told
+
+
+def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the measures that differ between two ``results.json``, one sentence each; empty where all are equal.
+
+    Args:
+        before: of the run that was repeated.
+        now: of the repetition.
+    """
+    told = []
+    for name, result in before["configurations"].items():
+        again = now["configurations"].get(name)
+        if again is None:
+            told.append(f"{name}: has no results now")
+            continue
+        moved = [
+            f"{measure} {value:.4f} -> {again['measures'].get(measure, float('nan')):.4f}"
+            for measure, value in result["measures"].items()
+            if again["measures"].get(measure) != value
+        ]
+        if moved:
+            more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
+            told.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
+    return told
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _hidden(value: Any, place: str) -> Iterator[str]:
+    """The places of what was hidden as a key."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _hidden(inner, f"{place}.{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _hidden(inner, f"{place}[{number}]")
+    elif isinstance(value, str) and HIDDEN in value:
+        yield place

@@ -1,0 +1,80 @@
+"""Where the gold stands in the candidates of each retriever, apart from what fusions and rerankers make of them.
+
+Equal retrievers of several configurations are one. With sub-queries, a document's rank is its best among the lists of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.pool import Ranks
+from nlp_retrieval.benchmarks.shared_stages import Found
+from nlp_retrieval.benchmarks.stage_keys import identity_of, key_of
+from nlp_retrieval.core.candidates import Rows
+
+
+class RetrieverRanks:
+    """Gathers the ranks of gold documents by retriever.
+
+    Args:
+        n_queries: how many there are.
+        gold_queries: ``[gold documents]``, the number of the query of each.
+        gold_rows: ``[gold documents]``, item rows.
+        n_items: of the corpus.
+    """
+
+    def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int) -> None:
+        self._n_queries = n_queries
+        self._gold = gold_queries * n_items + gold_rows
+        self._n_items = n_items
+        self._ranks: dict[str, Ranks] = {}
+        self._names: dict[str, list[str]] = {}
+
+    def add(self, configuration: str, found: Mapping[str, Found], lists: Rows) -> None:
+        """Take what the retrievers of a configuration gave.
+
+        Args:
+            configuration: its name.
+            found: by label.
+            lists: ``[queries + 1]``, where the lists of each query begin: one each, or one for each of its sub-queries.
+        """
+        for label, one in found.items():
+            if len(one.batch.offsets) - 1 != lists[-1]:
+                continue  # a part of a retriever, that asks what it likes
+            key = key_of("retriever", {"retriever": identity_of(one.retriever), "queries": one.processed})
+            ranks = self._ranks_of(one, lists)
+            # of searches of several depths, the deepest knows most
+            if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():
+                self._ranks[key] = ranks
+            self._names.setdefault(key, [label, f"{label} ({configuration})"])
+
+    def ranks(self) -> dict[str, Ranks]:
+        """Return ``[gold documents]`` by retriever, 0 where it does not give a document.
+
+        A retriever is called by its label, and where several share one, by its configuration too.
+        """
+        labels = [names[0] for names in self._names.values()]
+        shown = {key: names[0] if labels.count(names[0]) == 1 else names[1] for key, names in self._names.items()}
+        return {shown[key]: ranks for key, ranks in self._ranks.items()}
+
+    def _ranks_of(self, found: Found, lists: Rows) -> Ranks:
+        offsets, rows = found.batch.offsets, found.batch.rows
+        list_of_hit = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
+        hits = owner_of_list[list_of_hit] * self._n_items + rows
+        ranks = np.arange(len(rows)) - offsets[list_of_hit] + 1
+        order = np.lexsort((ranks, hits))
+        if not len(order):
+            return np.zeros(len(self._gold), np.int64)
+        place = np.minimum(np.searchsorted(hits[order], self._gold), len(order) - 1)
+        best = order[place]
+        return np.where(hits[best] == self._gold, ranks[best], 0)
+
+
+def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
+    """Return the number of the query, and the item row, of every gold document, in the order of the judgements."""
+    pairs = [(number, row_of[item_id]) for number, grades in enumerate(qrels.values()) for item_id in grades]
+    columns = np.array(pairs, np.int64).reshape(-1, 2).T
+    return columns[0], columns[1]

@@ -1,0 +1,90 @@
+"""What is needed to repeat a run: configurations, corpus, queries, fingerprints, versions, seeds and hardware.
+
+Nothing that looks like a key stands in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from nlp_retrieval.benchmarks.compared import LEVEL, RESAMPLES
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.benchmarkable import Entry
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+
+MANIFEST_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What evaluation needs of the corpus.
+
+    Args:
+        item_ids: by row.
+        titles: by row, empty where an item has none.
+        fingerprint: of its content.
+    """
+
+    item_ids: list[str]
+    titles: list[str]
+    fingerprint: str | None
+
+
+def manifest_of(
+    benchmark: Benchmarker,
+    corpus: Corpus,
+    qrels: Mapping[str, Mapping[str, int]],
+    fingerprints: Mapping[str, str],
+    failed: Mapping[str, str],
+) -> Config:
+    """Return the manifest of a run as plain values.
+
+    Args:
+        benchmark: that was run.
+        corpus: of its index.
+        qrels: grades by query and item id.
+        fingerprints: of the configurations that were run.
+        failed: why the others were not.
+    """
+    asked = [[query.query_id, query.text, query.family] for query in benchmark.queries]
+    return {
+        "format": MANIFEST_FORMAT,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "corpus": {
+            "loader": without_secrets(benchmark.loader.config),
+            "fingerprint": corpus.fingerprint,
+            "items": len(corpus.item_ids),
+        },
+        "queries": len(benchmark.queries),
+        "query_loader": without_secrets(benchmark.query_loader),
+        "query_fingerprint": hashlib.sha256(canonical_json([asked, qrels]).encode()).hexdigest(),
+        "index": str(benchmark.index_path),
+        "k_values": benchmark.k_values,
+        "baseline": benchmark.baseline,
+        "group_by": benchmark.group_by,
+        "prices": benchmark.prices.config if benchmark.prices is not None else None,
+        "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": benchmark.seed},
+        "latency": {"queries": min(benchmark.latency_queries, len(benchmark.queries)), "seed": benchmark.seed},
+        "searchers": {
+            name: {"config": without_secrets(searcher.config)}
+            | ({"failed": failed[name]} if name in failed else _identity(searcher, fingerprints[name]))
+            for name, searcher in benchmark.searchers.items()
+        },
+    } | describe_environment()
+
+
+def _identity(searcher: Entry, fingerprint: str) -> Config:
+    identity: Config = {"fingerprint": fingerprint}
+    if isinstance(searcher, TrecRun):
+        return identity
+    retrievers = [record.identity for record in searcher.index_records()]
+    return identity | {"retrievers": retrievers, "models": searcher.provenance()}

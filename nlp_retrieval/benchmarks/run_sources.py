@@ -1,0 +1,169 @@
+"""Runs as people name them: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
+
+Whatever is compared answers the same queries: gold that differs between two sources is an error, not an average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nlp_retrieval.benchmarks.judging import Entrant
+from nlp_retrieval.benchmarks.lists import Listing, ListsBuilder, Ranking, RunLists
+from nlp_retrieval.benchmarks.output import file_names
+from nlp_retrieval.benchmarks.saved import SavedRun, is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.trec import Run, read_qrels, read_run
+from nlp_retrieval.core.component import Config
+from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError, nearest
+
+QRELS = "qrels.txt"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Runs that answer the same queries.
+
+    Args:
+        lists: of all runs, in the order in which they were named.
+        entrants: what is known of each besides.
+        saved: the folders that runs came from, the first one first.
+    """
+
+    lists: RunLists
+    entrants: dict[str, Entrant]
+    saved: list[SavedRun]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """One run: a configuration of a folder, or a file."""
+
+    name: str
+    where: str
+    saved: SavedRun | None
+    rankings: Run
+
+
+def read_sources(runs: Sequence[str], qrels: str | Path | None = None) -> Sources:
+    """Read runs.
+
+    Args:
+        runs: each ``FOLDER`` (all configurations of a benchmark's output folder), ``FOLDER:CONFIGURATION``, or a TREC run file.
+            A file that a benchmark wrote into ``<folder>/trec`` is that configuration, with its signals.
+        qrels: the gold of TREC files that no benchmark wrote; by default ``qrels.txt`` beside the first of them.
+
+    Raises:
+        SourceError: a file or folder is missing or malformed.
+        ConfigurationError: a folder has no such configuration.
+        GoldError: there is no gold, or two runs answer different queries.
+    """
+    opened: dict[Path, SavedRun] = {}
+    named = [one for run in runs for one in _named(run, opened)]
+    saved = list(opened.values())
+    gold = _gold(named, saved, qrels)
+    query_ids = list(gold)
+    first = saved[0].lists if saved else None
+    unknown: list[str | None] = [None] * len(query_ids)
+    titles = _titles(saved)
+    builder = (
+        ListsBuilder(query_ids, first.texts, first.families, first.groups, gold, titles)
+        if first is not None
+        else ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
+    )
+    entrants: dict[str, Entrant] = {}
+    repeated = {one.name for place, one in enumerate(named) if one.name in {other.name for other in named[:place]}}
+    for one in named:
+        name = f"{one.where}: {one.name}" if one.name in repeated else one.name
+        if name in entrants:
+            raise ConfigurationError(f"{name} is named twice; name each run once")
+        entrants[name] = _added(builder, name, one, query_ids, titles)
+    return Sources(builder.built(), entrants, saved)
+
+
+def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
+    if one.saved is None:
+        lists: list[Ranking] = [one.rankings.get(query_id, []) for query_id in query_ids]
+        if not any(lists):
+            raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
+        builder.add_rankings(name, lists, titles)
+        config: Config = {"name": "trec_run", "path": one.where}
+        return Entrant(config, "", None)
+    listing: Listing = builder.add_rankings(name, one.saved.lists.rankings(one.name), titles)
+    listing.signals.update(one.saved.lists.listing(one.name).signals)
+    result = next(result for result in one.saved.report.configurations if result.name == one.name)
+    return Entrant(result.config, result.fingerprint, result.cost)
+
+
+def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
+    path = Path(run)
+    if path.is_dir():
+        saved = _opened(path, opened)
+        return [_Named(name, run, saved, {}) for name in saved.lists.listings]
+    if not path.exists() and ":" in run:
+        folder, _, name = run.partition(":")
+        while not Path(folder).is_dir() and ":" in name:
+            more, _, name = name.partition(":")
+            folder = f"{folder}:{more}"
+        if Path(folder).is_dir():
+            saved = _opened(Path(folder), opened)
+            if name not in saved.lists.listings:
+                raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, list(saved.lists.listings))}")
+            return [_Named(name, folder, saved, {})]
+    if path.parent.name == "trec" and is_run_folder(path.parent.parent):
+        saved = _opened(path.parent.parent, opened)
+        names = list(saved.lists.listings)
+        for name, stem in zip(names, file_names(names), strict=True):
+            if path.name == f"{stem}.trec":
+                return [_Named(name, str(path.parent.parent), saved, {})]
+    if not path.exists():
+        raise SourceError(
+            f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
+        )
+    return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
+
+
+def _opened(folder: Path, opened: dict[Path, SavedRun]) -> SavedRun:
+    key = folder.resolve()
+    if key not in opened:
+        opened[key] = read_run_folder(folder)
+    return opened[key]
+
+
+def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) -> dict[str, dict[str, int]]:
+    """The gold that all runs are judged by."""
+    golds = [(str(one.folder), one.lists.qrels()) for one in saved]
+    if qrels is not None:
+        golds.append((str(qrels), _relevant(Path(qrels))))
+    files = [one for one in named if one.saved is None]
+    if files and not golds:
+        beside = Path(files[0].where).parent / QRELS
+        if not beside.exists():
+            raise GoldError(f"{files[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
+        golds.append((str(beside), _relevant(beside)))
+    if not golds:
+        raise SourceError("there is nothing to read; name at least one run")
+    where, gold = golds[0]
+    for other_where, other in golds[1:]:
+        if other != gold:
+            raise GoldError(
+                f"{where} and {other_where} do not have the same queries and gold ({len(gold):,} and {len(other):,} queries); "
+                "compare runs over the same queries"
+            )
+    return gold
+
+
+def _relevant(path: Path) -> dict[str, dict[str, int]]:
+    judged = read_qrels(path)
+    gold = {query_id: {item: grade for item, grade in grades.items() if grade > 0} for query_id, grades in judged.items()}
+    relevant = {query_id: grades for query_id, grades in gold.items() if grades}
+    if not relevant:
+        raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
+    return relevant
+
+
+def _titles(saved: list[SavedRun]) -> dict[str, str]:
+    titles: dict[str, str] = {}
+    for one in saved:
+        titles |= dict(zip(one.lists.item_ids, one.lists.titles, strict=True))
+    return titles

@@ -1,0 +1,47 @@
+"""``nlp-retrieval compare``: runs that were made before, of this or any other tool, judged over the same queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+
+NAME = "compare"
+
+
+def command(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files."),
+    ],
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="Judgements of TREC run files; by default qrels.txt beside the first.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff; may be given several times.")] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
+) -> None:
+    """Compare runs that were made before, with significance tests.
+
+    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.comparing import compare_runs
+    from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.run_sources import read_sources
+    from nlp_retrieval.benchmarks.terminal_table import summary_table
+
+    sources = read_sources(runs, qrels)
+    run = compare_runs(sources, k, baseline)
+    report = write_run_files(run, output) if output is not None else run.report
+    Console().print(summary_table(report))
+    if any(one.cost is not None for one in sources.entrants.values()) and not any(
+        result.cost is not None for result in report.configurations
+    ):
+        say("note: costs were measured on different machines and are left out")
+    if output is not None:
+        say(f"page: {report.files['report']}")

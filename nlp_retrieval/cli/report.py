@@ -1,0 +1,39 @@
+"""``nlp-retrieval report``: the page and the tables of a finished benchmark, once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+
+NAME = "report"
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="The output folder of a benchmark.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for the page and the result files; by default FOLDER/report.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="A configuration to show; may be given several times. By default all.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
+) -> None:
+    """Write the page and the tables of a finished benchmark again.
+
+    Nothing is searched. With another baseline, or with some configurations alone, differences are tested again.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.comparing import judged_again
+    from nlp_retrieval.benchmarks.run_files import write_run_files
+    from nlp_retrieval.benchmarks.saved import read_run_folder
+    from nlp_retrieval.benchmarks.terminal_table import summary_table
+
+    run = judged_again(read_run_folder(folder), only or (), baseline)
+    report = write_run_files(run, output or folder / "report")
+    Console().print(summary_table(report))
+    say(f"page: {report.files['report']}")

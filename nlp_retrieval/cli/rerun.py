@@ -1,0 +1,59 @@
+"""``nlp-retrieval rerun``: a benchmark repeated from the manifest that it left, and what is different this time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.errors import RetrievalError, SourceError
+
+NAME = "rerun"
+
+
+def command(
+    manifest: Annotated[Path, typer.Argument(help="The manifest.json of a run, or the output folder that it is in.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for the new run's files; by default the old one's name and -rerun.")
+    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="The index directory, instead of the manifest's.")] = None,
+) -> None:
+    """Repeat a benchmark from its manifest.
+
+    Says which versions, hardware, data and models differ, and whether the results are the same; ends with 1 where they are
+    not. Everything is computed again, but an index that fits is used as it is.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.repeating import benchmark_of, differences, moved_results, read_manifest
+    from nlp_retrieval.benchmarks.run_files import results_of, write_run_files
+    from nlp_retrieval.benchmarks.terminal_table import summary_table
+
+    before = read_manifest(manifest)
+    folder = manifest if manifest.is_dir() else manifest.parent
+    target = output or folder.with_name(f"{folder.resolve().name}-rerun")
+    if target.resolve() == folder.resolve():
+        raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
+    run = benchmark_of(before, index=index, on_progress=say).run()
+    report = write_run_files(run, target)
+    Console().print(summary_table(report))
+    say(f"page: {report.files['report']}")
+    changed = differences(before, report.manifest)
+    for line in changed:
+        say(f"different: {line}")
+    if not changed:
+        say("versions, hardware, data and models are the same")
+    try:
+        old = json.loads((folder / "results.json").read_bytes())
+    except (OSError, ValueError):
+        say(f"{folder / 'results.json'} cannot be read, so the results are not compared")
+        return
+    moved = moved_results(old, results_of(report))
+    for line in moved:
+        say(f"results: {line}")
+    if moved:
+        raise RetrievalError(f"{len(moved)} of {len(old['configurations'])} configurations have other results than before")
+    say("results: the same, to the last bit")

@@ -1,0 +1,94 @@
+"""A configuration that cannot be run keeps no other from it, and the report says what it was and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher, write_run_files
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.reranker import BaseReranker
+from nlp_retrieval.errors import ModelError
+
+from .small_benchmark import benchmarker, searchers
+
+
+class NoModel(HashedWords):
+    """An encoder whose model is missing."""
+
+    name = "no-model"
+
+    def encode_passages(self, passages: list[str]):  # type: ignore[no-untyped-def]
+        raise ModelError("the model 'acme/none' is not here; download it")
+
+
+class Breaks(BaseReranker):
+    """A reranker that raises what no one expected."""
+
+    name = "breaks"
+
+    def score_pairs(self, queries: Sequence[str], items: Sequence[SearchableItem]):  # type: ignore[no-untyped-def]
+        raise ZeroDivisionError("shape 0")
+
+
+def with_failures() -> dict[str, Searcher]:
+    missing = Searcher([FaissRetriever(NoModel())])
+    breaking = Searcher([Bm25sRetriever()], reranker=Breaks())
+    whole = searchers()
+    return {"missing": missing, "bm25": whole["bm25"], "breaks": breaking, "dense": whole["dense"]}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared stages"])
+def test_the_others_are_measured_as_if_it_were_not_there(tmp_path: Path, shared: bool) -> None:
+    stages = tmp_path / "stages" if shared else None
+    run = benchmarker(tmp_path / "one", searchers=with_failures(), stage_folder=stages).run()
+    whole = searchers()
+    alone = benchmarker(tmp_path / "other", searchers={"bm25": whole["bm25"], "dense": whole["dense"]}).run()
+    assert [one.measures for one in run.report.configurations] == [one.measures for one in alone.report.configurations]
+    assert run.report.comparisons == alone.report.comparisons
+    assert list(run.lists.listings) == list(run.per_query) == ["bm25", "dense"]
+    assert [(one.name, one.error, one.reason) for one in run.report.failed] == [
+        ("missing", "ModelError", "the model 'acme/none' is not here; download it"),
+        ("breaks", "ZeroDivisionError", "ZeroDivisionError: shape 0"),
+    ]
+    missing, breaks = run.report.failed
+    assert missing.traceback == ""
+    assert "score_pairs" in breaks.traceback
+    assert missing.config["retrievers"]
+
+
+def test_the_first_that_could_be_run_stands_in_for_a_baseline_that_failed(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path, searchers=with_failures(), baseline="missing").run()
+    assert run.report.baseline == "bm25"
+    assert run.report.manifest["baseline"] == "missing"
+
+
+def test_files_say_what_failed(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path / "index", searchers=with_failures()).run()
+    write_run_files(run, tmp_path / "run")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert list(results["configurations"]) == ["bm25", "dense"]
+    assert list(results["failed"]) == ["missing", "breaks"]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert "acme/none" in manifest["searchers"]["missing"]["failed"]
+    assert {path.name for path in (tmp_path / "run" / "trec").iterdir()} == {"bm25.trec", "dense.trec", "qrels.txt"}
+    for page in ("report.html", "table.md", "table.tex"):
+        text = (tmp_path / "run" / page).read_text()
+        assert "breaks" in text, page
+        assert "shape 0" in text, page
+
+
+def test_where_none_can_be_run_the_first_reason_is_raised(tmp_path: Path) -> None:
+    failing = {name: one for name, one in with_failures().items() if name in ("missing", "breaks")}
+    with pytest.raises(ModelError, match="acme/none"):
+        benchmarker(tmp_path, searchers=failing).run()
+
+
+def test_progress_says_at_once_what_failed(tmp_path: Path) -> None:
+    told: list[str] = []
+    benchmarker(tmp_path, searchers=with_failures(), on_progress=told.append).run()
+    assert "missing: failed: the model 'acme/none' is not here; download it" in told

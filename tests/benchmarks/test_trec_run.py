@@ -1,0 +1,113 @@
+"""A run of another tool stands among searchers, and is judged like them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import ir_measures
+import pytest
+from ir_measures import R, nDCG
+
+from nlp_retrieval import RetrievalWarning, write_run_files
+from nlp_retrieval.benchmarks.trec import write_qrels, write_run
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.errors import ConfigurationError, ItemError, SourceError
+
+from .small_benchmark import QUERIES, benchmarker, searchers
+
+IDS = [query.query_id for query in QUERIES]
+
+
+def written(path: Path, lists: dict[str, list[tuple[str, float]]]) -> TrecRun:
+    write_run(path, list(lists), list(lists.values()), "other tool")
+    return TrecRun(str(path))
+
+
+def some_lists(ids: list[str]) -> dict[str, list[tuple[str, float]]]:
+    return {name: [(f"d{(7 * n + 11 * rank) % 80}", 9.0 - rank) for rank in range(30)] for n, name in enumerate(ids)}
+
+
+def test_the_run_of_a_searcher_scores_as_the_searcher_does(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path / "index").run()
+    write_run_files(run, tmp_path / "run")
+    others = {name: TrecRun(str(tmp_path / "run" / "trec" / f"{name}.trec")) for name in ("bm25", "dense")}
+    mixed = benchmarker(
+        tmp_path / "index", searchers={"bm25 (file)": others["bm25"], **searchers(), "d": others["dense"]}
+    ).run()
+    by_name = {one.name: one for one in mixed.report.configurations}
+    assert list(by_name) == ["bm25 (file)", "bm25", "dense", "hybrid + overlap", "d"]
+    assert by_name["bm25 (file)"].measures == by_name["bm25"].measures
+    assert by_name["d"].measures == by_name["dense"].measures
+    assert by_name["d"].cost is None
+    assert by_name["dense"].cost is not None
+    assert mixed.report.baseline == "bm25 (file)"
+    same = [one for one in mixed.report.comparisons[""] if one.system == "bm25"]
+    assert all(one.difference == 0 and one.wins == one.losses == 0 for one in same)
+
+
+def test_runs_alone_need_no_index_and_score_as_ir_measures_says(tmp_path: Path) -> None:
+    lists = some_lists(IDS)
+    run = benchmarker(tmp_path / "index", searchers={"other": written(tmp_path / "o.trec", lists)}).run()
+    assert not (tmp_path / "index").exists()
+    write_run_files(run, tmp_path / "run")
+    write_qrels(tmp_path / "qrels", run.lists.qrels())
+    measures = run.report.configurations[0].measures
+    expected = ir_measures.calc_aggregate(
+        [R @ 10, nDCG @ 5],
+        ir_measures.read_trec_qrels(str(tmp_path / "qrels")),
+        ir_measures.read_trec_run(str(tmp_path / "o.trec")),
+    )
+    assert measures["recall@10"] == pytest.approx(expected[R @ 10])
+    assert measures["ndcg@5"] == pytest.approx(expected[nDCG @ 5])
+
+
+def test_lists_end_at_the_largest_cutoff(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path, searchers={"other": written(tmp_path / "o.trec", some_lists(IDS))}).run()
+    assert {len(one) for one in run.rankings["other"]} == {10}
+
+
+def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: Path) -> None:
+    other = written(tmp_path / "o.trec", some_lists([*IDS[:15], "someone else's"]))
+    made = benchmarker(tmp_path, searchers={"other": other})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = made.run()
+    told = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
+    assert len(told) == 2
+    assert "5 of 20 queries are not in it (the first: 'q15'); they score 0 and count" in told[0]
+    assert "1 of its queries are not asked here (the first: \"someone else's\")" in told[1]
+    assert run.report.configurations[0].empty_queries == 5
+    assert run.report.query_counts[""] == 20
+
+
+@pytest.mark.filterwarnings("ignore::nlp_retrieval.RetrievalWarning")
+def test_a_file_that_cannot_be_judged_fails_and_says_why(tmp_path: Path) -> None:
+    unknown = written(tmp_path / "unknown.trec", {IDS[0]: [("d1", 2.0), ("nowhere", 1.0)]})
+    foreign = written(tmp_path / "foreign.trec", some_lists(["other 1", "other 2"]))
+    told = {"unknown": unknown, "foreign": foreign, "missing": TrecRun(str(tmp_path / "none.trec"))}
+    run = benchmarker(tmp_path / "index", searchers={**told, "bm25": searchers()["bm25"]}).run()
+    reasons = {one.name: one.reason for one in run.report.failed}
+    assert list(reasons) == list(told)
+    assert "1 hits are of items that are not in the corpus (the first: 'nowhere')" in reasons["unknown"]
+    assert "none of the 20 queries is in it" in reasons["foreign"]
+    assert "none.trec" in reasons["missing"]
+    assert [one.name for one in run.report.configurations] == ["bm25"]
+    with pytest.raises(ItemError, match="nowhere"):
+        benchmarker(tmp_path / "index", searchers={"unknown": unknown}).run()
+    with pytest.raises(SourceError, match=r"none\.trec"):
+        benchmarker(tmp_path / "index", searchers={"missing": told["missing"]}).run()
+
+
+def test_it_is_named_in_a_configuration_as_searchers_are(tmp_path: Path) -> None:
+    made = build("searchers", {"name": "trec_run", "path": "a.trec"}, "searchers.other")
+    assert made == TrecRun("a.trec")
+    with pytest.raises(ConfigurationError, match="path"):
+        build("searchers", {"name": "trec_run", "path": ""}, "searchers.other")
+
+
+def test_another_content_has_another_fingerprint(tmp_path: Path) -> None:
+    one, other = (written(tmp_path / name, some_lists(ids)) for name, ids in (("a", IDS), ("b", IDS[:3])))
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint == written(tmp_path / "c", some_lists(IDS)).fingerprint

@@ -1,0 +1,71 @@
+"""Finished runs at the command line: compared, shown again, and repeated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import collection, configuration
+
+from .commands import refused, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("runs")
+    done = run("benchmark", str(configuration(made, collection(made / "data"))), folder=made)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
+    trec = folder / "run" / "trec"
+    shutil.copy(trec / "bm25.trec", tmp_path / "theirs.trec")
+    done = run(
+        "compare", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--k", "3", "--output", str(tmp_path / "out")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "clauses *" in done.stdout
+    assert "theirs" in done.stdout
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    before = json.loads((folder / "run" / "results.json").read_text())["configurations"]
+    assert results["k"] == [3]
+    assert results["configurations"]["theirs"]["measures"]["recall@3"] == before["bm25"]["measures"]["recall@3"]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_runs_that_cannot_be_compared_are_refused(folder: Path, tmp_path: Path) -> None:
+    refused(run("compare", str(tmp_path / "none")), 2, "there is no such run")
+    refused(run("compare", f"{folder / 'run'}:bm25"), 2, "name another one to compare it with")
+    refused(run("compare", str(folder / "run"), "--baseline", "bm52"), 2, "did you mean 'bm25'")
+
+
+def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Path) -> None:
+    away = tmp_path / "moved"
+    shutil.copytree(folder / "run", away)
+    done = run("report", str(away), "--baseline", "bm25")
+    assert done.returncode == 0, done.stderr
+    assert "bm25 *" in done.stdout
+    assert (away / "report" / "report.html").exists()
+    assert json.loads((away / "report" / "results.json").read_text())["baseline"] == "bm25"
+    refused(run("report", str(tmp_path)), 2, "output folder of a finished benchmark")
+
+
+def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) -> None:
+    done = run("rerun", str(folder / "run"), "--output", str(tmp_path / "again"), folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "the same, to the last bit" in done.stderr
+    assert (tmp_path / "again" / "results.json").read_bytes() == (folder / "run" / "results.json").read_bytes()
+    other = tmp_path / "other"
+    shutil.copytree(folder / "run", other)
+    results = json.loads((other / "results.json").read_text())
+    results["configurations"]["bm25"]["measures"]["recall@3"] += 0.5
+    (other / "results.json").write_text(json.dumps(results))
+    done = run("rerun", str(other / "manifest.json"), folder=folder)
+    assert done.returncode == 1
+    assert "results: bm25: recall@3" in done.stderr
+    assert "1 of 2 configurations have other results than before" in done.stderr
+    assert (tmp_path / "other-rerun" / "report.html").exists()
+    refused(run("rerun", str(other), "--output", str(other)), 2, "choose another folder")
