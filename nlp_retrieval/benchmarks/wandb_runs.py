@@ -13,11 +13,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nlp_retrieval.benchmarks.marks import by_figure, main_measure
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.pareto import fronts
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, FailedConfiguration
+from nlp_retrieval.benchmarks.table import price_columns
+from nlp_retrieval.benchmarks.wandb_files import log_manifest, log_run, parameters, sweep_of
+from nlp_retrieval.benchmarks.wandb_ledger import Ledger
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import DependencyError, OutputError
 
 Mode = Literal["online", "offline"]
+
+_FRONTS = {"latency_ms": "pareto", "price_per_1000_queries": "pareto_price"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class WandbSettings:
     Args:
         project: of Weights & Biases.
         mode: ``online``, ``offline``, or None: online where an API key is configured, else offline.
-        group: what the runs of this benchmark have in common; by default the time at which it finished.
+        group: what the runs of this benchmark have in common; by default the time at which it was first logged.
         entity: a user or team; by default the user's own.
     """
 
@@ -41,9 +47,13 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     """Log a finished benchmark.
 
     In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
-    curves over ``k``, and the summary holds every measure and cost by name, and what the tests found over all queries under
-    ``significance``. The last run, ``summary``, holds the table of
-    all configurations, the plots and the page.
+    curves over ``k``, and the summary holds every measure and cost by name, whether the configuration is on the Pareto front
+    of quality and latency (``pareto``) or price (``pareto_price``), and what the tests found over all queries under
+    ``significance``. Its lists are an artifact. A configuration that failed is a run that failed, and says why. The last run,
+    ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
+
+    Each run is logged once: what was logged of the same results before, by this function into this folder, is not logged
+    again.
 
     Args:
         report: with its files.
@@ -62,23 +72,58 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     except ImportError:
         raise DependencyError("logging to Weights & Biases needs wandb: pip install 'nlp_retrieval[wandb]'") from None
     mode = settings.mode or ("online" if wandb.api.api_key else "offline")
-    group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
     target = Path(folder).absolute()
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{target} cannot be made ({error.strerror}); choose another folder") from error
-    folders = []
+    group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
+    where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
+    ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
+    logging = _Logging(settings, mode, ledger, target)
     with _quiet():
         for result in report.configurations:
-            with _run(settings, mode, group, result.name, "configuration", _flat_config(result, report), target) as run:
-                _log_configuration(run, result, report)
-                folders.append(Path(run.dir).parent)
+            with logging.run(result.name, "configuration", _flat_config(result, report)) as run:
+                if run is not None:
+                    _log_configuration(run, result, report)
+                    log_run(run, result.name, report)
+        for failed in report.failed:
+            with logging.run(failed.name, "configuration", _failed_config(failed), exit_code=1) as run:
+                if run is not None:
+                    run.summary.update({"failed": failed.reason, "error": failed.error})
         config = {"baseline": report.baseline, "k": report.k_values, "manifest": without_secrets(report.manifest)}
-        with _run(settings, mode, group, "summary", "summary", config, target) as run:
-            _log_summary(wandb, run, report)
-            folders.append(Path(run.dir).parent)
-    return folders
+        with logging.run("summary", "summary", config) as run:
+            if run is not None:
+                _log_summary(wandb, run, report)
+                log_manifest(run, report)
+    return logging.folders
+
+
+class _Logging:
+    """Begins and ends runs, each once."""
+
+    def __init__(self, settings: WandbSettings, mode: Mode, ledger: Ledger, folder: Path) -> None:
+        self._settings = settings
+        self._mode = mode
+        self._ledger = ledger
+        self._folder = folder
+        self.folders: list[Path] = []
+
+    @contextmanager
+    def run(self, name: str, job: str, config: dict[str, Any], exit_code: int = 0) -> Iterator[Any]:
+        """Give a run to log into; None where it was logged before."""
+        key = f"{job}: {name}"
+        before = self._ledger.finished(key)
+        if before is not None:
+            self.folders.append(before)
+            yield None
+            return
+        self._ledger.begin(key)
+        with _run(self._settings, self._mode, self._ledger, (name, key, job), config, self._folder, exit_code) as run:
+            yield run
+            where = Path(run.dir).parent
+        self._ledger.finish(key, where)
+        self.folders.append(where)
 
 
 @contextmanager
@@ -96,14 +141,23 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _run(
-    settings: WandbSettings, mode: Mode, group: str, name: str, job: str, config: dict[str, Any], folder: Path
+    settings: WandbSettings,
+    mode: Mode,
+    ledger: Ledger,
+    called: tuple[str, str, str],
+    config: dict[str, Any],
+    folder: Path,
+    exit_code: int,
 ) -> Iterator[Any]:
     import wandb
 
+    name, key, job = called
     run = wandb.init(
         project=settings.project,
         entity=settings.entity,
-        group=group,
+        group=ledger.group,
+        id=ledger.id_of(key),
+        resume="allow" if mode == "online" else None,
         name=name,
         job_type=job,
         config=config,
@@ -117,8 +171,10 @@ def _run(
     )  # fmt: skip
     try:
         yield run
-    finally:
-        run.finish()
+    except BaseException:
+        run.finish(exit_code=1)
+        raise
+    run.finish(exit_code=exit_code)
 
 
 def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, Any]:
@@ -127,7 +183,8 @@ def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[s
     parts = list(retrievers.values()) if isinstance(retrievers, dict) else retrievers
     named = {kind: (result.config.get(kind) or {}).get("name", "none") for kind in ("processor", "fusion", "reranker")}
     flat = {
-        "retrievers": "+".join(part["name"] for part in parts),
+        "retrievers": "+".join(part["name"] for part in parts) or result.config.get("name"),
+        "parameters": parameters(result.config),
         "scope": result.config.get("scope"),
         "fingerprint": result.fingerprint,
         "baseline": result.name == report.baseline,
@@ -136,6 +193,11 @@ def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[s
         "searcher": result.config,
     }
     cleaned: dict[str, Any] = without_secrets(named | flat)
+    return cleaned
+
+
+def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
+    cleaned: dict[str, Any] = without_secrets({"failed": True, "searcher": failed.config})
     return cleaned
 
 
@@ -149,8 +211,9 @@ def _log_configuration(run: Any, result: ConfigurationResult, report: BenchmarkR
     run.summary.update(
         result.measures
         | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
-        | {f"cost/{key}": value for key, value in _figures(result.cost).items()}
-        | {f"cost/stage_ms/{stage}": value for stage, value in result.cost.stage_ms.items()}
+        | {f"cost/{key}": value for key, value in _figures(result, report).items()}
+        | {f"cost/stage_ms/{stage}": value for stage, value in (result.cost.stage_ms if result.cost else {}).items()}
+        | _on_fronts(result, report)
         | {"empty_queries": result.empty_queries}
         | {
             f"significance/{one.measure}/{figure}": value
@@ -161,17 +224,26 @@ def _log_configuration(run: Any, result: ConfigurationResult, report: BenchmarkR
     )
 
 
-def _figures(cost: Cost) -> dict[str, float]:
-    """The single figures of a cost by name; those of language models only where one was asked."""
-    figures: dict[str, Any] = asdict(cost)
+def _figures(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, float]:
+    """The single figures of a cost by name; those of language models only where one was asked, and prices where known."""
+    if result.cost is None:
+        return {}
+    figures: dict[str, Any] = asdict(result.cost)
     del figures["stage_ms"]
     asked: dict[str, float] = figures.pop("language_model") or {}
-    return figures | {f"language_model/{key}": value for key, value in asked.items()}
+    asked.pop("models", None)
+    prices = {column.key: price for column in price_columns(report) if (price := column.value(result)) is not None}
+    return figures | {f"language_model/{key}": value for key, value in asked.items()} | prices
+
+
+def _on_fronts(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, bool]:
+    """Whether a configuration is on each front that it has a place in."""
+    return {_FRONTS[key]: result.name in front.names for key, front in fronts(report).items() if result.name in front.placed}
 
 
 def _log_summary(wandb: Any, run: Any, report: BenchmarkReport) -> None:
     measures = list(report.configurations[0].measures)
-    costs = [_figures(result.cost) for result in report.configurations]
+    costs = [_figures(result, report) | _on_fronts(result, report) for result in report.configurations]
     kinds = list(dict.fromkeys(key for cost in costs for key in cost))
     main, comparisons = main_measure(report), by_figure(report)
     tested = [f"{main} p_holm"] if comparisons else []
@@ -188,8 +260,11 @@ def _log_summary(wandb: Any, run: Any, report: BenchmarkReport) -> None:
         title="Recall over k",
         xname="k",
     )
-    scatter = wandb.plot.scatter(table, "latency_ms", f"recall@{depth}", title="Quality against latency")
-    logged: dict[str, Any] = {"comparison": table, "recall over k": curves, "quality against latency": scatter}
+    logged: dict[str, Any] = {"comparison": table, "recall over k": curves}
+    if "latency_ms" in kinds:
+        logged["quality against latency"] = wandb.plot.scatter(
+            table, "latency_ms", f"recall@{depth}", title="Quality against latency"
+        )
     if page := report.files.get("report"):
         logged["report"] = wandb.Html(Path(page).read_text("utf-8"), inject=False)
     run.log(logged)

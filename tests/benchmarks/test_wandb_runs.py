@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ import pytest
 from hashed_words import HashedWords, InMemory
 
 from nlp_retrieval import Benchmarker, Bm25sRetriever, FaissRetriever, Searcher, WandbSettings, log_to_wandb, write_run_files
+from nlp_retrieval.benchmarks.pareto import fronts
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import OutputError
 
-from .test_benchmarker import GOLD, QUERIES, SECRET, TEXTS, TITLES
+from .report_data import configuration, measures_like, report_of
+from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES
+from .test_benchmarker import SECRET
 
 LOGIN = "0123456789abcdef0123456789abcdef01234567"
 LEET = [str(Path(sys.executable).with_name("wandb")), "leet", "inspect", "--json"]
@@ -95,6 +99,7 @@ def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: Benchma
     for run, result in zip(logged, report.configurations, strict=False):
         summary = overview(run)["summary"]
         wanted = result.measures | {"hops=3/recall@10": result.groups["hops=3"]["recall@10"], "empty_queries": 0}
+        assert result.cost is not None
         wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/stage_ms/bm25s": result.cost.stage_ms["bm25s"]}
         assert {name: summary[name] for name in wanted} == pytest.approx(wanted)
         assert overview(run)["state"] == "finished"
@@ -112,6 +117,26 @@ def test_what_the_tests_found_is_in_the_summaries_and_in_the_table(report: Bench
     table = json.loads(path.read_text())
     place = table["columns"].index("recall@10 p_holm")
     assert [row[place] for row in table["data"]] == [None, pytest.approx(compared["recall@10"].p_holm)]
+
+
+def test_the_pareto_front_is_in_the_summaries_and_in_the_table(report: BenchmarkReport, logged: list[Path]) -> None:
+    on_front = [result.name in fronts(report)["latency_ms"].names for result in report.configurations]
+    assert any(on_front)
+    assert [overview(run)["summary"]["pareto"] for run in logged[:2]] == on_front
+    assert not any("price" in key for key in overview(logged[0])["summary"])
+    (path,) = logged[-1].rglob("comparison*.table.json")
+    table = json.loads(path.read_text())
+    assert [row[table["columns"].index("pareto")] for row in table["data"]] == on_front
+
+
+def test_a_run_without_cost_is_logged_with_its_quality(tmp_path: Path) -> None:
+    external = replace(configuration("external", measures_like(0.4)), cost=None)
+    folders = log_to_wandb(report_of(external), WandbSettings(mode="offline"), tmp_path)
+    summary = overview(folders[0])["summary"]
+    assert summary["recall@5"] == external.measures["recall@5"]
+    assert not [key for key in summary if key.startswith(("cost/", "pareto"))]
+    (path,) = folders[-1].rglob("comparison*.table.json")
+    assert [row[0] for row in json.loads(path.read_text())["data"]] == ["external"]
 
 
 def test_all_runs_are_of_one_group_under_their_names(logged: list[Path]) -> None:
