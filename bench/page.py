@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bench.chromium import Chromium
-from bench.page_data import K_VALUES, cut, judged_report, random_lists, sweep_lists
+from bench.page_data import cut, judged_report, random_lists, sweep_lists
 from nlp_retrieval.benchmarks.changes import changed_queries
-from nlp_retrieval.benchmarks.explorer_data import explorer_depth
-from nlp_retrieval.benchmarks.lists import RunLists
+from nlp_retrieval.benchmarks.lists import ListsBuilder, RunLists
 from nlp_retrieval.benchmarks.pool import gold_ranks
 from nlp_retrieval.benchmarks.report_page import LIMIT, write_page
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.why import HitDifference, QueryDifference, SignalMove, difference
 
 
@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name}: {size / 1e6:.2f} MB, written in {time.perf_counter() - begun:.1f} s")
             wrong += [f"{name}: {size} bytes are over {LIMIT}"] if size > LIMIT else []
             wrong += [f"{name}: {one}" for one in clicked(browser, path, lists, folder)]
+        wrong += hostile(browser, folder)
     for one in wrong:
         print(f"WRONG: {one}")
     print(f"pictures: {folder}")
@@ -54,19 +55,25 @@ def clicked(browser: Chromium, path: Path, lists: RunLists, folder: Path) -> lis
         if not right:
             wrong.append(said)
 
-    depth = explorer_depth(K_VALUES)
-    held, names = cut(lists, depth), list(lists.listings)
+    names = list(lists.listings)
     browser.look(1280, 1000)
     begun = time.perf_counter()
     browser.open(path.as_uri())
     browser.wait("!document.getElementById('explorer').hidden")
     print(f"{path.stem}: opened, with its lists, in {time.perf_counter() - begun:.2f} s")
+    depth = int(browser.eval("document.getElementById('explorer-cutoff').value"))
+    print(f"{path.stem}: lists are shown to rank {depth}")
+    held = cut(lists, depth)
 
-    first = changed_queries(held, names[0], names[1], depth)
+    browser.choose("#explorer-cutoff", "5")
+    browser.choose("#explorer-measure", "recall@5")
+    first = changed_queries(held, names[0], names[1], 5)
     check(_query(browser) == first[0].query_id, f"the query that changes most is {first[0].query_id}, not {_query(browser)}")
     shown = browser.eval("[...document.querySelectorAll('#explorer-queries li')].map((e) => e.id.slice(15))")
     check(shown == [row.query_id[1:] for row in first[: len(shown)]], "queries are not in the order of their change")
+    browser.choose("#explorer-cutoff", str(depth))
     _compare(browser, held, names[0], names[1], first[0].query_id, depth, check)
+    browser.choose("#explorer-cutoff", "5")
 
     browser.eval("document.getElementById('explorer-search').focus()")
     browser.press("ArrowDown")
@@ -98,8 +105,9 @@ def clicked(browser: Chromium, path: Path, lists: RunLists, folder: Path) -> lis
     browser.choose("#explorer-order", "losses first")
     browser.click("#explorer-queries li:first-child")
     check(urlencode({"query": _query(browser)}) in browser.eval("location.hash"), "the address does not hold the query")
-    worst = min(row.gain for row in changed_queries(held, names[3], names[2], 10))
-    said = browser.eval("document.querySelector('#explorer-queries li .change, #explorer-queries li .chance').textContent")
+    measure = browser.eval("document.getElementById('explorer-measure').selectedOptions[0].label")
+    worst = min(row.gain for row in changed_queries(lists, names[3], names[2], int(measure.removeprefix("recall@"))))
+    said = browser.eval("document.querySelector('#explorer-queries li .change').textContent")
     check(f"{abs(worst):.2f}" in said, f"losses do not come first: {said} and not {worst:.2f}")
     browser.choose("#explorer-group", "hops=3")
     check("333 of 1,000" in browser.eval("document.getElementById('explorer-count').textContent"), "groups do not narrow")
@@ -109,6 +117,36 @@ def clicked(browser: Chromium, path: Path, lists: RunLists, folder: Path) -> lis
     check(not browser.problems, f"the console says {browser.problems[:3]}")
     browser.problems.clear()
     return wrong
+
+
+def hostile(browser: Chromium, folder: Path) -> list[str]:
+    """Names that are markup, lists without signals, and a browser that cannot open the data."""
+    wrong = []
+    attack = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
+    builder = ListsBuilder([attack], [attack], [None], [attack], {attack: {attack: 1}}, {attack: attack})
+    builder.add_rankings(attack, [[(attack, 2.0), ("b", 1.0)]], {attack: attack})
+    builder.add_rankings("other", [[("b", 2.0)]], {"b": attack})
+    path = (folder / "hostile.html").absolute()
+    lists = builder.built()
+    report = BenchmarkReport([], attack, [5], {"": 1}, 2, {})
+    write_page(report, path, lists, None, {attack: gold_ranks(lists, lists.listings[attack])})
+    browser.look(1280, 900)
+    browser.open(path.as_uri())
+    browser.wait("!document.getElementById('explorer').hidden")
+    if browser.eval("window.hurt || document.images.length"):
+        wrong.append("a name was taken for markup")
+    shown = browser.eval("document.querySelector('#explorer-shown .asked').textContent")
+    if shown != attack:
+        wrong.append(f"a query's text is shown as {shown!r}")
+    if browser.eval("document.querySelectorAll('.hit details').length"):
+        wrong.append("hits without signals open")
+    script = browser.do("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")["identifier"]
+    browser.open(path.as_uri())
+    browser.wait("document.getElementById('explorer-note').textContent.includes('nlp-retrieval explain')")
+    if not browser.eval("document.getElementById('explorer').hidden"):
+        wrong.append("a browser that cannot open the lists shows empty ones")
+    browser.do("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    return [*wrong, *browser.problems]
 
 
 def _query(browser: Chromium) -> str:
@@ -153,7 +191,7 @@ def _looks(browser: Chromium, path: Path, folder: Path, state: str, check: Any) 
             wide = browser.eval("document.documentElement.scrollWidth")
             check(wide <= width, f"at {width} pixels the page is {wide} wide")
             name = f"{path.stem}-{width}-{'dark' if dark else 'light'}"
-            browser.screenshot(folder / f"{name}.png", "section[aria-labelledby=why]")
+            browser.screenshot(folder / f"{name}.png", "#explorer")
             browser.screenshot(folder / f"{name}-pairs.png", "section[aria-labelledby=pairs]")
 
 
@@ -186,23 +224,23 @@ def _compare_signals(browser: Chromium, found: QueryDifference, check: Any) -> N
         " [row.querySelector('th').textContent, [...row.querySelectorAll('td')].map((cell) => cell.textContent)])); })()"
     )
     for hit, table in zip(found.other_list, tables, strict=True):
-        expected = [[signal.name, _cells(signal, found)] for signal in hit.signals]
+        expected = [[signal.name, _cells(signal)] for signal in hit.signals]
         said = f"{found.query_id}: signals of {hit.item_id} are {table}, not {expected}"
         check(sorted(table) == sorted(expected), said)
 
 
-def _cells(signal: SignalMove, found: QueryDifference) -> list[str]:
+def _cells(signal: SignalMove) -> list[str]:
     missing = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in this list"}
     cells: list[str] = []
     for value, rank, seen in (
         (signal.one, signal.one_rank, signal.one_seen),
         (signal.other, signal.other_rank, signal.other_seen),
     ):
-        cells += [missing[seen]] if value is None else [f"{value:.10g}", f"rank {rank}"]
+        cells += [missing[seen]] if value is None else [f"{value:.10g} rank {rank}"]
     if signal.one is None or signal.other is None:
-        return [*cells, f"only {found.one if signal.other is None else found.other}"]
+        return [*cells, f"only in {'first' if signal.other is None else 'second'}"]
     up = signal.up or 0
-    return [*cells, "same rank" if not up else f"{'↑ up' if up > 0 else '↓ down'} {abs(up)} place{'s' * (abs(up) != 1)}"]
+    return [*cells, "same rank" if not up else f"{'↑ up' if up > 0 else '↓ down'} {abs(up)}"]
 
 
 def _tags(hit: HitDifference, *, is_other: bool) -> list[str]:

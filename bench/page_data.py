@@ -9,7 +9,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.changes import measured
 from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
-from nlp_retrieval.benchmarks.explorer_data import rounded
+from nlp_retrieval.benchmarks.explorer_data import packed_numbers, unpacked
 from nlp_retrieval.benchmarks.judging import masks_of
 from nlp_retrieval.benchmarks.lists import Listing, RunLists
 from nlp_retrieval.benchmarks.pairwise import compare_pairs
@@ -137,4 +137,4 @@ def cut(lists: RunLists, depth: int) -> RunLists:
 
 
 def _short(values: Scores) -> Scores:
-    return np.array([np.nan if value is None else value for value in rounded(values)])
+    return np.array([np.nan if (value := unpacked(one)) is None else value for one in packed_numbers(values).tolist()])

@@ -64,19 +64,24 @@ def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_pat
 
 def test_the_configuration_in_the_readme_names_real_components_and_keys() -> None:
     settings = yaml.safe_load(blocks(README, "yaml")[0])
-    from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED
+    from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED, _SEARCHERS
     from nlp_retrieval.core.registry import build
 
-    assert set(_REQUIRED) <= set(settings) <= {*_REQUIRED, *_OPTIONAL}
+    assert set(_REQUIRED) <= set(settings) <= {*_REQUIRED, *_SEARCHERS, *_OPTIONAL}
     for searcher in settings["searchers"].values():
         assert build("searchers", {"name": "searcher"} | searcher)
 
 
 def test_every_command_that_the_documents_name_exists() -> None:
     commands = {command.name for command in app.registered_commands}
-    named = set(re.findall(r"nlp-retrieval (\w+)", README + CONTRIBUTING))
+    documents = README + CONTRIBUTING + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
+    named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
+    named = {name for pair in named for name in pair if name}
     assert named <= commands
-    assert {"demo", "index", "search", "benchmark", "tune", "optimize", "verify", "components"} == commands
+    assert {
+        "demo", "index", "search", "benchmark", "compare", "explain", "report", "rerun", "tune", "optimize", "verify",
+        "components",
+    } == commands  # fmt: skip
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make (\w+)", README + CONTRIBUTING)) <= targets
 

@@ -7,6 +7,8 @@
   const differences = document.getElementById("differences");
   const families = [...controls.querySelectorAll("input[name=family]")];
   const bodies = [...table.tBodies];
+  const filter = document.createElement("input");
+  const filtered = document.createElement("output");
   const givenOrder = new Map(bodies.flatMap((body) => [...body.rows].map((row, place) => [row, place])));
 
   function showGroup() {
@@ -26,6 +28,24 @@
     }
   }
 
+  function nameOf(row) {
+    return row.cells[0].querySelector("bdi").textContent;
+  }
+
+  // every word has to be in the name; one that begins with a minus must not be
+  function showNames() {
+    const words = filter.value.toLocaleLowerCase().split(/\s+/).filter((word) => word && word !== "-");
+    const fits = (name) =>
+      words.every((word) => (word.startsWith("-") ? !name.includes(word.slice(1)) : name.includes(word)));
+    for (const body of bodies) {
+      for (const row of [...body.rows].slice(1)) {
+        row.hidden = !fits(nameOf(row).toLocaleLowerCase());
+      }
+    }
+    const rows = [...(bodies[0]?.rows ?? [])].slice(1);
+    filtered.value = words.length ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
+  }
+
   function showDifferences() {
     table.classList.toggle("plain", !differences.checked);
   }
@@ -39,7 +59,7 @@
     return (one, other) => {
       let order = 0;
       if (column === 0) {
-        const names = [one, other].map((row) => row.cells[0].querySelector("bdi").textContent);
+        const names = [one, other].map(nameOf);
         order = names[0].localeCompare(names[1], "en", { numeric: true }) * direction;
       } else {
         const values = [figure(one, column), figure(other, column)];
@@ -96,6 +116,15 @@
     showVerdicts();
     verdicts.closest("section").querySelector(".controls").hidden = false;
   }
+
+  filter.type = "search";
+  filter.id = "filter";
+  filter.placeholder = "bm25 -rerank";
+  filter.addEventListener("input", showNames);
+  const labelled = document.createElement("label");
+  labelled.className = "groups";
+  labelled.append("Configurations with ", filter, filtered);
+  controls.append(labelled);
 
   group.addEventListener("change", showGroup);
   differences.addEventListener("change", showDifferences);

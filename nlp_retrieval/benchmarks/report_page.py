@@ -2,7 +2,9 @@
 
 Everything that a user named is escaped, and a content security policy allows exactly one style sheet and one script,
 by their hashes: should an escape ever be missed, the browser still runs nothing. The whole report stands in the HTML;
-the script only hides, sorts and shows, so the page is complete without it.
+the script only hides, sorts and shows, so the page is complete without it, but for the lists of every query: these stand in
+a block of data that the script opens. With them the page stays below :data:`LIMIT`; without them it is as large as its
+tables are.
 """
 
 from __future__ import annotations
@@ -11,33 +13,93 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from nlp_retrieval.benchmarks.charts import quality_latency, recall_curves, series_class, stage_bar
+from nlp_retrieval.benchmarks.charts import quality_latency, quality_price, recall_curves, series_class, stage_bar
 from nlp_retrieval.benchmarks.comparison_section import comparison_section
 from nlp_retrieval.benchmarks.explained_page import explained_section
+from nlp_retrieval.benchmarks.explorer import DATA, explorer_section
+from nlp_retrieval.benchmarks.failures import failed_section
+from nlp_retrieval.benchmarks.lists import RunLists
 from nlp_retrieval.benchmarks.marks import NOTHING_TO_FIND, TRIANGLES, legend, out_of_reach
 from nlp_retrieval.benchmarks.notes import latency_note
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.benchmarks.page_text import counted, escaped, group_label, isolated, latency_cautions, listed, tags
+from nlp_retrieval.benchmarks.pairwise_section import pairwise_section
+from nlp_retrieval.benchmarks.pool import Ranks
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.significance_section import significance_section
 from nlp_retrieval.benchmarks.table import amount
+from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.component import Config
+
+LIMIT = 5_000_000
+"""Bytes."""
 
 _DATE_KEY = "finished"
 
 
-def render_page(report: BenchmarkReport) -> str:
+def render_page(
+    report: BenchmarkReport,
+    lists: RunLists | None = None,
+    per_query: Mapping[str, Mapping[str, Scores]] | None = None,
+    retrievers: Mapping[str, Ranks] | None = None,
+) -> str:
     """Return the page.
 
     Args:
         report: a finished benchmark.
+        lists: what its configurations found; without them the page has no lists of queries and no pool.
+        per_query: ``[queries]`` by configuration and measure; None: measured from the lists, gold counted by items.
+        retrievers: the ranks of gold documents in the lists of each retriever alone; see
+            :func:`~nlp_retrieval.benchmarks.pool.gold_ranks`.
     """
-    style, script = _asset("report.css"), _asset("report.js")
+    before = [
+        _header(report),
+        "<main>",
+        failed_section(report),
+        comparison_section(report),
+        significance_section(report),
+        pairwise_section(report.pairwise),
+        _charts(report),
+        _stages(report),
+    ]
+    after = [explained_section(report), _configurations(report), _manifest(report), "</main>"]
+    room = LIMIT - len(_framed(report, [*before, *after], explores=True).encode())
+    why = explorer_section(report, lists, per_query, retrievers or {}, room)
+    return _framed(report, [*before, why, *after], explores=f'id="{DATA}"' in why)
+
+
+def write_page(
+    report: BenchmarkReport,
+    path: str | Path,
+    lists: RunLists | None = None,
+    per_query: Mapping[str, Mapping[str, Scores]] | None = None,
+    retrievers: Mapping[str, Ranks] | None = None,
+) -> None:
+    """Write the page; whoever reads the path finds the old page or the whole new one, never a part.
+
+    Args:
+        report: a finished benchmark.
+        path: the file to write. Its folder is made where it is missing.
+        lists: as in :func:`render_page`, as are the other arguments.
+        per_query: measures of every query.
+        retrievers: ranks of gold documents by retriever.
+
+    Raises:
+        OutputError: the folder or the file cannot be written.
+    """
+    write_output(Path(path), render_page(report, lists, per_query, retrievers).encode())
+
+
+def _framed(report: BenchmarkReport, sections: list[str], *, explores: bool) -> str:
+    """The page around its sections; the explorer's style and script come only where it is."""
+    style = _asset("report.css") + _asset("explorer.css")
+    script = _asset("report.js") + (_asset("explorer.js") if explores else "")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
@@ -55,34 +117,12 @@ def render_page(report: BenchmarkReport) -> str:
         f"<style>{style}</style>",
         "</head>",
         "<body>",
-        _header(report),
-        "<main>",
-        comparison_section(report),
-        significance_section(report),
-        _charts(report),
-        _stages(report),
-        explained_section(report),
-        _configurations(report),
-        _manifest(report),
-        "</main>",
+        *sections,
         f"<script>{script}</script>",
         "</body>",
         "</html>",
         "",
     ])  # fmt: skip
-
-
-def write_page(report: BenchmarkReport, path: str | Path) -> None:
-    """Write the page; whoever reads the path finds the old page or the whole new one, never a part.
-
-    Args:
-        report: a finished benchmark.
-        path: the file to write. Its folder is made where it is missing.
-
-    Raises:
-        OutputError: the folder or the file cannot be written.
-    """
-    write_output(Path(path), render_page(report).encode())
 
 
 @cache
@@ -142,6 +182,7 @@ def _charts(report: BenchmarkReport) -> str:
         (recall_curves(report, "recall"), "Recall over the cutoff: the share of the gold items found."),
         (recall_curves(report, "perfect_recall"), "Perfect recall: the share of queries with all their gold found."),
         (quality_latency(report), f"Recall at the largest cutoff against median latency. Up and left is better.{kept}"),
+        (quality_price(report), "Recall at the largest cutoff against the price of language models. Up and left is better."),
     ]
     figures = "\n".join(f"<figure>{svg}<figcaption>{said}</figcaption></figure>" for svg, said in charts if svg)
     head = '<section aria-labelledby="charts"><h2 id="charts">At a glance</h2>'
@@ -158,11 +199,12 @@ def _stages(report: BenchmarkReport) -> str:
     )
     rows = "\n".join(
         f'<tr><th scope="row" class="name">{isolated(result.name)}</th>'
-        + f'<td class="bar">{stage_bar(result.cost.stage_ms, stages)}</td>'
-        + _stage_cell(result.cost.latency_ms)
-        + "".join(_stage_cell(result.cost.stage_ms.get(stage)) for stage in stages)
+        + f'<td class="bar">{stage_bar(cost.stage_ms, stages)}</td>'
+        + _stage_cell(cost.latency_ms)
+        + "".join(_stage_cell(cost.stage_ms.get(stage)) for stage in stages)
         + "</tr>"
         for result in report.configurations
+        if (cost := result.cost) is not None
     )
     return f"""<section aria-labelledby="stages"><h2 id="stages">Where the time goes</h2>
 <div class="scroll" role="region" aria-labelledby="stages" tabindex="0"><table class="stages">
@@ -178,7 +220,7 @@ def _stage_order(report: BenchmarkReport) -> list[str]:
     """Merge the stages of all configurations: one that only some have stands before what follows it there."""
     merged: list[str] = []
     for result in report.configurations:
-        own = list(result.cost.stage_ms)
+        own = list(result.cost.stage_ms) if result.cost is not None else []
         for place, stage in enumerate(own):
             if stage not in merged:
                 follower = next((later for later in own[place:] if later in merged), None)

@@ -13,7 +13,20 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.cli import benchmark, components, demo, index, optimize, search, tune, verify
+from nlp_retrieval.cli import (
+    benchmark,
+    compare,
+    components,
+    demo,
+    explain,
+    index,
+    optimize,
+    report,
+    rerun,
+    search,
+    tune,
+    verify,
+)
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
 
@@ -25,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (demo, index, search, benchmark, tune, optimize, verify, components):
+for module in (demo, index, search, benchmark, compare, explain, report, rerun, tune, optimize, verify, components):
     app.command(module.NAME)(module.command)
 
 

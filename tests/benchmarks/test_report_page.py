@@ -8,13 +8,15 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nlp_retrieval.benchmarks.pairwise import compare_pairs
 from nlp_retrieval.benchmarks.report_page import render_page, write_page
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.errors import OutputError
 
-from .report_data import configuration, cost_like, measures_like, report_of, usual_report
+from .report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
 
 VOID = {"meta", "input", "br", "path", "rect"}
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -202,6 +204,36 @@ def test_stages_that_only_some_have_stand_before_what_follows_them() -> None:
     second = replace(second, cost=replace(second.cost, stage_ms={"process": 1.0, "rerank": 5.0, "items": 2.0}))
     section = render_page(report_of(first, second)).partition('id="stages"')[2]
     assert section.index("process</bdi>") < section.index("rerank</bdi>") < section.index("items</bdi>")
+
+
+def test_a_run_without_costs_stands_in_the_comparison_and_not_among_the_stages() -> None:
+    ours, theirs = configuration("ours", measures_like(0.3)), configuration("theirs", measures_like(0.4))
+    source = render_page(report_of(ours, replace(theirs, cost=None)))
+    stages = source.partition('id="stages"')[2].partition("</section>")[0]
+    assert "<bdi>ours</bdi>" in stages
+    assert "<bdi>theirs</bdi>" not in stages
+    assert "<bdi>theirs</bdi>" in source.partition('id="comparison"')[2].partition("</table>")[0]
+    assert not Page(source).open
+
+
+def test_every_two_configurations_stand_in_the_page_where_they_were_compared() -> None:
+    report = compared_report()
+    draw = np.random.default_rng(1)
+    values = {result.name: {"recall@21": draw.uniform(0, 1, 60)} for result in report.configurations}
+    source = render_page(replace(report, pairwise=compare_pairs(values, "recall@21", [None] * 60, 0)))
+    page = Page(source)
+    assert "pairs" in [a.get("id") for _, a in page.elements]
+    assert source.count('<td class="chance" title="not distinguishable, p 1.000;') == 12
+    assert "pairs" not in [a.get("id") for _, a in Page(render_page(report)).elements]
+    assert not page.open
+
+
+def test_configurations_that_failed_are_named_with_their_reason() -> None:
+    failed = FailedConfiguration(ATTACK, {}, "ModelError", f"no such model {ATTACK}")
+    page = Page(render_page(replace(usual_report(), failed=[failed])))
+    assert ATTACK in page.texts("bdi")
+    assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
+    assert len(page.of("script")) == 1
 
 
 def test_writing_replaces_the_page_and_leaves_nothing_else(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_queries_that_are_not_in_the_file_score_0_count_and_are_told(tmp_path: P
     told = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
     assert len(told) == 2
     assert "5 of 20 queries are not in it (the first: 'q15'); they score 0 and count" in told[0]
-    assert "1 of its queries are not asked here (the first: \"someone else's\")" in told[1]
+    assert '1 of its queries are not asked here (the first: "someone else\'s")' in told[1]
     assert run.report.configurations[0].empty_queries == 5
     assert run.report.query_counts[""] == 20
 

@@ -68,7 +68,7 @@ class _Parts:
 
 
 class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """Breaks a claim into two or three phrases, retrieves 25 documents for each and for the claim, and keeps the 7 best of each.
+    """Breaks a claim into two or three phrases, retrieves 25 documents for each and the claim, and keeps the 7 best of each.
 
     Args:
         retrievers: as ``Searcher`` takes them.

@@ -1,0 +1,63 @@
+"""``nlp-retrieval explain``: why two runs rank a query differently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.lists import RunLists
+
+NAME = "explain"
+
+
+def command(
+    run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
+    run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
+    query: Annotated[str | None, typer.Option("--query", help="Its id; without it, the queries that change most.")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="How many hits of each list count.")] = 10,
+    measure: Annotated[str, typer.Option(help="By which queries change most: recall, ndcg, mrr, ...")] = "recall",
+    limit: Annotated[int, typer.Option(min=1, help="How many queries to list.")] = 20,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="Judgements of TREC run files; by default qrels.txt beside the first.")
+    ] = None,
+) -> None:
+    """Show two rankings of a query side by side.
+
+    Which documents entered, left and moved from the first run to the second, which are gold, and which signals moved with
+    them. Without --query, lists the queries that change most. A TREC run file has no signals, unless a benchmark wrote it
+    and its other files are still there.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.changes import changed_queries
+    from nlp_retrieval.benchmarks.run_sources import read_sources
+    from nlp_retrieval.benchmarks.terminal_difference import difference_view, queries_view
+    from nlp_retrieval.benchmarks.why import difference
+
+    lists = read_sources([run_a, run_b], qrels).lists
+    one, other = _two(lists, run_a, run_b)
+    console = Console(highlight=False)
+    if query is None:
+        changed = changed_queries(lists, one, other, k, measure)
+        console.print(queries_view(lists, one, other, changed[:limit], f"{measure}@{k}", len(changed)))
+        return
+    console.print(difference_view(difference(lists, one, other, query, k)))
+    without = [name for name in (one, other) if not lists.listings[name].signals]
+    if without:
+        say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")
+
+
+def _two(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
+    from nlp_retrieval.errors import ConfigurationError
+
+    names = list(lists.listings)
+    if len(names) != 2:
+        raise ConfigurationError(
+            f"{run_a} and {run_b} hold {len(names)} runs ({', '.join(names)}); name two, each as FOLDER:CONFIGURATION or a file"
+        )
+    return names[0], names[1]

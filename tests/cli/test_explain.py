@@ -1,0 +1,136 @@
+"""``nlp-retrieval explain``: two rankings of a query side by side, at the command line."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import collection, configuration
+from benchmarks.test_lists import Hit, lists_of
+from rich.console import Console
+
+from nlp_retrieval.benchmarks.changes import changed_queries
+from nlp_retrieval.benchmarks.list_files import read_lists
+from nlp_retrieval.benchmarks.lists import RunLists
+from nlp_retrieval.benchmarks.terminal_difference import difference_view, queries_view
+from nlp_retrieval.benchmarks.why import QueryDifference, difference
+
+from .commands import refused, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("explain")
+    done = run("benchmark", str(configuration(made, collection(made / "data"))), folder=made)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def printed(found: QueryDifference, width: int = 80) -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    Console(file=file, width=width, highlight=False).print(difference_view(found))
+    file.flush()
+    return file.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined, no-any-return]
+
+
+def small() -> RunLists:
+    one: list[Hit] = [
+        ("a", 3.0, {"bm25.score": 9.0, "bm25.rank": 1.0}),
+        ("b", 2.0, {"bm25.score": 8.0, "bm25.rank": 2.0}),
+        ("c", 1.0, {"bm25.score": 7.0, "bm25.rank": 3.0}),
+    ]
+    other: list[Hit] = [
+        ("d", 3.0, {"bm25.score": 3.0, "bm25.rank": 9.0, "overlap.score": 0.9}),
+        ("a", 2.0, {"bm25.score": 9.0, "bm25.rank": 1.0, "overlap.score": 0.5}),
+        ("b", 1.0, {"bm25.score": 8.0, "bm25.rank": 2.0, "overlap.score": 0.1}),
+    ]
+    return lists_of({"one": [one], "other": [other]}, {"q0": {"d": 1, "gold alone": 1}}, 1)
+
+
+def test_what_entered_left_and_moved_is_said_in_words_at_any_width() -> None:
+    for width in (80, 200):
+        text = printed(difference(small(), "one", "other", "q0", 2), width)
+        assert max(map(len, text.splitlines())) <= width
+        said = one_line(text)
+        assert "q0: what is q0?" in said
+        assert "1 | aa | d [gold] entered" in said
+        assert "2 | bb left, rank 3 there | aa down 1, from 1" in said
+        assert "| recall@2 0.000 | recall@2 0.500" in said
+        assert "Gold that neither has in its first 2: Its title (gold alone)" in said
+        assert "d [gold]: not in the list to rank 1" in said
+        assert "overlap.score: not in the list -> 0.9, rank 1" in said
+        assert "aa (a): rank 1 to rank 2 overlap.score: no such signal -> 0.5, rank 2" in said
+        assert "bb (b): rank 2 to rank 3 (beyond 2) overlap.score: no such signal -> 0.1, rank 3" in said
+        assert "bm25.score: 9, rank 1" not in said, "a signal that ranks a hit as before did not move"
+
+
+def test_a_query_that_found_nothing_says_so() -> None:
+    lists = lists_of({"one": [[]], "other": [[]]}, {"q0": {"gold alone": 1}}, 1)
+    said = one_line(printed(difference(lists, "one", "other", "q0", 3)))
+    assert "| nothing found | nothing found" in said
+    assert "Signals" not in said
+
+
+def test_queries_are_listed_with_what_they_gain() -> None:
+    lists = small()
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    console.print(queries_view(lists, "one", "other", changed_queries(lists, "one", "other", 2), "recall@2", 1))
+    said = one_line(console.file.getvalue())  # type: ignore[attr-defined]
+    assert "recall@2 from one to other: the 1 of 1 queries that change most" in said
+    assert "q0 what is q0? | 0.000 | 0.500 | +0.500 | 1" in said
+
+
+def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
+    lists = read_lists(folder / "run")
+    first = changed_queries(lists, "clauses", "bm25", 3)[0].query_id
+    pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
+    done = run("explain", *pair, "--query", first, "--k", "3", COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    found = difference(lists, "clauses", "bm25", first, 3)
+    counts = [sum(hit.movement == kind for hit in found.hits) for kind in ("entered", "left")]
+    table = done.stdout.partition("Signals")[0]
+    assert [len(re.findall(rf"\b{kind}\b", table)) for kind in ("entered", "left")] == counts
+    assert table.count("[gold]") == sum(hit.grade > 0 for rank in (found.one_list, found.other_list) for hit in rank)
+    assert "bm25s" in done.stdout
+    assert "no signals" not in done.stderr
+
+
+def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None:
+    pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
+    done = run("explain", *pair, "--k", "3", "--limit", "2", "--measure", "ndcg")
+    assert done.returncode == 0, done.stderr
+    assert "the 2 of 20 queries that change most" in one_line(done.stdout)
+    wanted = changed_queries(read_lists(folder / "run"), "clauses", "bm25", 3, "ndcg")
+    assert [query for query in done.stdout.split() if re.fullmatch(r"q\d+", query)] == [row.query_id for row in wanted[:2]]
+
+
+def test_a_file_of_another_tool_has_no_signals_and_that_is_said(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "run" / "trec" / "bm25.trec", tmp_path / "theirs.trec")
+    done = run("explain", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--query", "q0")
+    assert done.returncode == 0, done.stderr
+    assert "note: theirs: no signals" in done.stderr
+    shutil.copy(folder / "run" / "trec" / "clauses.trec", tmp_path / "ours.trec")
+    qrels = str(folder / "run" / "trec" / "qrels.txt")
+    both = run("explain", str(tmp_path / "ours.trec"), str(tmp_path / "theirs.trec"), "--query", "q0", "--qrels", qrels)
+    assert both.returncode == 0, both.stderr
+    assert "note: ours and theirs: no signals" in both.stderr
+    assert "recall@10" in both.stdout
+
+
+def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
+    one, other = f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25"
+    refused(run("explain", one, other, "--query", "q99"), 2, "no query 'q99'")
+    refused(run("explain", one, other, "--k", "0"), 2, "k must be at least 1")
+    refused(run("explain", one, other, "--measure", "recal"), 2, "did you mean 'recall'")
+    refused(run("explain", one, f"{folder / 'run'}:bm52"), 2, "did you mean 'bm25'")
+    refused(run("explain", one, str(folder / "run")), 2, "name")
+    refused(run("explain", one, str(tmp_path / "none.trec")), 2, "none.trec")
+    refused(run("explain", one, one), 2, "named twice")
