@@ -77,3 +77,13 @@ def prices_legend(report: BenchmarkReport) -> str:
         "A price is of the tokens of language models alone; that of 1,000 queries counts answers from disk too. "
         f"{report.prices.currency} per million tokens, as given: {table}."
     )
+
+
+def selection_note(report: BenchmarkReport) -> str:
+    """Return how the configurations were chosen on the queries that they are judged by; ``""`` where they were not.
+
+    Args:
+        report: a finished benchmark.
+    """
+    halving = report.manifest.get("halving")
+    return str(halving.get("note", "")) if isinstance(halving, dict) else ""

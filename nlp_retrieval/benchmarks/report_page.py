@@ -26,7 +26,7 @@ from nlp_retrieval.benchmarks.explorer import DATA, explorer_section
 from nlp_retrieval.benchmarks.failures import failed_section
 from nlp_retrieval.benchmarks.lists import RunLists
 from nlp_retrieval.benchmarks.marks import NOTHING_TO_FIND, TRIANGLES, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import latency_note
+from nlp_retrieval.benchmarks.notes import latency_note, selection_note
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.benchmarks.page_text import counted, escaped, group_label, isolated, latency_cautions, listed, tags
 from nlp_retrieval.benchmarks.pairwise_section import pairwise_section
@@ -154,8 +154,13 @@ def _header(report: BenchmarkReport) -> str:
     return (
         f'<header><h1>Retrieval benchmark</h1>\n<ul class="facts">{facts}</ul>\n'
         f'<p class="tested">{tested}The figures are what was measured on these queries, on one machine.</p>'
-        f"{_out_of_reach(report)}</header>"
+        f"{_chosen(report)}{_out_of_reach(report)}</header>"
     )
+
+
+def _chosen(report: BenchmarkReport) -> str:
+    note = selection_note(report)
+    return f'<p class="tested"><strong>{escaped(note)}</strong></p>' if note else ""
 
 
 def _out_of_reach(report: BenchmarkReport) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from nlp_retrieval.benchmarks.failures import failure_notes
 from nlp_retrieval.benchmarks.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_figure, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import prices_legend
+from nlp_retrieval.benchmarks.notes import prices_legend, selection_note
 from nlp_retrieval.benchmarks.pareto import MARK, front_legend, fronts
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.table import COST, Column, family_label, printable, query_groups, summary_columns
@@ -92,7 +92,7 @@ def _notes(report: BenchmarkReport) -> list[str]:
         f"{', '.join(map(_group, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in out_of_reach(report).items()
     ]
     notes = [legend(report, DAGGERS), *hopeless, NO_VERDICT, front_legend(report, MARK), prices_legend(report)]
-    notes += failure_notes(report)
+    notes += [selection_note(report), *failure_notes(report)]
     return [note for note in notes if note]
 
 

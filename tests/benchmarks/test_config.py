@@ -15,11 +15,14 @@ from nlp_retrieval import (
     CombSUM,
     FaissRetriever,
     HoverLoader,
+    ModelPrice,
     OverlapReranker,
+    Prices,
     PyseriniRetriever,
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
+    TrecRun,
     WandbSettings,
 )
 from nlp_retrieval.benchmarks.config import read_benchmark_config
@@ -314,3 +317,19 @@ def test_a_file_that_is_missing_or_no_text_is_an_error_of_the_source(tmp_path: P
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SourceError, match="cannot be read"):
         read_benchmark_config(tmp_path / "binary.yaml")
+
+
+def test_prices_are_read_and_reach_the_benchmark(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    design["prices"] = {"currency": "EUR", "openai/small": {"input": 0.15, "output": 0.6}}
+    prices = read_benchmark_config(written(tmp_path, design)).benchmarker().prices
+    assert prices == Prices({"openai/small": ModelPrice(0.15, 0.6)}, "EUR")
+    design["prices"] = {"openai/small": {"input": -1, "output": 0.6}}
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: prices: openai/small"):
+        read_benchmark_config(written(tmp_path, design))
+    del design["prices"]
+    assert read_benchmark_config(written(tmp_path, design)).benchmarker().prices is None
+
+
+def test_a_run_of_another_tool_may_stand_among_the_searchers(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    design["searchers"]["theirs"] = {"name": "trec_run", "path": "theirs.trec"}
+    assert read_benchmark_config(written(tmp_path, design)).searchers["theirs"] == TrecRun("theirs.trec")

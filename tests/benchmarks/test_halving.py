@@ -204,3 +204,16 @@ def test_queries_are_not_fewer_where_their_families_are_all_drawn(index: Path) -
     family = [query.model_copy(update={"family": "one"}) for query in QUERIES]
     halved = halve(benchmarker(index, searchers=many(), queries=family), Halving("recall@10", queries=5))
     assert halved.rungs == []
+
+
+def test_page_and_tables_say_that_configurations_were_chosen_on_these_queries(index: Path, tmp_path: Path) -> None:
+    whole = benchmarker(index, searchers=many(), seed=3)
+    halved = halve(whole, Halving("recall@10", queries=4, factor=2))
+    whole.searchers = halved.survivors
+    run = whole.run()
+    write_run_files(run, tmp_path / "plain")
+    write_run_files(with_record(run, halved), tmp_path / "halved")
+    for name in ("report.html", "table.md", "table.tex"):
+        said = "their figures are likely to be too good"
+        assert said in (tmp_path / "halved" / name).read_text(), name
+        assert said not in (tmp_path / "plain" / name).read_text(), name
