@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from benchmarks.small_benchmark import collection, configuration
 
 from .commands import refused, run
@@ -69,3 +70,22 @@ def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) 
     assert "1 of 2 configurations have other results than before" in done.stderr
     assert (tmp_path / "other-rerun" / "report.html").exists()
     refused(run("rerun", str(other), "--output", str(other)), 2, "choose another folder")
+
+
+def test_a_sweep_finishes_without_the_configuration_that_fails_and_ends_with_1(folder: Path, tmp_path: Path) -> None:
+    settings = yaml.safe_load((folder / "sweep.yaml").read_text())
+    settings["searchers"]["no model"] = {"retrievers": [{"name": "faiss", "encoder": str(tmp_path / "no-such-model")}]}
+    settings["searchers"]["no run"] = {"name": "trec_run", "path": str(tmp_path / "none.trec")}
+    settings["output"] = str(tmp_path / "out")
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    done = run("benchmark", str(tmp_path / "sweep.yaml"), folder=folder)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "2 of 4 configurations failed: no model: " in done.stderr
+    assert "no model failed: " in " ".join(done.stdout.split())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    before = json.loads((folder / "run" / "results.json").read_text())
+    assert results["configurations"] == before["configurations"]
+    assert list(results["failed"]) == ["no model", "no run"]
+    assert "no-such-model" in results["failed"]["no model"]
+    assert "none.trec" in (tmp_path / "out" / "report.html").read_text()
