@@ -9,6 +9,7 @@ configuration that cannot be run does not keep the others from it; the report sa
 
 from __future__ import annotations
 
+import re
 import statistics
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from nlp_retrieval.benchmarks.pool import Ranks
 from nlp_retrieval.benchmarks.prices import Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
-from nlp_retrieval.benchmarks.run_manifest import Corpus, manifest_of
+from nlp_retrieval.benchmarks.run_manifest import Corpus, manifest_of, run_identity
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_costs import measure_by_stages
 from nlp_retrieval.benchmarks.stage_store import StageStore
@@ -39,6 +40,7 @@ from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult
 from nlp_retrieval.core.queries import check_k, first_repeated
+from nlp_retrieval.core.results import no_collection
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.stages import Stages, using_stages
 from nlp_retrieval.errors import (
@@ -51,6 +53,8 @@ from nlp_retrieval.errors import (
     nearest,
 )
 from nlp_retrieval.lm.counting import record_calls
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -211,10 +215,12 @@ class Benchmarker:
         alone = RetrieverRanks(len(self.queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids))
         entrants: dict[str, Entrant] = {}
         evaluations: dict[str, Evaluation] = {}
+        identities: dict[str, Config] = {}
         for name, searcher in self._running().items():
             try:
                 cost, found = self._found(name, searcher, shared, row_of, alone)
                 evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in one] for one in found[0]])
+                identities[name] = run_identity(searcher, searcher.fingerprint)
                 entrants[name] = Entrant(without_secrets(searcher.config), searcher.fingerprint, cost)
             except Exception as error:
                 self._fail(name, error)
@@ -240,7 +246,7 @@ class Benchmarker:
                 self,
                 corpus,
                 qrels,
-                {name: entrant.fingerprint for name, entrant in entrants.items()},
+                identities,
                 {name: _reason(error) for name, error in self._errors.items()},
             ),
             explained=explained,
@@ -310,7 +316,9 @@ class Benchmarker:
         if measured.lists is not None:
             alone.add(name, measured.candidates, measured.lists)
         found = measured.found
-        return cost, ([[(hit.item.item_id, hit.score) for hit in hits] for hits in found], found)
+        with no_collection():
+            rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
+        return cost, (rankings, found)
 
     def _measure(self, searcher: Benchmarkable, shared: SharedStages | None) -> tuple[Cost, Measured]:
         sample = Sample.draw([query.text for query in self.queries], self.latency_queries, self.seed)
@@ -336,12 +344,15 @@ class Benchmarker:
 
 def _reason(error: Exception) -> str:
     text = str(error) or type(error).__name__
-    return text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"
+    told = text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"
+    return str(without_secrets(told))
 
 
 def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration:
     told = "" if isinstance(error, RetrievalError) else "".join(traceback.format_exception(error))
-    return FailedConfiguration(name, without_secrets(searcher.config), type(error).__name__, _reason(error), told)
+    return FailedConfiguration(
+        name, without_secrets(searcher.config), type(error).__name__, _reason(error), without_secrets(told)
+    )
 
 
 def _labels(queries: Sequence[Query], key: str) -> list[str | None]:
@@ -366,6 +377,11 @@ def _lined_up(queries: list[Query], gold: Sequence[Gold]) -> list[Gold]:
         raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
     if (twice := first_repeated(query.query_id for query in queries)) is not None:
         raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
+    broken = [query.query_id for query in queries if _SURROGATE.search(f"{query.query_id} {query.text} {query.family}")]
+    if broken:
+        raise QueryError(
+            f"query {broken[0]!r} holds half of a surrogate pair, which is no text; read its source with errors='replace'"
+        )
     without = [query.query_id for query in queries if query.query_id not in by_id]
     if without:
         raise GoldError(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
+from nlp_retrieval.benchmarks.compared import LEVEL, RESAMPLES
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.notes import selection_note
+from nlp_retrieval.benchmarks.results import BenchmarkReport, Measures
 from nlp_retrieval.benchmarks.run_sources import Sources
 from nlp_retrieval.benchmarks.saved import SavedRun
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
 
 _CUTOFFS = (5, 10, 20)
+_ROUNDING = 1e-9
 
 
 def compare_runs(
@@ -43,25 +47,59 @@ def compare_runs(
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
     chosen = _baseline(names, baseline)
     saved = sources.saved
-    cutoffs = list(k_values or (saved[0].report.k_values if saved else _CUTOFFS))
+    cutoffs = list(k_values or _CUTOFFS)
+    reach = max(cutoffs)
+    if saved:
+        reach = min(one.report.k_values[-1] for one in saved)
+        cutoffs = list(k_values or [k for k in saved[0].report.k_values if k <= reach] or [reach])
+    if max(cutoffs) > reach:
+        warnings.warn(
+            f"the lists of a run end at {reach}: a cutoff of {max(cutoffs)} counts what lies beyond as not found",
+            RetrievalWarning,
+            stacklevel=2,
+        )
     gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
     evaluator = RetrievalEvaluator(gold, lists.item_ids, None, cutoffs)
     evaluations = {name: evaluator.evaluate_ragged(one.offsets, one.items) for name, one in lists.listings.items()}
+    _warn_of_other_gold(sources, {name: one.means() for name, one in evaluations.items()})
     hardware = [one.report.manifest.get("hardware") for one in saved]
     alike = all(one == hardware[0] for one in hardware)
     entrants = {name: one if alike else replace(one, cost=None) for name, one in sources.entrants.items()}
     order = list(saved[0].report.query_counts) if saved else []
+    chosen_on = [f"{one.folder}: {note}" for one in saved if (note := selection_note(one.report))]
     report = BenchmarkReport(
         configurations=[],
         baseline=chosen,
         k_values=evaluator.k_values,
         query_counts={},
         n_items=max((one.report.n_items for one in saved), default=len(lists.item_ids)),
-        manifest={"compared": {str(one.folder): one.report.manifest for one in saved}} | describe_environment(),
+        manifest={
+            "compared": {str(one.folder): one.report.manifest for one in saved},
+            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
+        }
+        | describe_environment()
+        | ({"hardware": hardware[0]} if saved and alike else {})
+        | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
         prices=saved[0].report.prices if saved and all(one.report.prices == saved[0].report.prices for one in saved) else None,
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
     return BenchmarkRun(report, lists, {name: one.per_query for name, one in evaluations.items()})
+
+
+def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:
+    """Where gold names titles that several items carry, a benchmark counts each title once; here each item counts."""
+    off = [
+        name
+        for name, own in sources.measured.items()
+        if any(abs(own[measure] - value) > _ROUNDING for measure, value in means[name].items() if measure in own)
+    ]
+    if off:
+        warnings.warn(
+            f"figures of {', '.join(off)} differ from those of their own report: gold there is titles that several items "
+            "carry, and here every item counts",
+            RetrievalWarning,
+            stacklevel=3,
+        )
 
 
 def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None) -> BenchmarkRun:

@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.wandb_runs import WandbSettings
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.config import check_keys, read_yaml
 from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.registry import build, build_as
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
@@ -120,6 +121,8 @@ def _searchers(settings: Config, grid: Grid | None, where: str) -> dict[str, Ent
         written = settings["searchers"]
         if not isinstance(written, dict) or not written:
             raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {written!r}")
+        if (twice := first_repeated(map(str, written))) is not None:
+            raise ConfigurationError(f"{where}: searchers: {twice!r} is named twice; give each searcher a name of its own")
         made = {str(name): _searcher(fields, f"searchers.{name}") for name, fields in written.items()}
     for name, searcher in (grid.searchers if grid is not None else {}).items():
         if name in made:

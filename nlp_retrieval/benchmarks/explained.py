@@ -50,32 +50,49 @@ def explained_queries(
     Returns:
         At most five queries per searcher; only those where a link led to one of the hits.
     """
-    measure = f"recall@{k}"
     explained: list[ExplainedQuery] = []
     for name, searcher in searchers.items():
         if not isinstance(searcher, Explains) or not searcher.explains:
             continue
-        recall = evaluations[name].per_query[measure]
-        gain = recall - evaluations[baseline].per_query[measure]
-        chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
-            found = searcher.search([queries[place].text for place in chosen], k)
-        for place, hits in zip(chosen, found, strict=True):
-            query = queries[place]
-            told = searcher.explain(query.text, hits)
-            if any(explanation.steps for one in told for explanation in one.values()):
-                relevant = qrels.get(query.query_id, {})
-                explained.append(
-                    ExplainedQuery(
-                        configuration=name,
-                        query=query.text,
-                        recall=float(recall[place]),
-                        baseline_recall=float(evaluations[baseline].per_query[measure][place]),
-                        hits=[
-                            ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(one.values()))
-                            for hit, one in zip(hits, told, strict=True)
-                        ],
-                    )
+        try:
+            explained += _explained(name, searcher, evaluations, queries, qrels, baseline, k)
+        except Exception as error:
+            warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
+    return explained
+
+
+def _explained(
+    name: str,
+    searcher: Explains,
+    evaluations: Mapping[str, Evaluation],
+    queries: Sequence[Query],
+    qrels: Mapping[str, Mapping[str, int]],
+    baseline: str,
+    k: int,
+) -> list[ExplainedQuery]:
+    measure = f"recall@{k}"
+    explained: list[ExplainedQuery] = []
+    recall = evaluations[name].per_query[measure]
+    gain = recall - evaluations[baseline].per_query[measure]
+    chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
+        found = searcher.search([queries[place].text for place in chosen], k)
+    for place, hits in zip(chosen, found, strict=True):
+        query = queries[place]
+        told = searcher.explain(query.text, hits)
+        if any(explanation.steps for one in told for explanation in one.values()):
+            relevant = qrels.get(query.query_id, {})
+            explained.append(
+                ExplainedQuery(
+                    configuration=name,
+                    query=query.text,
+                    recall=float(recall[place]),
+                    baseline_recall=float(evaluations[baseline].per_query[measure][place]),
+                    hits=[
+                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(one.values()))
+                        for hit, one in zip(hits, told, strict=True)
+                    ],
                 )
+            )
     return explained

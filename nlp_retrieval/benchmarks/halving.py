@@ -111,7 +111,8 @@ class Halved:
         left_out = sum(len(rung.left_out) for rung in self.rungs)
         if not left_out:
             return "Halving left no configuration out."
-        kept, tied = len(self.survivors), sum(len(rung.tied) for rung in self.rungs)
+        kept = sum(not isinstance(one, TrecRun) for one in self.survivors.values())
+        tied = sum(len(rung.tied) for rung in self.rungs)
         ties = f" {tied} that were left out did as well as the last that stayed in their round." if tied else ""
         asked = ", then ".join(f"{len(rung.query_ids):,}" for rung in self.rungs)
         return (

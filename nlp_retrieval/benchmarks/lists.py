@@ -14,6 +14,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.results import no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 
 Ranking = list[tuple[str, float]]
@@ -166,6 +167,10 @@ class ListsBuilder:
 
     def add(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
         """Add what a searcher found, one list per query."""
+        with no_collection():
+            return self._added(configuration, found)
+
+    def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
         hits = [hit for one in found for hit in one]
         items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)

@@ -9,6 +9,9 @@ from pathlib import Path
 from nlp_retrieval.core.durable import write_atomically
 from nlp_retrieval.errors import OutputError
 
+_LONGEST = 200
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
 
 def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``; its folder is made where it is missing.
@@ -23,6 +26,18 @@ def write_output(path: Path, content: bytes) -> None:
         raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error
 
 
+def remove_output(path: Path) -> None:
+    """Remove a file, if it is there.
+
+    Raises:
+        OutputError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be removed ({error.strerror}); choose another path") from error
+
+
 def file_names(names: Iterable[str]) -> list[str]:
     """The names of configurations as file names: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
 
@@ -32,6 +47,9 @@ def file_names(names: Iterable[str]) -> list[str]:
     made = []
     for name in names:
         stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+        stem = candidate = candidate.encode()[:_LONGEST].decode(errors="ignore")
+        if _RESERVED.fullmatch(stem):
+            stem = candidate = f"_{stem}"
         number = 1
         while candidate.casefold() in taken:
             number += 1

@@ -22,6 +22,10 @@ from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 _SHOWN = 5
+_NEEDED = (
+    "corpus", "query_loader", "query_fingerprint", "index", "k_values", "baseline", "group_by", "prices", "latency",
+    "searchers",
+)  # fmt: skip
 
 
 def read_manifest(path: str | Path) -> Config:
@@ -43,6 +47,9 @@ def read_manifest(path: str | Path) -> Config:
     number = manifest.get("format") if isinstance(manifest, dict) else None
     if number != MANIFEST_FORMAT:
         raise SourceError(f"{path} is no manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
+    missing = [key for key in _NEEDED if key not in manifest]
+    if missing or not isinstance(manifest["searchers"], dict):
+        raise SourceError(f"{path} lacks {', '.join(missing) or 'searchers'}; it is damaged: run the benchmark again")
     return cast(Config, manifest)
 
 
@@ -70,7 +77,9 @@ def benchmark_of(
         raise ConfigurationError(
             "the manifest does not say where the queries were read from (they were given in Python); repeat the run there"
         )
-    hidden = list(_hidden(manifest, "manifest"))
+    used = {"corpus": manifest["corpus"], "query_loader": loader, "prices": manifest["prices"]}
+    used["searchers"] = {name: {"config": about["config"]} for name, about in manifest["searchers"].items()}
+    hidden = list(_hidden(used, "manifest"))
     if hidden:
         raise ConfigurationError(
             f"the manifest hides {hidden[0]}, because it looks like a key; take keys from the environment, and run the "
@@ -149,6 +158,10 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
         if moved:
             more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
             told.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
+    plain = json.loads(json.dumps(now))  # tuples are lists in a file
+    rest = [key for key in before if key != "failed" and before[key] != plain.get(key)]
+    if rest and not told:
+        told.append(f"the means over all queries are the same, and these are not: {', '.join(rest)}")
     return told
 
 

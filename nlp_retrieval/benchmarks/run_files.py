@@ -14,7 +14,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
 from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
-from nlp_retrieval.benchmarks.output import file_names, write_output
+from nlp_retrieval.benchmarks.output import file_names, remove_output, write_output
 from nlp_retrieval.benchmarks.report_page import write_page
 from nlp_retrieval.benchmarks.result_tables import costs_table, means_table, parquet_bytes, per_query_table
 from nlp_retrieval.benchmarks.results import BenchmarkReport
@@ -58,9 +58,13 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "trec": target / "trec",
     }
     names = list(run.lists.listings)
+    before = _trec_files(files["results"])
+    remove_output(target / REPORT)  # until all is written the folder is no finished run
     for name, stem in zip(names, file_names(names), strict=True):
         write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
     write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
+    for stem in before - set(file_names(names)):
+        remove_output(files["trec"] / f"{stem}.trec")
     write_output(files["results"], _json(results_of(report)))
     write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations if c.cost is not None}))
     write_output(files["manifest"], _json(report.manifest))
@@ -73,8 +77,8 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers)))
     write_output(files["queries"], parquet_bytes(queries_table(run.lists)))
     written = replace(report, files={kind: str(path) for kind, path in files.items()})
-    write_output(files["report_data"], report_bytes(written))
     write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
+    write_output(files["report_data"], report_bytes(written))
     return written
 
 
@@ -106,6 +110,14 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
         ],
         "failed": {one.name: one.reason for one in report.failed},
     }
+
+
+def _trec_files(results: Path) -> set[str]:
+    """The names of the TREC files that an earlier run left, by its results."""
+    try:
+        return set(file_names(json.loads(results.read_bytes())["configurations"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def _json(content: object) -> bytes:

@@ -43,7 +43,7 @@ def manifest_of(
     benchmark: Benchmarker,
     corpus: Corpus,
     qrels: Mapping[str, Mapping[str, int]],
-    fingerprints: Mapping[str, str],
+    identities: Mapping[str, Config],
     failed: Mapping[str, str],
 ) -> Config:
     """Return the manifest of a run as plain values.
@@ -52,7 +52,7 @@ def manifest_of(
         benchmark: that was run.
         corpus: of its index.
         qrels: grades by query and item id.
-        fingerprints: of the configurations that were run.
+        identities: of the configurations that were run; see :func:`run_identity`.
         failed: why the others were not.
     """
     asked = [[query.query_id, query.text, query.family] for query in benchmark.queries]
@@ -76,13 +76,19 @@ def manifest_of(
         "latency": {"queries": min(benchmark.latency_queries, len(benchmark.queries)), "seed": benchmark.seed},
         "searchers": {
             name: {"config": without_secrets(searcher.config)}
-            | ({"failed": failed[name]} if name in failed else _identity(searcher, fingerprints[name]))
+            | ({"failed": failed[name]} if name in failed else identities[name])
             for name, searcher in benchmark.searchers.items()
         },
     } | describe_environment()
 
 
-def _identity(searcher: Entry, fingerprint: str) -> Config:
+def run_identity(searcher: Entry, fingerprint: str) -> Config:
+    """Return what a configuration depends on besides its parameters: indexes, and where models come from.
+
+    Args:
+        searcher: that was run.
+        fingerprint: its own.
+    """
     identity: Config = {"fingerprint": fingerprint}
     if isinstance(searcher, TrecRun):
         return identity

@@ -5,17 +5,22 @@ Whatever is compared answers the same queries: gold that differs between two sou
 
 from __future__ import annotations
 
+import os.path
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from nlp_retrieval.benchmarks.judging import Entrant
 from nlp_retrieval.benchmarks.lists import Listing, ListsBuilder, Ranking, RunLists
 from nlp_retrieval.benchmarks.output import file_names
+from nlp_retrieval.benchmarks.results import ConfigurationResult, Measures
 from nlp_retrieval.benchmarks.saved import SavedRun, is_run_folder, read_run_folder
 from nlp_retrieval.benchmarks.trec import Run, read_qrels, read_run
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError, nearest
+from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError, nearest
 
 QRELS = "qrels.txt"
 
@@ -28,11 +33,13 @@ class Sources:
         lists: of all runs, in the order in which they were named.
         entrants: what is known of each besides.
         saved: the folders that runs came from, the first one first.
+        measured: of runs that came from a folder, the means that their own report gives.
     """
 
     lists: RunLists
     entrants: dict[str, Entrant]
     saved: list[SavedRun]
+    measured: dict[str, Measures]
 
 
 @dataclass(frozen=True)
@@ -72,13 +79,16 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None) -> Source
         else ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
     )
     entrants: dict[str, Entrant] = {}
+    measured: dict[str, Measures] = {}
     repeated = {one.name for place, one in enumerate(named) if one.name in {other.name for other in named[:place]}}
     for one in named:
         name = f"{one.where}: {one.name}" if one.name in repeated else one.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
         entrants[name] = _added(builder, name, one, query_ids, titles)
-    return Sources(builder.built(), entrants, saved)
+        if one.saved is not None:
+            measured[name] = _result(one.saved, one.name).measures
+    return Sources(builder.built(), entrants, saved, measured)
 
 
 def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
@@ -86,37 +96,58 @@ def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], 
         lists: list[Ranking] = [one.rankings.get(query_id, []) for query_id in query_ids]
         if not any(lists):
             raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
+        missing = [query_id for query_id in query_ids if query_id not in one.rankings]
+        if missing:
+            warnings.warn(
+                f"{one.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
+                "they score 0 and count",
+                RetrievalWarning,
+                stacklevel=2,
+            )
         builder.add_rankings(name, lists, titles)
         config: Config = {"name": "trec_run", "path": one.where}
         return Entrant(config, "", None)
-    listing: Listing = builder.add_rankings(name, one.saved.lists.rankings(one.name), titles)
-    listing.signals.update(one.saved.lists.listing(one.name).signals)
-    result = next(result for result in one.saved.report.configurations if result.name == one.name)
+    found, own = one.saved.lists.rankings(one.name), one.saved.lists.listing(one.name)
+    place = {query_id: number for number, query_id in enumerate(one.saved.lists.query_ids)}
+    order = [place[query_id] for query_id in query_ids]
+    listing: Listing = builder.add_rankings(name, [found[number] for number in order], titles)
+    hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
+    listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
+    result = _result(one.saved, one.name)
     return Entrant(result.config, result.fingerprint, result.cost)
+
+
+def _result(saved: SavedRun, name: str) -> ConfigurationResult:
+    return next(result for result in saved.report.configurations if result.name == name)
 
 
 def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
     path = Path(run)
-    if path.is_dir():
+    if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         saved = _opened(path, opened)
         return [_Named(name, run, saved, {}) for name in saved.lists.listings]
-    if not path.exists() and ":" in run:
-        folder, _, name = run.partition(":")
-        while not Path(folder).is_dir() and ":" in name:
-            more, _, name = name.partition(":")
-            folder = f"{folder}:{more}"
-        if Path(folder).is_dir():
-            saved = _opened(Path(folder), opened)
-            if name not in saved.lists.listings:
-                raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, list(saved.lists.listings))}")
-            return [_Named(name, folder, saved, {})]
+    if not os.path.exists(run) and ":" in run:  # noqa: PTH110 -- as above
+        splits = [(run[:place], run[place + 1 :]) for place, character in enumerate(run) if character == ":"]
+        folders = [(folder, name) for folder, name in splits if is_run_folder(Path(folder))] or [
+            (folder, name)
+            for folder, name in splits
+            if os.path.isdir(folder)  # noqa: PTH112 -- as above
+        ]
+        for folder, name in reversed(folders):
+            saved = opened.get(Path(folder).resolve()) or read_run_folder(folder)
+            if name in saved.lists.listings:
+                return [_Named(name, folder, opened.setdefault(Path(folder).resolve(), saved), {})]
+        if folders:
+            folder, name = folders[-1]
+            known = list(read_run_folder(folder).lists.listings)
+            raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known)}")
     if path.parent.name == "trec" and is_run_folder(path.parent.parent):
         saved = _opened(path.parent.parent, opened)
         names = list(saved.lists.listings)
         for name, stem in zip(names, file_names(names), strict=True):
             if path.name == f"{stem}.trec":
                 return [_Named(name, str(path.parent.parent), saved, {})]
-    if not path.exists():
+    if not os.path.exists(run):  # noqa: PTH110 -- as above
         raise SourceError(
             f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
         )

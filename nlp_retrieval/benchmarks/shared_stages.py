@@ -31,7 +31,7 @@ from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.stages import Encode, Stages
+from nlp_retrieval.core.stages import Encode, Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls
 
@@ -103,6 +103,7 @@ class SharedStages(Stages):
         self._pairs: dict[str, PairTable] = {}
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
+        self._warm: set[tuple[Path, str]] = set()
         self._passage = Passage()
         self._saved = 0.0
 
@@ -156,6 +157,9 @@ class SharedStages(Stages):
                 batch = unpacked(entry, label)
                 use.told.append((entry.told, 1.0))
             else:
+                self._warm_up(
+                    retriever, generation, partial(Stages().candidates, retriever, processed[:1], depth, generation, label)
+                )
                 compute = partial(super().candidates, retriever, processed, depth, generation, label)
                 batch, told = self._computed(use, compute)
                 if (entry := packed(batch, label, told)) is not None:
@@ -209,8 +213,19 @@ class SharedStages(Stages):
         def score() -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
             return reranker.scored(queries, generation.items.items(rows))
 
+        self._warm_up(reranker, generation, lambda: reranker.scored(queries[:1], generation.items.items(rows[:1])))
         (columns, cut), told = self._computed(use, score)
         return pairs_entry(queries, rows, columns, told | {"cut": {what: list(numbers) for what, numbers in cut.items()}})
+
+    def _warm_up(self, component: Component, generation: Generation, run: Callable[[], object]) -> None:
+        """Let a component open its models and compile its loops before it is timed, once."""
+        key = generation.path, key_of("warm", {"component": identity_of(component)})
+        if key in self._warm:
+            return
+        self._warm.add(key)
+        with using_stages(Stages()), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # what it warns of, it warns of when it works on everything
+            run()
 
     @contextmanager
     def _passing(self, stage: str) -> Iterator[_Use]:

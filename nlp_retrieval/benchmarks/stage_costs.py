@@ -66,7 +66,7 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
             timing = clock.composed(composed, passage, processing) if composed else clock.whole(searcher)
     seconds, by_stage, sampled = timing
     # a clock that is read twice cannot say less than nothing
-    took = max(elapsed + passage.saved_seconds, 1e-9)
+    took = max(float(elapsed + passage.saved_seconds), 1e-9)
     peak_bytes = max(peak.bytes, passage.peak_bytes)
     measured = Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
     if composed is None:

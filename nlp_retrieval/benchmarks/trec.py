@@ -152,7 +152,6 @@ def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
 
 def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
     """The scores as text, each below the one before it as a 32-bit float, and so as a 64-bit float too."""
-    exact = np.array(scores, np.float64)
     single = _as_single(scores)
     if not np.isfinite(single).all():
         rank = int(np.flatnonzero(~np.isfinite(single))[0]) + 1
@@ -160,7 +159,7 @@ def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
             f"the list of query {query_id!r} has the score {scores[rank - 1]} at rank {rank}; trec_eval keeps scores "
             "as 32-bit floats, so a run holds finite scores between -3.4e38 and 3.4e38"
         )
-    worse = np.flatnonzero(exact[1:] > exact[:-1])
+    worse = np.flatnonzero(single[1:] > single[:-1])
     if len(worse):
         rank = int(worse[0]) + 1
         raise EngineError(

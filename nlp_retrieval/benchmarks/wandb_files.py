@@ -24,10 +24,11 @@ def sweep_of(report: BenchmarkReport) -> Config:
     return {
         "baseline": report.baseline,
         "k": report.k_values,
+        "significance": manifest.get("significance"),
         "corpus": (manifest.get("corpus") or {}).get("fingerprint"),
         "queries": manifest.get("query_fingerprint"),
         "found": {result.name: [result.fingerprint, result.measures, result.groups] for result in report.configurations},
-        "failed": {one.name: one.reason for one in report.failed},
+        "failed": {one.name: one.error for one in report.failed},
     }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.errors import SourceError
 
 NAME = "compare"
 
@@ -36,6 +37,8 @@ def command(
     from nlp_retrieval.benchmarks.terminal_table import summary_table
 
     sources = read_sources(runs, qrels)
+    if output is not None and output.resolve() in {one.folder.resolve() for one in sources.saved}:
+        raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)
     report = write_run_files(run, output) if output is not None else run.report
     Console().print(summary_table(report))

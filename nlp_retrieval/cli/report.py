@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.errors import SourceError
 
 NAME = "report"
 
@@ -33,7 +34,10 @@ def command(
     from nlp_retrieval.benchmarks.saved import read_run_folder
     from nlp_retrieval.benchmarks.terminal_table import summary_table
 
+    target = output or folder / "report"
+    if target.resolve() == folder.resolve():
+        raise SourceError(f"{target} holds the run itself; choose another folder with --output")
     run = judged_again(read_run_folder(folder), only or (), baseline)
-    report = write_run_files(run, output or folder / "report")
+    report = write_run_files(run, target)
     Console().print(summary_table(report))
     say(f"page: {report.files['report']}")

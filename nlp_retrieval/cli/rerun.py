@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,10 +35,13 @@ def command(
 
     before = read_manifest(manifest)
     folder = manifest if manifest.is_dir() else manifest.parent
-    target = output or folder.with_name(f"{folder.resolve().name}-rerun")
+    target = output or folder.resolve().with_name(f"{folder.resolve().name}-rerun")
     if target.resolve() == folder.resolve():
         raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
     run = benchmark_of(before, index=index, on_progress=say).run()
+    if "halving" in before:
+        manifest_now = run.report.manifest | {"halving": before["halving"]}
+        run = replace(run, report=replace(run.report, manifest=manifest_now))
     report = write_run_files(run, target)
     Console().print(summary_table(report))
     say(f"page: {report.files['report']}")
@@ -48,12 +52,12 @@ def command(
         say("versions, hardware, data and models are the same")
     try:
         old = json.loads((folder / "results.json").read_bytes())
-    except (OSError, ValueError):
+        moved = moved_results(old, results_of(report))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         say(f"{folder / 'results.json'} cannot be read, so the results are not compared")
         return
-    moved = moved_results(old, results_of(report))
     for line in moved:
         say(f"results: {line}")
     if moved:
-        raise RetrievalError(f"{len(moved)} of {len(old['configurations'])} configurations have other results than before")
+        raise RetrievalError("the results are not those of before; what is different stands above")
     say("results: the same, to the last bit")

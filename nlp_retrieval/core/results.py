@@ -16,13 +16,13 @@ from nlp_retrieval.core.models import RetrievalResult
 
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
-    with _no_collection():
+    with no_collection():
         made = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch)))
     return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Keep the cycle collector from walking the whole heap again and again while thousands of objects are made to stay."""
     was_on = gc.isenabled()
     gc.disable()

@@ -67,7 +67,7 @@ def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) 
     done = run("rerun", str(other / "manifest.json"), folder=folder)
     assert done.returncode == 1
     assert "results: bm25: recall@3" in done.stderr
-    assert "1 of 2 configurations have other results than before" in done.stderr
+    assert "the results are not those of before" in done.stderr
     assert (tmp_path / "other-rerun" / "report.html").exists()
     refused(run("rerun", str(other), "--output", str(other)), 2, "choose another folder")
 
@@ -89,3 +89,24 @@ def test_a_sweep_finishes_without_the_configuration_that_fails_and_ends_with_1(f
     assert list(results["failed"]) == ["no model", "no run"]
     assert "no-such-model" in results["failed"]["no model"]
     assert "none.trec" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_no_command_writes_over_the_run_that_it_reads(folder: Path) -> None:
+    before = (folder / "run" / "hits.parquet").read_bytes()
+    refused(run("report", str(folder / "run"), "--output", str(folder / "run")), 2, "choose another folder")
+    refused(run("compare", str(folder / "run"), "--output", str(folder / "run")), 2, "choose another folder")
+    assert (folder / "run" / "hits.parquet").read_bytes() == before
+
+
+def test_other_groups_are_other_results(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "data", tmp_path / "data")
+    manifest = json.loads((folder / "run" / "manifest.json").read_text())
+    for part in (manifest["corpus"]["loader"], manifest["query_loader"]):
+        part["path"] = str(tmp_path / "data")
+    queries = tmp_path / "data" / "queries.jsonl"
+    queries.write_text(queries.read_text().replace('"hops": 4', '"hops": 5'))
+    shutil.copytree(folder / "run", tmp_path / "run")
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    done = run("rerun", "run", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "the means over all queries are the same, and these are not: query_groups" in done.stderr
