@@ -50,7 +50,9 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
         return f"{one.families} {unit} are too few: no p-value can be below {least:.3g}, and {needed}"
     if one.least_p > alpha:
-        return f"the two differ in {one.differing} {unit} only, where p cannot be below {one.least_p:.3g}"
+        singular = {"queries": "query", "families of queries": "family of queries"}[unit]
+        differing = f"{one.differing} {singular if one.differing == 1 else unit}"
+        return f"the two differ in {differing} only, where p cannot be below {one.least_p:.3g}"
     if many / (one.resamples + 1) > alpha:
         return (
             f"{one.resamples:,} resamples are too few: no p-value can be below {1 / (one.resamples + 1):.3g}; "
