@@ -33,7 +33,9 @@ def remove_output(path: Path) -> None:
         OutputError: it cannot be removed.
     """
     try:
-        path.unlink(missing_ok=True)
+        path.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError as error:
         raise OutputError(f"{path} cannot be removed ({error.strerror}); choose another path") from error
 

@@ -24,7 +24,7 @@ from nlp_retrieval.benchmarks.stage_candidates import packed, unpacked
 from nlp_retrieval.benchmarks.stage_keys import corpus_of, identity_of, key_of
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.benchmarks.stage_tables import PairTable, VectorTable, pairs_entry, vectors_entry
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
+from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.component import Component, Config
 from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
@@ -147,8 +147,16 @@ class SharedStages(Stages):
         return found
 
     def candidates(
-        self, retriever: BaseRetriever, processed: list[list[str]], depth: int, generation: Generation, label: str
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
     ) -> CandidateBatch:
+        if allowed is not None:  # a benchmark filters nothing
+            return super().candidates(retriever, processed, depth, generation, label, allowed)
         content = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
         key = key_of("candidates", content | {"corpus": corpus_of(generation)})
         with self._passing(f"candidates of {retriever.name}") as use:

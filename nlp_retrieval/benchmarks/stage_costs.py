@@ -24,7 +24,7 @@ from nlp_retrieval.benchmarks.measuring import Measured, Sample, Searching, time
 from nlp_retrieval.benchmarks.shared_stages import Found, Passage, Reranked, SharedStages
 from nlp_retrieval.benchmarks.stage_keys import corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.benchmarks.stage_store import Entry
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.measure import PeakMemory, StageSeconds, record_stages
@@ -240,9 +240,15 @@ class _AtHand(Stages):
         return self._processed
 
     def candidates(
-        self, retriever: BaseRetriever, processed: list[list[str]], depth: int, generation: Generation, label: str
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
     ) -> CandidateBatch:
-        del retriever, processed, depth, generation
+        del retriever, processed, depth, generation, allowed
         return self._found[label]
 
     def reranked(

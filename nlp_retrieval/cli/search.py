@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -40,6 +41,10 @@ def command(
     searcher: Annotated[
         str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", help='Only items whose metadata fulfil this: {"country": "Japan", "year": {"gte": 2015}}.'),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say by which links each result was reached, where a retriever can tell.")
     ] = False,
@@ -59,12 +64,26 @@ def command(
     explainer = composed if explain and isinstance(composed, Explains) and composed.explains else None
     if explain and explainer is None:
         say("note: no retriever of this searcher can explain a result; link_graph can")
-    for text, hits in zip(queries, composed.search(queries, k), strict=True):
+    found = composed.search(queries, k) if where is None else _filtered(composed, queries, k, where)
+    for text, hits in zip(queries, found, strict=True):
         explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
         if as_json:
             _print_json(text, hits, explained)
         else:
             print_hits(text, hits, explained)
+
+
+def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -> list[list[RetrievalResult]]:
+    from nlp_retrieval.errors import ConfigurationError, QueryError
+
+    if "where" not in inspect.signature(searcher.search).parameters:
+        raise ConfigurationError("this searcher takes no filter; leave out --where")
+    try:
+        wanted = json.loads(where)
+    except (ValueError, RecursionError) as error:
+        raise QueryError(f'--where is no JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
+    # a benchmark filters nothing, so what it drives need not take a filter
+    return cast("Searcher", searcher).search(queries, k, wanted)
 
 
 def _standard_input() -> list[str]:

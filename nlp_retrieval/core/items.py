@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.filter_masks import check_filter, mask_of
+from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError
@@ -34,6 +37,7 @@ _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
 _PREFIX = "metadata."
 _EXACT_IN_FLOAT = 2**53
+_MASKS_KEPT = 8
 
 _TYPES: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -215,9 +219,11 @@ class ItemTable:
             raise IndexDamagedError(f"{path} is no items file ({error}); index again with replace=True") from error
         starts = np.cumsum([0] + [len(batch) for batch in self._batches])
         self._starts: list[int] = starts.tolist()
-        self._keys = [
-            (name[len(_PREFIX) :], self._schema.field(name).metadata[b"kind"] == b"json") for name in self._schema.names[2:]
-        ]
+        self._kinds = {
+            name[len(_PREFIX) :]: self._schema.field(name).metadata[b"kind"].decode() for name in self._schema.names[2:]
+        }
+        self._keys = [(key, kind == "json") for key, kind in self._kinds.items()]
+        self._masks: OrderedDict[str, Mask] = OrderedDict()
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -245,6 +251,32 @@ class ItemTable:
         if (rows < 0).any():
             raise QueryError(f"no item of this index has the id {item_ids[int(np.flatnonzero(rows < 0)[0])]!r}")
         return rows
+
+    def mask(self, where: Where) -> Mask:
+        """Return which items fulfil a filter; the last few are kept.
+
+        Args:
+            where: see :mod:`nlp_retrieval.core.filters`.
+
+        Raises:
+            QueryError: it is no filter, or none that could be meant of these items.
+        """
+        wanted = parse_filter(where)
+        key = repr(wanted)
+        mask = self._masks.get(key)
+        if mask is None:
+            check_filter(wanted, self._kinds)
+            columns = {
+                name: (kind, [batch.column(number + 2) for batch in self._batches])
+                for number, (name, kind) in enumerate(self._kinds.items())
+            }
+            mask = mask_of(wanted, columns, len(self))
+            mask.flags.writeable = False
+        self._masks[key] = mask
+        self._masks.move_to_end(key)
+        while len(self._masks) > _MASKS_KEPT:
+            self._masks.popitem(last=False)
+        return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
         """Yield the texts (title, then content) of all items in order, ``batch_size`` at a time.

@@ -20,6 +20,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.component import Component, Config, canonical_json
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import Builder, IndexReport, build_index
 from nlp_retrieval.core.items import ItemTable
@@ -106,7 +107,11 @@ class BaseRetriever(Component, ABC):
         return build_index(items, output_path, builders_of([self]), replace=replace)
 
     def retrieve(
-        self, processed_queries: Sequence[Sequence[str]], output_path: str | Path, k: int
+        self,
+        processed_queries: Sequence[Sequence[str]],
+        output_path: str | Path,
+        k: int,
+        where: Where | None = None,
     ) -> list[list[RetrievalResult]]:
         """Search an index directory.
 
@@ -114,18 +119,20 @@ class BaseRetriever(Component, ABC):
             processed_queries: per query, the sub-queries to run.
             output_path: where :meth:`index` wrote.
             k: at most this many results per query.
+            where: only items whose metadata fulfil this are found; see :mod:`nlp_retrieval.core.filters`.
 
         Returns:
             One list per query, best first.
 
         Raises:
-            QueryError: a query is no string, or k no positive integer.
+            QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
             IndexMissingError: there is no index.
             IndexMismatchError: it was built with another configuration.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(Path(output_path))
-        batch = opened.candidates(processed, depth, len(generation.items))
+        allowed = generation.items.mask(where) if where is not None else None
+        batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
 
     def builder(self) -> Builder:
@@ -188,7 +195,7 @@ class BaseRetriever(Component, ABC):
             shown = repr(first[0][:60]) if first else "no sub-queries"
             warnings.warn(
                 f"{self.name} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are "
-                "empty, made of stop words alone, or share no term with the index",
+                "empty, made of stop words alone, or share no term with the items that may be found",
                 RetrievalWarning,
                 stacklevel=2,
             )

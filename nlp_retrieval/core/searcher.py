@@ -7,15 +7,17 @@ throughout; a newer one is taken up by ``refresh``.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import IndexReport, build_index
@@ -29,7 +31,7 @@ from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.retriever import BaseRetriever, builders_of, labelled, with_parts
 from nlp_retrieval.core.stages import current_stages
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
 
 Scope = Literal["pooled", "per_subquery"]
 
@@ -164,33 +166,39 @@ class Searcher(Component):
         self.open(opened.generation.path)
         return True
 
-    def search(self, queries: str | Sequence[str], k: int = 10) -> list[list[RetrievalResult]]:
+    def search(self, queries: str | Sequence[str], k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
         """Search.
 
         Args:
             queries: a list of queries; a bare string counts as a list of one.
             k: at most this many results per query.
+            where: only items whose metadata fulfil this are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
+                :mod:`nlp_retrieval.core.filters`.
 
         Returns:
             One list per query, best first.
 
         Raises:
-            QueryError: a query is no string, or k no positive integer.
+            QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
             IndexMissingError: no index was opened.
         """
         nlqs, cut = check_queries(queries), check_k(k)
         opened = self._require_open()
+        allowed = opened.generation.items.mask(where) if where is not None else None
+        if allowed is not None and not allowed.any():
+            warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
+            return [[] for _ in nlqs]
         with stage("process"):
             processed = [[nlq] for nlq in nlqs]
             if self.processor is not None:
                 processed = current_stages().subqueries(self.processor, nlqs)
         if self.scope == "pooled":
-            batch = self._ranked(opened, nlqs, processed, cut).head(cut)
+            batch = self._ranked(opened, nlqs, processed, cut, allowed).head(cut)
         else:
             counts = [len(subqueries) for subqueries in processed]
             alone = [[subquery] for subqueries in processed for subquery in subqueries]
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
-            batch = interleave(self._ranked(opened, originals, alone, cut), counts, cut, self.quota)
+            batch = interleave(self._ranked(opened, originals, alone, cut, allowed), counts, cut, self.quota)
         with stage("items"):
             return to_results(batch, opened.generation.items)
 
@@ -229,7 +237,9 @@ class Searcher(Component):
                         told[label] = explanation
         return found
 
-    def _ranked(self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int) -> CandidateBatch:
+    def _ranked(
+        self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
+    ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
         stages = current_stages()
         single = len(self.retrievers) == 1 and self.reranker is None
@@ -237,7 +247,7 @@ class Searcher(Component):
         found: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
             with stage(label):
-                found[label] = stages.candidates(retriever, processed, depth, opened.generation, label)
+                found[label] = stages.candidates(retriever, processed, depth, opened.generation, label, allowed)
         batch = next(iter(found.values()))
         if self._fuses:
             with stage("fuse"):

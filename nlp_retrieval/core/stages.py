@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.queries import check_processed
 
 if TYPE_CHECKING:
-    from nlp_retrieval.core.candidates import CandidateBatch
+    from nlp_retrieval.core.candidates import CandidateBatch, Mask
     from nlp_retrieval.core.component import Component
     from nlp_retrieval.core.generation import Generation
     from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
@@ -40,7 +40,13 @@ class Stages:
         return check_processed(processor.process(nlqs), len(nlqs))
 
     def candidates(
-        self, retriever: BaseRetriever, processed: list[list[str]], depth: int, generation: Generation, label: str
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
     ) -> CandidateBatch:
         """Return what a retriever finds.
 
@@ -50,8 +56,9 @@ class Stages:
             depth: length of the lists.
             generation: the index that is searched.
             label: begins the names of the signals.
+            allowed: ``[items]``, which may be found; None: all.
         """
-        return retriever.candidates(processed, depth, len(generation.items), label)
+        return retriever.candidates(processed, depth, len(generation.items), label, allowed)
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
         """Return a vector per query.

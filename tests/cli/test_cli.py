@@ -144,6 +144,19 @@ def test_a_query_that_is_no_text_is_searched_or_refused_without_a_traceback(fold
     assert done.returncode in {0, 2}
 
 
+def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
+    words = ("search", str(folder / "index"), "city cathedral", "--json", "-k", "5")
+    whole = [json.loads(line) for line in run(*words).stdout.splitlines()]
+    title = whole[-1]["item"]["metadata"]["title"]
+    found = run(*words, "--where", json.dumps({"not": {"title": title}}))
+    assert found.returncode == 0, found.stderr
+    assert [json.loads(line)["item"] for line in found.stdout.splitlines()] == [
+        hit["item"] for hit in whole if hit["item"]["metadata"]["title"] != title
+    ]
+    refused(run(*words, "--where", "{title: x"), 2, "--where is no JSON")
+    refused(run(*words, "--where", '{"titel": "x"}'), 2, "no item of this index has the metadata key 'titel'", "'title'")
+
+
 def test_an_index_can_be_searched_by_a_searcher_of_a_configuration(folder: Path) -> None:
     config = str(folder / "sweep.yaml")
     done = run("search", str(folder / "index"), "Who wrote The Shining?", "-c", config, "-s", "reranked", "--json")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.fusion import BaseFusion
 from nlp_retrieval.core.generation import Generation
 from nlp_retrieval.core.index_store import IndexReport
@@ -131,12 +133,13 @@ class MultiHopSearcher(Component):
         told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
         return super().provenance() | told
 
-    def search(self, queries: str | Sequence[str], k: int = 21) -> list[list[RetrievalResult]]:
+    def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> list[list[RetrievalResult]]:
         """Search.
 
         Args:
             queries: a list of queries; a bare string counts as a list of one.
             k: at most this many results per query.
+            where: only items whose metadata fulfil this are found, at every hop; see :mod:`nlp_retrieval.core.filters`.
 
         Returns:
             One list per query: what the first hop found, then what each later one added.
@@ -147,7 +150,7 @@ class MultiHopSearcher(Component):
             DependencyError: DSPy is not installed.
         """
         nlqs, cut = check_queries(queries), check_k(k)
-        return [one.results()[:cut] for one in self._walked(nlqs, self._searcher)]
+        return [one.results()[:cut] for one in self._walked(nlqs, self._searcher, where)]
 
     @property
     def explains(self) -> bool:
@@ -188,7 +191,7 @@ class MultiHopSearcher(Component):
                 told[at] |= explanations
         return told
 
-    def _walked(self, nlqs: list[str], searcher: Searcher) -> list[Walk]:
+    def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
         """Walk with a searcher that stays the same throughout, whatever refresh does meanwhile."""
         _ = searcher.opened
         if not nlqs:
@@ -196,7 +199,15 @@ class MultiHopSearcher(Component):
         from nlp_retrieval.pipelines.hover.hops import walk
 
         program = self._program()
-        return walk(nlqs, searcher.search, program.summarize, program.ask, self.lm, self.per_hop, self.passage_characters)
+        return walk(
+            nlqs,
+            partial(searcher.search, where=where),
+            program.summarize,
+            program.ask,
+            self.lm,
+            self.per_hop,
+            self.passage_characters,
+        )
 
     def _inner(self) -> Searcher:
         return Searcher(self._retrievers, fusion=self._fusion, reranker=self._reranker)

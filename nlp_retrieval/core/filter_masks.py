@@ -1,0 +1,133 @@
+"""Which items fulfil a filter: typed columns are compared by Arrow, columns of mixed values one by one.
+
+Both give what :meth:`~nlp_retrieval.core.filters.Condition.holds` gives of the values as they were indexed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.core.filters import Combination, Condition, Filter, kind_of
+from nlp_retrieval.errors import QueryError, nearest
+
+_KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
+_SWAPPED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
+_INT64 = 2**63
+
+
+def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
+    """Refuse a filter that no item of this index could be meant by.
+
+    Args:
+        wanted: the filter.
+        kinds: of the metadata columns, by key.
+
+    Raises:
+        QueryError: a key that no item has, or a value of another type than the key's.
+    """
+    if isinstance(wanted, Combination):
+        for part in wanted.parts:
+            check_filter(part, kinds)
+        return
+    if wanted.key not in kinds:
+        has = nearest(wanted.key, kinds) if kinds else "its items have no metadata"
+        raise QueryError(f"where: no item of this index has the metadata key {wanted.key!r}; {has}")
+    kind = _KINDS.get(kinds[wanted.key])
+    if wanted.operator == "exists" or kind is None:
+        return
+    for value in wanted.values:
+        if kind_of(value) != kind:
+            raise QueryError(f"where: {wanted.key} is a {kind} in this index, and {value!r} is a {kind_of(value)}")
+
+
+def mask_of(wanted: Filter, columns: Mapping[str, tuple[str, Sequence[pa.Array]]], n_items: int) -> Mask:
+    """Return which items fulfil a filter.
+
+    Args:
+        wanted: a filter that was checked.
+        columns: by metadata key, its kind and its values, batch by batch.
+        n_items: in all.
+    """
+    if isinstance(wanted, Combination):
+        masks = [mask_of(part, columns, n_items) for part in wanted.parts]
+        if wanted.operator == "not":
+            return ~masks[0]
+        joined = np.logical_and if wanted.operator == "and" else np.logical_or
+        result: Mask = joined.reduce(masks)
+        return result
+    kind, batches = columns[wanted.key]
+    parts = [_of_batch(wanted, kind, batch) for batch in batches]
+    return np.concatenate(parts) if parts else np.zeros(n_items, np.bool_)
+
+
+def _of_batch(condition: Condition, kind: str, batch: pa.Array) -> Mask:
+    if kind == "json":
+        values = [None if value is None else json.loads(value) for value in batch.to_pylist()]
+        return np.array([condition.holds(value) for value in values], np.bool_)
+    if condition.operator == "exists":
+        there: Mask = batch.is_valid().to_numpy(zero_copy_only=False)
+        return there if condition.values[0] else ~there
+    if kind == "strings":
+        flat = _compared(condition, "str", batch.flatten())
+        lengths = pc.fill_null(pc.list_value_length(batch), 0).to_numpy(zero_copy_only=False)
+        owner = np.repeat(np.arange(len(batch)), lengths)
+        return np.bincount(owner[flat], minlength=len(batch)) > 0
+    return _compared(condition, kind, batch)
+
+
+def _compared(condition: Condition, kind: str, values: pa.Array) -> Mask:
+    """Compare single values of one type; one that is not there fulfils nothing."""
+    if condition.operator in ("eq", "in"):
+        exact = [stored for one in condition.values if (stored := _stored(one, kind)) is not None]
+        if kind == "float" and 0.0 in exact:
+            exact += [0.0, -0.0]  # one number, and two to Arrow
+        found = pc.is_in(values, value_set=pa.array(exact, values.type))
+    else:
+        operator, bound = _bound(condition.operator, condition.values[0], kind)
+        if bound is None:
+            found = pc.and_(values.is_valid(), pa.scalar(operator == "all"))
+        else:
+            found = _SWAPPED[operator](values, pa.scalar(bound, values.type))
+    mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _stored(value: Any, kind: str) -> Any:
+    """A value as a column of this kind holds it; None where it could not hold it."""
+    if kind == "int":
+        whole = int(value) if value == int(value) else None
+        return whole if whole is not None and -_INT64 <= whole < _INT64 else None
+    if kind == "float":
+        try:
+            return float(value) if float(value) == value else None
+        except OverflowError:
+            return None
+    return value
+
+
+def _bound(operator: str, value: Any, kind: str) -> tuple[str, Any]:
+    """The comparison with a bound that the column can hold and that lets the same values through; no bound: all or none."""
+    if kind == "int":
+        value = math.floor(value) if operator in ("gt", "lte") else math.ceil(value)
+        if not -_INT64 <= value < _INT64:
+            return ("all" if (value > 0) is (operator in ("lt", "lte")) else "none"), None
+    if kind == "float" and isinstance(value, int):
+        try:
+            nearest_float = float(value)
+        except OverflowError:
+            return ("all" if (value > 0) is (operator in ("lt", "lte")) else "none"), None
+        if nearest_float != value:
+            # between two floats: what is above the one below it is above the value, and so on
+            below = nearest_float if nearest_float < value else math.nextafter(nearest_float, -math.inf)
+            above = math.nextafter(below, math.inf)
+            return {"gt": ("gte", above), "gte": ("gte", above), "lt": ("lte", below), "lte": ("lte", below)}[operator]
+        value = nearest_float
+    return operator, value

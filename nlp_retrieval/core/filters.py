@@ -1,0 +1,176 @@
+"""Filters over metadata: one small typed language, evaluated to a mask over the items, the same for every retriever.
+
+A filter is plain values, as of JSON. ``{"country": "Japan", "year": {"gte": 2015}}`` means both. Under a key stands a value
+that the item's has to equal, or operators: ``eq``, ``in``, ``gt``, ``gte``, ``lt``, ``lte``, ``exists``, all of which have to
+hold. ``and`` and ``or`` take a list of filters, ``not`` takes one. A metadata key that is called like one of these is written
+``metadata.and``.
+
+What holds always: a value that is a list fulfils a condition where one of its elements does; an item without the key
+fulfils no condition but ``{"exists": false}``; ``not`` is true of exactly the items of which its filter is not. Text is ordered
+by code points; numbers are compared as numbers, and a number, a truth value and a text are never equal. Nothing of a filter is
+ever part of a query language or of a pattern.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nlp_retrieval.errors import QueryError, nearest
+
+Where = Mapping[str, Any]
+"""A filter as plain values."""
+
+Scalar = str | bool | int | float
+Operator = Literal["eq", "in", "gt", "gte", "lt", "lte", "exists"]
+
+OPERATORS: tuple[Operator, ...] = ("eq", "in", "gt", "gte", "lt", "lte", "exists")
+COMBINING = ("and", "or", "not")
+
+_PREFIX = "metadata."
+_DEEPEST = 64
+_LONGEST_LIST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a metadata value has to fulfil.
+
+    Args:
+        key: of the metadata.
+        operator: one of :data:`OPERATORS`.
+        values: what it is compared with: one, any number with ``in``, a truth value with ``exists``.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[Scalar, ...]
+
+    def holds(self, value: object) -> bool:
+        """Whether a metadata value fulfils it; None stands for a key that is not there."""
+        if self.operator == "exists":
+            return (value is not None) is self.values[0]
+        if isinstance(value, list):
+            return any(self._holds_of_one(inner) for inner in value)
+        return self._holds_of_one(value)
+
+    def _holds_of_one(self, value: object) -> bool:
+        if not isinstance(value, str | bool | int | float):
+            return False
+        if self.operator in ("eq", "in"):
+            return any(kind_of(value) == kind_of(one) and value == one for one in self.values)
+        (bound,) = self.values
+        return kind_of(value) == kind_of(bound) and _ORDERED[self.operator](value, bound)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Filters joined.
+
+    Args:
+        operator: ``and``, ``or``, or ``not`` (of one).
+        parts: what is joined.
+    """
+
+    operator: Literal["and", "or", "not"]
+    parts: tuple[Filter, ...]
+
+
+Filter = Condition | Combination
+
+_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    "gt": lambda value, bound: value > bound,
+    "gte": lambda value, bound: value >= bound,
+    "lt": lambda value, bound: value < bound,
+    "lte": lambda value, bound: value <= bound,
+}
+
+
+def kind_of(value: object) -> str:
+    """Return what a single value is: ``"text"``, ``"truth value"`` or ``"number"``."""
+    if isinstance(value, str):
+        return "text"
+    return "truth value" if isinstance(value, bool) else "number"
+
+
+def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
+    """Read a filter.
+
+    Args:
+        where: plain values.
+        place: named in errors.
+        depth: how many filters this one is inside.
+
+    Raises:
+        QueryError: it is no filter; the message says where and what would be one.
+    """
+    if not isinstance(where, Mapping) or not where:
+        raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {_shown(where)}')
+    if depth > _DEEPEST:
+        raise QueryError(f"{place}: more than {_DEEPEST} filters inside each other; write it flatter")
+    parts: list[Filter] = []
+    for key, value in where.items():
+        if not isinstance(key, str) or not key:
+            raise QueryError(f"{place}: {key!r} is no metadata key; keys are text")
+        if key == "not":
+            parts.append(Combination("not", (parse_filter(value, f"{place}.not", depth + 1),)))
+        elif key in ("and", "or"):
+            parts.append(_joined(key, value, f"{place}.{key}", depth))
+        else:
+            parts += _conditions(key.removeprefix(_PREFIX), value, f"{place}.{key}")
+    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+
+
+def _joined(key: str, value: object, place: str, depth: int) -> Combination:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise QueryError(f"{place}: expected a list of filters, found {_shown(value)}")
+    parts = tuple(parse_filter(one, f"{place}[{number}]", depth + 1) for number, one in enumerate(value))
+    return Combination("and" if key == "and" else "or", parts)
+
+
+def _conditions(key: str, value: object, place: str) -> list[Condition]:
+    if not isinstance(value, Mapping):
+        return [Condition(key, "eq", (_scalar(value, place),))]
+    if not value:
+        raise QueryError(f"{place}: no operator; take one of {', '.join(OPERATORS)}")
+    found = []
+    for operator, wanted in value.items():
+        if operator not in OPERATORS:
+            raise QueryError(f"{place}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)}")
+        found.append(Condition(key, operator, _operand(operator, wanted, f"{place}.{operator}")))
+    return found
+
+
+def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ...]:
+    if operator == "in":
+        if not isinstance(wanted, Sequence | set | frozenset) or isinstance(wanted, str):
+            raise QueryError(f"{place}: expected a list of values, found {_shown(wanted)}")
+        if len(wanted) > _LONGEST_LIST:
+            raise QueryError(f"{place}: {len(wanted):,} values are too many; at most {_LONGEST_LIST:,}")
+        return tuple(_scalar(one, place) for one in wanted)
+    if operator == "exists":
+        if not isinstance(wanted, bool):
+            raise QueryError(f"{place}: expected true or false, found {_shown(wanted)}")
+        return (wanted,)
+    single = _scalar(wanted, place)
+    if operator != "eq" and isinstance(single, bool):
+        raise QueryError(f"{place}: truth values have no order; compare with eq")
+    return (single,)
+
+
+def _scalar(value: object, place: str) -> Scalar:
+    if value is None:
+        raise QueryError(f'{place}: null is no value; {{"exists": false}} finds items without the key')
+    if isinstance(value, float) and not math.isfinite(value):
+        raise QueryError(f"{place}: {value} is no number to compare with")
+    if not isinstance(value, str | bool | int | float):
+        hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
+        raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
+    return value
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,282 @@
+"""Filters find exactly the items that fulfil them, by every retriever, and say what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ColbertRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    OverlapReranker,
+    PyseriniRetriever,
+    RetrievalWarning,
+    SearchableItem,
+    Searcher,
+)
+from nlp_retrieval.core.filters import parse_filter
+from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.errors import QueryError
+from nlp_retrieval.processors.clauses import ClauseSplit
+
+WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
+COUNTRIES = ["Japan", "Peru", "Chile", "Norway"]
+N_ITEMS = 60
+
+# values of a key, of one type or mixed; a filter's values are drawn from them and from what lies around
+NUMBERS = st.one_of(st.integers(-4, 4), st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63, 10**40]), st.floats(-4, 4))
+TEXTS = st.sampled_from(["", "a", "b", "ab", "Ä", "\U0001f600", "1", "true", "a*", "') OR 1=1 --"])
+SINGLE = st.one_of(NUMBERS, TEXTS, st.booleans())
+KINDS = [
+    st.integers(-4, 4),
+    st.floats(-4, 4) | st.integers(-4, 4),
+    TEXTS,
+    st.booleans(),
+    st.lists(TEXTS, max_size=3),
+    st.one_of(SINGLE, st.none(), st.lists(SINGLE, max_size=2)),
+]
+KEYS = ["a", "b", "all"]
+
+
+@st.composite
+def conditions(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Any:
+    if draw(st.booleans()):
+        return draw(values)
+    found: dict[str, Any] = {}
+    for operator in draw(st.lists(st.sampled_from(["eq", "in", "gt", "gte", "lt", "lte", "exists"]), min_size=1, max_size=2)):
+        if operator == "in":
+            found[operator] = draw(st.lists(values, max_size=3))
+        elif operator == "exists":
+            found[operator] = draw(st.booleans())
+        else:
+            wanted = draw(values)
+            found["eq" if isinstance(wanted, bool) else operator] = wanted
+    return found
+
+
+@st.composite
+def filters(draw: st.DrawFn, values: dict[str, st.SearchStrategy[Any]], depth: int = 3) -> dict[str, Any]:
+    names = [*values, *(["and", "or", "not"] if depth else [])]
+    found: dict[str, Any] = {}
+    for name in draw(st.lists(st.sampled_from(names), min_size=1, max_size=2)):
+        if name in values:
+            found[f"metadata.{name}" if name == "all" else name] = draw(conditions(values[name]))
+        elif name == "not":
+            found[name] = draw(filters(values, depth - 1))
+        else:
+            found[name] = [draw(filters(values, depth - 1)) for _ in range(draw(st.integers(1, 2)))]
+    return found
+
+
+def fulfils(metadata: dict[str, Any], where: dict[str, Any]) -> bool:
+    """What a filter means, by hand."""
+
+    def kind(value: Any) -> type:
+        return bool if isinstance(value, bool) else str if isinstance(value, str) else float
+
+    def single(value: Any, operator: str, wanted: Any) -> bool:
+        if value is None or isinstance(value, dict | list):
+            return False
+        if operator == "in":
+            return any(single(value, "eq", one) for one in wanted)
+        if kind(value) is not kind(wanted):
+            return False
+        return {
+            "eq": value == wanted, "gt": value > wanted, "gte": value >= wanted, "lt": value < wanted, "lte": value <= wanted,
+        }[operator]  # fmt: skip
+
+    def of_key(value: Any, operator: str, wanted: Any) -> bool:
+        if operator == "exists":
+            return (value is not None) == wanted
+        return any(single(one, operator, wanted) for one in (value if isinstance(value, list) else [value]))
+
+    found = []
+    for key, wanted in where.items():
+        if key == "not":
+            found.append(not fulfils(metadata, wanted))
+        elif key in ("and", "or"):
+            found.append((all if key == "and" else any)(fulfils(metadata, one) for one in wanted))
+        else:
+            value = metadata.get(key.removeprefix("metadata."))
+            conditions = wanted if isinstance(wanted, dict) else {"eq": wanted}
+            found.append(all(of_key(value, operator, one) for operator, one in conditions.items()))
+    return all(found)
+
+
+def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
+    """Whether a filter compares a key with a value of another type than the only one that its values have."""
+
+    def kind(value: Any) -> str:
+        return "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+
+    if all(isinstance(value, list) and all(isinstance(one, str) for one in value) for value in held):
+        kinds = {"text"}
+    elif any(value is None or isinstance(value, list) or (isinstance(value, int) and abs(value) > 2**53) for value in held):
+        return False
+    else:
+        kinds = {kind(value) for value in held}
+    if len(kinds) > 1:
+        return False
+    found = []
+    for name, wanted in where.items():
+        if name == "not":
+            found.append(mistyped(wanted, held, key))
+        elif name in ("and", "or"):
+            found += [mistyped(one, held, key) for one in wanted]
+        elif name.removeprefix("metadata.") == key:
+            compared = wanted if isinstance(wanted, dict) else {"eq": wanted}
+            for operator, value in compared.items():
+                values = value if operator == "in" else [] if operator == "exists" else [value]
+                found += [kind(one) not in kinds for one in values]
+    return any(found)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_a_mask_holds_exactly_the_items_that_fulfil_the_filter(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    kinds = {key: data.draw(st.sampled_from(KINDS), label=key) for key in KEYS}
+    metadata = data.draw(
+        st.lists(st.fixed_dictionaries({}, optional=kinds), min_size=1, max_size=6).filter(
+            lambda rows: all(any(key in row for row in rows) for key in KEYS)
+        )
+    )
+    folder = tmp_path_factory.mktemp("items")
+    write_items((SearchableItem(item_id=f"d{n}", content="x", metadata=row) for n, row in enumerate(metadata)), folder)
+    table = ItemTable(folder / ITEMS_FILE)
+    compared = dict(zip(map(id, KINDS), [NUMBERS, NUMBERS, TEXTS, st.booleans(), TEXTS, SINGLE], strict=True))
+    around = {key: compared[id(kind)] for key, kind in kinds.items()}
+    where = data.draw(filters(around))
+    refused = any(mistyped(where, [row[key] for row in metadata if key in row], key) for key in KEYS)
+    if refused:
+        with pytest.raises(QueryError, match=r" is a .* in this index, and .* is a "):
+            table.mask(where)
+        return
+    mask = table.mask(where)
+    assert mask.tolist() == [fulfils(row, where) for row in metadata]
+    parsed = parse_filter(where)
+    assert table.mask(where) is mask, "the mask is kept"
+    assert parse_filter(json.loads(json.dumps(where))) == parsed
+
+
+def items() -> list[SearchableItem]:
+    made = []
+    for number in range(N_ITEMS):
+        text = " ".join(WORDS[(number * step + shift) % len(WORDS)] for step, shift in ((1, 0), (3, 1), (7, 2), (5, 3)))
+        metadata = {"country": COUNTRIES[number % 4], "year": 2000 + number % 20, "title": f"Page {number}"}
+        made.append(
+            SearchableItem(item_id=f"d{number}", content=f"{text}. See Page {number * 7 % N_ITEMS}.", metadata=metadata)
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filters")
+    Searcher([*retrievers().values()]).index(items(), folder)
+    return folder
+
+
+def retrievers() -> dict[str, Any]:
+    lexical, dense = Bm25sRetriever(), FaissRetriever(HashedWords())
+    return {
+        "bm25s": lexical,
+        "faiss": dense,
+        "hnsw": FaissRetriever(HashedWords(32), index_type="hnsw"),
+        "pyserini": PyseriniRetriever(),
+        "colbert": ColbertRetriever(HashedTokens(), bits=4),
+        "exact": ColbertRetriever(HashedTokens(), bits=None),
+        "link_graph": LinkGraphRetriever([lexical, dense]),
+    }
+
+
+QUERIES = ["fox river", "castle novel film", "queen"]
+WHERE = {"country": "Peru", "year": {"gte": 2003, "lt": 2016}}
+
+
+@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
+@pytest.mark.parametrize("name", list(retrievers()))
+def test_every_retriever_gives_k_items_that_fulfil_the_filter_wherever_k_do(index: Path, name: str) -> None:
+    searcher = Searcher([retrievers()[name]]).open(index)
+    for where in (WHERE, {"country": "Japan"}, {"not": {"country": {"in": ["Japan", "Peru", "Chile"]}}}):
+        whole = searcher.search(QUERIES, N_ITEMS)
+        found = searcher.search(QUERIES, 5, where)
+        for hits, every in zip(found, whole, strict=True):
+            assert all(fulfils(hit.item.metadata, where) for hit in hits)
+            wanted = [hit for hit in every if fulfils(hit.item.metadata, where)][:5]
+            if name in ("bm25s", "faiss", "pyserini", "exact"):  # the others may know better where fewer compete
+                assert [hit.item.item_id for hit in hits] == [hit.item.item_id for hit in wanted]
+                assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in wanted])
+            assert len(hits) == len(wanted)
+
+
+@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+def test_fusing_and_reranking_see_only_what_fulfils_the_filter(index: Path, scope: Any) -> None:
+    made = retrievers()
+    parts = [made["bm25s"], made["faiss"]]
+    searcher = Searcher(parts, processor=ClauseSplit(), reranker=OverlapReranker(), scope=scope).open(index)
+    for hits in searcher.search(QUERIES, 4, WHERE):
+        assert hits
+        assert all(fulfils(hit.item.metadata, WHERE) for hit in hits)
+
+
+@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
+def test_a_retriever_alone_takes_a_filter(index: Path) -> None:
+    alone = Bm25sRetriever().retrieve([[query] for query in QUERIES], index, 5, WHERE)
+    assert [[hit.item.item_id for hit in hits] for hits in alone] == [
+        [hit.item.item_id for hit in hits] for hits in Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, WHERE)
+    ]
+
+
+def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
+    searcher = Searcher([Bm25sRetriever()]).open(index)
+    with pytest.warns(RetrievalWarning, match="no item of this index fulfils the filter"):
+        assert searcher.search(QUERIES, 5, {"year": 1066}) == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"contry": "Japan"}, "no item of this index has the metadata key 'contry'; did you mean 'country'"),
+        ({"year": "2015"}, "year is a number in this index, and '2015' is a text"),
+        ({"country": 7}, "country is a text in this index, and 7 is a number"),
+        ({"year": True}, "year is a number in this index, and True is a truth value"),
+        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
+        ({"year": {}}, r"where\.year: no operator"),
+        ({"year": None}, r'where\.year: null is no value; \{"exists": false\}'),
+        ({"year": [2015, 2016]}, r'any of several: \{"in"'),
+        ({"year": {"in": 2015}}, r"where\.year\.in: expected a list of values, found 2015"),
+        ({"year": {"gte": math.nan}}, "nan is no number to compare with"),
+        ({"year": {"gt": False}}, "truth values have no order"),
+        ({"year": {"exists": "yes"}}, "expected true or false, found 'yes'"),
+        ({"and": {"year": 1}}, r"where\.and: expected a list of filters"),
+        ({"or": []}, r"where\.or: expected a list of filters"),
+        ({"or": [{"year": 1}, {"yaer": {"lt": 1}}]}, "did you mean 'year'"),
+        ({"not": [{"year": 1}]}, r"where\.not: expected conditions"),
+        ({}, "where: expected conditions"),
+        ({1: 2}, "1 is no metadata key"),
+    ],
+)
+def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, where)
+
+
+def test_a_filter_that_is_too_deep_is_refused(index: Path) -> None:
+    where: dict[str, Any] = {"year": 1}
+    for _ in range(100_000):
+        where = {"not": where}
+    with pytest.raises(QueryError, match="more than 64 filters inside each other"):
+        Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, where)
