@@ -26,6 +26,7 @@ from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.durable import explained_writes, publish_folder
 from nlp_retrieval.core.generation import check_folder, fingerprint_of
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.lock_owner import owner_of, owning
 from nlp_retrieval.core.manifest import (
     BuildCost,
     CorpusRecord,
@@ -174,10 +175,19 @@ def _writing(directory: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
+        owner = owner_of(directory)
+        if owner is None:
+            raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
+        raise IndexLockedError(
+            f"process {owner.pid} on {owner.host} is writing to {directory}, since {owner.since}; wait for it, then try again",
+            owner.pid,
+            owner.host,
+            owner.since,
+        ) from None
     try:
-        _clear_scratch(directory)
-        yield
+        with owning(directory):
+            _clear_scratch(directory)
+            yield
     finally:
         _clear_scratch(directory)
         lock.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import pytest
 from nlp_retrieval.core import checksums
 from nlp_retrieval.core.generation import open_generation, verify_index
 from nlp_retrieval.core.index_store import build_index
+from nlp_retrieval.core.lock_owner import OWNER_FILE
 from nlp_retrieval.core.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import (
@@ -521,7 +523,10 @@ def test_two_writers_are_an_error_for_the_second(built):
             errors.append(error)
 
     TermCount().index(items(), built)
-    assert [str(built) in str(error) for error in errors] == [True]
+    (error,) = errors
+    assert str(built) in str(error)
+    assert (error.pid, error.host) == (os.getpid(), socket.gethostname())
+    assert not (built / OWNER_FILE).exists()
     TermShare().index(ALPHA, built)
 
 
@@ -546,8 +551,32 @@ def test_two_writing_processes_are_an_error_for_the_second(built):
 
     told: list[str] = []
     Held().index(ALPHA, built)
-    assert "locked:" in told[0]
+    assert f"locked: process {os.getpid()} on {socket.gethostname()} is writing to" in told[0]
     assert str(built) in told[0]
+
+
+@pytest.mark.parametrize("left", ["", "{}", "[]", '{"pid": 0, "host": "h", "since": "s"}', "dead"])
+def test_an_owner_that_is_gone_or_cannot_be_read_is_not_told_of(built, left):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    dead = {"pid": gone.pid, "host": socket.gethostname(), "since": "2020-01-01T00:00:00+00:00"}
+    told = []
+
+    class Held(TermCount):
+        name = "held"
+
+        def build(self, items, folder):
+            (built / OWNER_FILE).write_text(
+                json.dumps(dead) if left == "dead" else left.replace('"h"', json.dumps(dead["host"]))
+            )
+            with pytest.raises(IndexLockedError) as error:
+                TermShare().index(ALPHA, built)
+            told.append(error.value)
+            super().build(items, folder)
+
+    Held().index(ALPHA, built)
+    assert told[0].pid is None
+    assert "another process is writing" in str(told[0])
 
 
 def test_a_lock_file_left_by_a_dead_writer_stops_nobody(built):

@@ -1,0 +1,66 @@
+"""Who is writing to an index directory, for the message to those who would like to.
+
+The lock itself is the operating system's and ends with its process; what stands here only tells, and a process that is gone is
+not told of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+OWNER_FILE = ".lock-owner"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A writer.
+
+    Args:
+        pid: of its process.
+        host: where that runs.
+        since: when it began, in ISO 8601.
+    """
+
+    pid: int
+    host: str
+    since: str
+
+
+@contextmanager
+def owning(directory: Path) -> Iterator[None]:
+    """Leave word in a directory of who writes to it, while the block runs; where that cannot be written, nothing is told."""
+    owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
+    with suppress(OSError):
+        (directory / OWNER_FILE).write_text(json.dumps(asdict(owner)) + "\n")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            (directory / OWNER_FILE).unlink()
+
+
+def owner_of(directory: Path) -> Owner | None:
+    """Return who is writing to a directory, as far as that can be told."""
+    try:
+        told = json.loads((directory / OWNER_FILE).read_text("utf-8"))
+        owner = Owner(int(told["pid"]), str(told["host"]), str(told["since"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return pid > 0
