@@ -27,6 +27,11 @@ class BaseEncoder(Component, ABC):
     def encode_passages(self, passages: list[str]) -> Vectors:
         """Return ``[passages, dimension]``, float32."""
 
+    def cut_passages(self, passages: list[str]) -> int:
+        """How many passages are longer than what is read of a passage; 0 where that cannot be told."""
+        del passages
+        return 0
+
     @abstractmethod
     def model_fingerprint(self) -> str:
         """What tells this model from others: a checksum of its files, or base URL and name of a hosted one."""

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
+Task = Literal["encode_query", "encode_document"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Backend = Literal["torch", "onnx", "openvino"]
 
 _loaded: WeakValueDictionary[str, SentenceTransformer] = WeakValueDictionary()
 _loading = threading.Lock()
+
+_MARKS = 8
 
 
 class SentenceTransformerEncoder(BaseEncoder):
@@ -98,24 +101,43 @@ class SentenceTransformerEncoder(BaseEncoder):
     def encode_passages(self, passages: list[str]) -> Vectors:
         return self._encode(passages, self.passage_prompt, "encode_document")
 
+    def cut_passages(self, passages: list[str]) -> int:
+        model = self._model()
+        most = model.max_seq_length
+        if most is None or not callable(model.tokenizer):
+            return 0
+        prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
+        # a token is a byte at least, but for the few that mark where a text begins and ends
+        suspects = [text for text in (prompt + passage for passage in passages) if len(text.encode()) > most - _MARKS]
+        whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
+        return sum(len(tokens) > most for tokens in whole)
+
     def provenance(self) -> dict[str, str]:
         return {self.model: self.folder.source}
 
-    def _encode(self, texts: list[str], prompt: str | None, task: Literal["encode_query", "encode_document"]) -> Vectors:
+    def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
         model = self._model()
         if not texts:
             return np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
-        if prompt is None:  # what the model defines; the library itself would stop at an empty "document"
-            names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
-            prompt = next((model.prompts[name] for name in names if model.prompts.get(name)), None)
         encoded = getattr(model, task)(
-            texts, prompt=prompt, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+            texts,
+            prompt=self._prompt(model, prompt, task),
+            batch_size=self.batch_size,
+            show_progress_bar=False,
+            convert_to_tensor=True,
         )
         vectors: Vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(lengths > 0, lengths, 1.0)
         return vectors
+
+    def _prompt(self, model: SentenceTransformer, prompt: str | None, task: Task) -> str | None:
+        """What is put before a text: as configured, or what the model defines; the library stops at an empty "document"."""
+        if prompt is not None:
+            return prompt
+        names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
+        return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
     def _model(self) -> SentenceTransformer:
         if self._shared is None:

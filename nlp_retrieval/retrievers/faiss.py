@@ -6,6 +6,7 @@ that file itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrie
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +22,7 @@ from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.core.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss_index import IndexType, VectorIndex, build_ann_index, open_index
 
 FLAT_BELOW = 200_000
@@ -148,6 +150,7 @@ class FaissRetriever(BaseRetriever):
         It is written as a stream: a map that is written to kills the process where the disk is full.
         """
         dimension: int | None = None
+        n_cut = 0
         with path.open("wb") as file:
             for texts in tracked("faiss: encoding", items.texts(_BATCH), len(items)):
                 part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
@@ -156,5 +159,13 @@ class FaissRetriever(BaseRetriever):
                     header = np.lib.format.header_data_from_array_1_0(part) | {"shape": (len(items), dimension)}
                     np.lib.format.write_array_header_1_0(file, header)
                 file.write(part.data)
+                n_cut += self.encoder.cut_passages(texts)
+        if n_cut:
+            warnings.warn(
+                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
+                "left out (where the model can read more, raise max_length; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )
         vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return vectors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from nlp_retrieval import SentenceTransformerEncoder
+from nlp_retrieval import FaissRetriever, RetrievalWarning, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 if TYPE_CHECKING:
@@ -118,6 +118,22 @@ def test_max_length_cuts_texts(by_hand: SentenceTransformer) -> None:
     long, cut = encoder.encode_passages(["red fox and blue whale and green tree " * 9, "red fox and blue whale and"])
     assert cosines(long[None], cut[None]) > 0.9999
     assert by_hand.max_seq_length == 256
+
+
+def test_passages_that_are_longer_than_what_is_read_are_counted_by_their_tokens(by_hand: SentenceTransformer) -> None:
+    words = ["fox " * count for count in (1, 5, 6, 7, 40)] + ["\U0001f98a" * 20, ""]
+    for prompt in (None, "passage: "):
+        made = SentenceTransformerEncoder(max_length=8, passage_prompt=prompt)
+        lengths = [len(by_hand.tokenizer((prompt or "") + text, truncation=False)["input_ids"]) for text in words]
+        assert made.cut_passages(words) == sum(length > 8 for length in lengths)
+    assert SentenceTransformerEncoder().cut_passages(["fox " * 200]) == 0
+    assert SentenceTransformerEncoder().cut_passages(["fox " * 300, "fox"]) == 1
+
+
+def test_what_indexing_leaves_out_is_told_once(tmp_path: Path) -> None:
+    items = [SearchableItem(item_id=f"d{n}", content="fox " * (300 if n % 3 == 0 else 3)) for n in range(7)]
+    with pytest.warns(RetrievalWarning, match="faiss: 3 of 7 passages are longer than the encoder reads"):
+        FaissRetriever(SentenceTransformerEncoder()).index(items, tmp_path)
 
 
 def test_no_texts_give_no_vectors(encoder: SentenceTransformerEncoder) -> None:
