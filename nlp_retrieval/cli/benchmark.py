@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
-from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.errors import DependencyError, RetrievalError
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.config import BenchmarkConfig
@@ -35,7 +35,8 @@ def command(
     Prints a table; writes a page, results, tables for papers, costs, a manifest, TREC runs, and Weights & Biases runs.
     What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
     stopped when it is run again. With a grid, or many searchers, what is going to be done is printed first. A configuration
-    that fails does not keep the others from being compared; the command then ends with 1.
+    that fails does not keep the others from being compared; the command then ends with 1, or with 4 where all that is missing
+    has to be installed.
     """
     from rich.console import Console
 
@@ -46,12 +47,23 @@ def command(
     if dry_run or settings.grid is not None or len(settings.searchers) > _HANDFUL:
         Console(stderr=not dry_run).print(plan_of(settings.benchmarker(), settings.grid, settings.halving))
     if not dry_run:
-        report = run_benchmark(settings, output, log=wandb)
-        if report.failed:
-            raise RetrievalError(
-                f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
-                + "; ".join(f"{one.name}: {one.reason}" for one in report.failed)
-            )
+        refuse_failures(run_benchmark(settings, output, log=wandb))
+
+
+def refuse_failures(report: BenchmarkReport) -> None:
+    """End with an error where configurations failed, once everything else is done.
+
+    Raises:
+        DependencyError: all that is wrong is that something is not installed.
+        RetrievalError: something else is wrong.
+    """
+    if report.failed:
+        missing = {"DependencyError", "JavaError"}
+        kind = DependencyError if all(one.error in missing for one in report.failed) else RetrievalError
+        raise kind(
+            f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
+            + "; ".join(f"{one.name}: {one.reason}" for one in report.failed)
+        )
 
 
 def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) -> BenchmarkReport:

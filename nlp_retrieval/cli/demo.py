@@ -46,7 +46,7 @@ def command(
     Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; ten with a language model.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.cli.benchmark import run_benchmark
+    from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
 
     chosen = shipped_claims(claims)
     model = _language_model(lm, lm_base_url, lm_api_key_env)
@@ -55,7 +55,7 @@ def command(
     config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    run_benchmark(settings, None, log=wandb)
+    refuse_failures(run_benchmark(settings, None, log=wandb))
     _explain_one(settings.searchers["link graph"])
     if model is None:
         say(
