@@ -220,8 +220,9 @@ class Benchmarker:
             try:
                 cost, found = self._found(name, searcher, shared, row_of, alone)
                 evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in one] for one in found[0]])
-                identities[name] = run_identity(searcher, searcher.fingerprint)
-                entrants[name] = Entrant(without_secrets(searcher.config), searcher.fingerprint, cost)
+                fingerprint = searcher.fingerprint
+                identities[name] = run_identity(searcher, fingerprint)
+                entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
             except Exception as error:
                 self._fail(name, error)
                 continue
@@ -229,7 +230,7 @@ class Benchmarker:
                 lists.add_rankings(name, found[0], titles)
             else:
                 lists.add(name, found[1])
-        self._refuse_nothing(entrants)
+        self._refuse_nothing()
         baseline = self.baseline if self.baseline in entrants else next(iter(entrants))
         ran = {name: self.searchers[name] for name in entrants}
         with using_stages(shared or Stages()):
@@ -267,9 +268,9 @@ class Benchmarker:
         self._errors[name] = error
         self._say(f"{name}: failed: {_reason(error)}")
 
-    def _refuse_nothing(self, entrants: Mapping[str, Entrant]) -> None:
+    def _refuse_nothing(self) -> None:
         """Where nothing could be run there is no report, and the first reason is the reason."""
-        if not entrants:
+        if not self._running():
             raise self._in_order()[0][1]
 
     def _index(self) -> Corpus:
@@ -288,7 +289,7 @@ class Benchmarker:
         if first is not None:
             generation = first.opened
             return Corpus(generation.items.ids(), generation.items.titles(), generation.manifest.corpus.fingerprint)
-        self._refuse_nothing({name: Entrant({}, "", None) for name in self._running()})
+        self._refuse_nothing()
         items = [(item.item_id, item.title) for item in self.loader.stream()]
         return Corpus([item_id for item_id, _ in items], [title for _, title in items], None)
 

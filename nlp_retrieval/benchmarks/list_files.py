@@ -148,16 +148,17 @@ def read_lists(folder: str | Path) -> RunLists:
     gold = queries.column("gold").to_pylist()
     gold_ids = [one["item_id"] for golds in gold for one in golds]
     gold_titles = [one["title"] for golds in gold for one in golds]
+    hit_ids = hits.column("item_id").to_pylist()
     places: dict[str, int] = {}
-    for item_id in [*gold_ids, *hits.column("item_id").to_pylist()]:
+    for item_id in [*gold_ids, *hit_ids]:
         places.setdefault(item_id, len(places))
-    named = dict(zip(hits.column("item_id").to_pylist(), hits.column("title").to_pylist(), strict=True))
+    named = dict(zip(hit_ids, hits.column("title").to_pylist(), strict=True))
     named |= dict(zip(gold_ids, gold_titles, strict=True))
     owners = pc.index_in(hits.column("query_id"), value_set=pa.array(query_ids, pa.string())).to_numpy()
     if hits.column("query_id").null_count or np.isnan(owners.astype(np.float64)).any():
         raise SourceError(f"{folder}: {HITS} names queries that are not in {QUERIES}; they are not of one run: run it again")
     configurations = np.array(hits.column("configuration").to_pylist(), object)
-    items = np.array([places[item_id] for item_id in hits.column("item_id").to_pylist()], np.int64)
+    items = np.array([places[item_id] for item_id in hit_ids], np.int64)
     scores = hits.column("score").to_numpy()
     signals = hits.column("signals").combine_chunks()
     listings = {}

@@ -36,7 +36,6 @@ StageKind = Literal["processor", "encoder", "retriever", "reranker", "program"]
 IndexState = Literal["found", "to build", "not known"]
 
 _KINDS: tuple[StageKind, ...] = ("processor", "encoder", "retriever", "reranker", "program")
-_POOL_DEPTH = 100
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
             yield "processor", processor, processor
         shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
         for retriever in searcher.retrievers.values():
-            depth = _depth(searcher, k)
+            depth = searcher.depth_for(k)
             told = retriever.config | {"sub-queries": shown, "candidates": depth}
             yield "retriever", {"retriever": retriever.config, "depth": depth} | asked, told
         if searcher.reranker is not None:
@@ -253,11 +252,6 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
         if part.kind == "encoders":
             model = part.config.get("model")
             yield "encoder", part.config, part.config | ({"name": model} if isinstance(model, str) else {})
-
-
-def _depth(searcher: Searcher, k: int) -> int:
-    alone = len(searcher.retrievers) == 1 and searcher.reranker is None and searcher.scope == "pooled"
-    return searcher.depth or (k if alone else max(k, _POOL_DEPTH))
 
 
 def _index_key(retriever: BaseRetriever) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.component import Component, held_components
 from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.encoders.model_folder import CARRIED_BY_PACKAGES
@@ -33,11 +33,8 @@ class Model(NamedTuple):
 def components_in(component: Component) -> Iterator[Component]:
     """Yield a component and all that it is made of; what stands in several places comes several times."""
     yield component
-    for value in component._arguments.values():
-        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-        for part in held:
-            if isinstance(part, Component):
-                yield from components_in(part)
+    for part in held_components(component):
+        yield from components_in(part)
     if isinstance(component, BaseRetriever):
         for retriever in component.parts():
             yield from components_in(retriever)

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from nlp_retrieval.benchmarks.page_text import counted
 from nlp_retrieval.benchmarks.table import printable
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ def printed(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
 
 def _summary(plan: Plan) -> list[str]:
     total = len(plan.configurations)
-    queries = _counted(plan.n_queries, "query", "queries")
-    lines = [f"plan: {_counted(total, 'configuration')}, {queries}, k = {_listed(plan)}, baseline {plan.baseline}"]
+    queries = counted(plan.n_queries, "query", "queries")
+    lines = [f"plan: {counted(total, 'configuration')}, {queries}, k = {_listed(plan)}, baseline {plan.baseline}"]
     if plan.combinations is not None:
         drawn = f", {plan.drawn:,} of them drawn" if plan.drawn < plan.combinations else ""
         equal = f", {plan.equal:,} left out because equal to others" if plan.equal else ""
-        lines.append(f"grid: {_counted(plan.combinations, 'combination')}{drawn}{equal}")
+        lines.append(f"grid: {counted(plan.combinations, 'combination')}{drawn}{equal}")
     if plan.rungs:
         rungs = [f"{configurations:,} on {queries:,}" for configurations, queries in plan.rungs]
         rungs[0] = "{:,} configurations on {:,} queries".format(*plan.rungs[0])
@@ -109,10 +110,6 @@ def _shortened(names: Sequence[str]) -> Iterable[str]:
     if len(names) <= _ROWS:
         return names
     return [*names[: _ROWS - 1], f"and {len(names) - _ROWS + 1:,} more"]
-
-
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def _listed(plan: Plan) -> str:

@@ -133,14 +133,15 @@ def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
             for folder, name in splits
             if os.path.isdir(folder)  # noqa: PTH112 -- as above
         ]
+        known: list[str] | None = None
         for folder, name in reversed(folders):
             saved = opened.get(Path(folder).resolve()) or read_run_folder(folder)
             if name in saved.lists.listings:
                 return [_Named(name, folder, opened.setdefault(Path(folder).resolve(), saved), {})]
+            known = known or list(saved.lists.listings)
         if folders:
             folder, name = folders[-1]
-            known = list(read_run_folder(folder).lists.listings)
-            raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known)}")
+            raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known or [])}")
     if path.parent.name == "trec" and is_run_folder(path.parent.parent):
         saved = _opened(path.parent.parent, opened)
         names = list(saved.lists.listings)

@@ -13,7 +13,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.stage_store import FORMAT
-from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.generation import Generation
 
 _NO_PART_IN_RESULTS = ("wandb",)
@@ -63,8 +63,5 @@ def _versions() -> Config:
 
 def _with_parts(component: Component) -> Iterator[Component]:
     yield component
-    for value in component._arguments.values():
-        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-        for part in held:
-            if isinstance(part, Component):
-                yield from _with_parts(part)
+    for part in held_components(component):
+        yield from _with_parts(part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import fspath
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_type_hints
@@ -80,11 +80,8 @@ class Component:
     def provenance(self) -> dict[str, str]:
         """Where the models of this component and of its parts come from, by their names."""
         found: dict[str, str] = {}
-        for value in self._arguments.values():
-            parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-            for part in parts:
-                if isinstance(part, Component):
-                    found |= part.provenance()
+        for part in held_components(self):
+            found |= part.provenance()
         return found
 
     def __repr__(self) -> str:
@@ -97,6 +94,13 @@ class Component:
 
     def __hash__(self) -> int:
         return hash((type(self), canonical_json(self.config)))
+
+
+def held_components(component: Component) -> Iterator[Component]:
+    """Yield the components that a component was given: alone, in a list, or in a mapping."""
+    for value in component._arguments.values():
+        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        yield from (part for part in held if isinstance(part, Component))
 
 
 def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:

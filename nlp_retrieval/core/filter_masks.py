@@ -19,7 +19,7 @@ from nlp_retrieval.core.filters import Combination, Condition, Filter, kind_of
 from nlp_retrieval.errors import QueryError, nearest
 
 _KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
-_SWAPPED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
+_ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
 _INT64 = 2**63
 
 
@@ -95,7 +95,7 @@ def _compared(condition: Condition, kind: str, values: pa.Array) -> Mask:
         if bound is None:
             found = pc.and_(values.is_valid(), pa.scalar(operator == "all"))
         else:
-            found = _SWAPPED[operator](values, pa.scalar(bound, values.type))
+            found = _ORDERED[operator](values, pa.scalar(bound, values.type))
     mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
     return mask
 

@@ -237,13 +237,17 @@ class Searcher(Component):
                         told[label] = explanation
         return found
 
+    def depth_for(self, k: int) -> int:
+        """Return how many candidates are fetched from each retriever for lists of this length."""
+        alone = len(self.retrievers) == 1 and self.reranker is None and self.scope == "pooled"
+        return self.depth or (k if alone else max(k, _POOL_DEPTH))
+
     def _ranked(
         self, opened: _Opened, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
     ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
         stages = current_stages()
-        single = len(self.retrievers) == 1 and self.reranker is None
-        depth = self.depth or (k if single and self.scope == "pooled" else max(k, _POOL_DEPTH))
+        depth = self.depth_for(k)
         found: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
             with stage(label):
