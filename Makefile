@@ -8,7 +8,7 @@ LM ?=
 LM_BASE_URL ?=
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test soak lint bench clean
 
 # with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
 demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
@@ -17,6 +17,9 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
 	$(BIN)/python -m pytest
 	$(BASE_VENV)/bin/python tests/base_install/check.py
+
+soak: $(VENV)/.dev  ## the long part of the tests: kills, damage, attacks and fuzzing for about an hour; writes bench/RELIABILITY.md
+	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

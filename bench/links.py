@@ -86,7 +86,7 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
     folder = path / record.segments[0].folder
     n_links = sum(LinkGraph.open(folder).n_links.values())
     graph = sum((folder / f"{name}.npy").stat().st_size for name in _GRAPH_FILES)
-    texts = (path / open_generation(path).manifest.corpus.folder / "items.arrow").stat().st_size
+    texts = (path / open_generation(path).manifest.corpus.segments[0].folder / "items.arrow").stat().st_size
     measured = (
         f"{graph / n_links:.1f} bytes per link ({graph / 1e6:.1f} MB, {n_links:,} links, each in both directions); with the "
         f"tables of titles and terms {record.segments[0].bytes / 1e6:.1f} MB, where the passages have {texts / 1e6:.1f} MB; "

@@ -56,12 +56,12 @@ class Hits:
             scores[found].astype(np.float64, copy=False),
         )
 
-    def checked(self, n_queries: int, n_items: int, k: int, engine: str) -> Hits:
+    def checked(self, n_queries: int, n_items: int, k: int, engine: str, allowed: Mask | None = None) -> Hits:
         """Hold an engine to its contract, and put its lists into the project's order: best first, ties by row.
 
         Raises:
-            EngineError: a score that is not finite, an infinite signal, a row out of range, more than k hits, or the wrong
-                number of lists.
+            EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,
+                or the wrong number of lists.
         """
         counts = np.diff(self.offsets)
         columns = [self.scores, *self.signals.values()]
@@ -80,6 +80,8 @@ class Hits:
             )
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
+        if allowed is not None and not allowed[self.rows].all():
+            raise EngineError(f"{engine} returned an item that was deleted, or that the filter leaves out")
         owner = np.repeat(np.arange(n_queries), counts)
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")

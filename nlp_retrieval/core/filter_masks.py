@@ -48,12 +48,16 @@ def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
             raise QueryError(f"where: {wanted.key} is a {kind} in this index, and {value!r} is a {kind_of(value)}")
 
 
-def mask_of(wanted: Filter, columns: Mapping[str, tuple[str, Sequence[pa.Array]]], n_items: int) -> Mask:
+Columns = Mapping[str, tuple[str, Sequence[tuple[str, pa.Array]]]]
+"""By metadata key, its kind in the whole index, and batch by batch the kind that it has there, and its values."""
+
+
+def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
     """Return which items fulfil a filter.
 
     Args:
         wanted: a filter that was checked.
-        columns: by metadata key, its kind and its values, batch by batch.
+        columns: the metadata.
         n_items: in all.
     """
     if isinstance(wanted, Combination):
@@ -63,14 +67,17 @@ def mask_of(wanted: Filter, columns: Mapping[str, tuple[str, Sequence[pa.Array]]
         joined = np.logical_and if wanted.operator == "and" else np.logical_or
         result: Mask = joined.reduce(masks)
         return result
-    kind, batches = columns[wanted.key]
-    parts = [_of_batch(wanted, kind, batch) for batch in batches]
+    joint, batches = columns[wanted.key]
+    parts = [_of_batch(wanted, kind, batch, joint == "json") for kind, batch in batches]
     return np.concatenate(parts) if parts else np.zeros(n_items, np.bool_)
 
 
-def _of_batch(condition: Condition, kind: str, batch: pa.Array) -> Mask:
-    if kind == "json":
-        values = [None if value is None else json.loads(value) for value in batch.to_pylist()]
+def _of_batch(condition: Condition, kind: str, batch: pa.Array, mixed: bool) -> Mask:
+    """Which values of a batch fulfil a condition; where other batches hold other kinds, any value may be asked for."""
+    if kind == "json" or mixed:
+        values = batch.to_pylist()
+        if kind == "json":
+            values = [None if value is None else json.loads(value) for value in values]
         return np.array([condition.holds(value) for value in values], np.bool_)
     if condition.operator == "exists":
         there: Mask = batch.is_valid().to_numpy(zero_copy_only=False)

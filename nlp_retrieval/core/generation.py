@@ -10,13 +10,25 @@ import fcntl
 import hashlib
 import os
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from nlp_retrieval.core.checksums import check_file
 from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.deleted import read_deleted
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable
-from nlp_retrieval.core.manifest import MANIFEST_FILE, FolderRecord, Manifest, manifest_state, read_manifest
+from nlp_retrieval.core.manifest import (
+    MANIFEST_FILE,
+    CorpusRecord,
+    FolderRecord,
+    Manifest,
+    RetrieverRecord,
+    Segment,
+    manifest_state,
+    read_manifest,
+)
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
 
@@ -40,16 +52,17 @@ class Generation:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             if os.fstat(descriptor).st_nlink == 0:
                 raise FileNotFoundError(path / folder)
-        self.items = ItemTable(self.checked_folder(manifest.corpus) / ITEMS_FILE)
+        self.items = open_items(path, manifest.corpus)
 
-    def checked_folder(self, record: FolderRecord) -> Path:
-        """Return the path of a folder after its files were compared with their checksums.
+    def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
+        """Return the segments of a retriever after their files were compared with their checksums.
 
         Raises:
             IndexDamagedError: a file is missing or not what it was.
         """
-        check_folder(self.path, record)
-        return self.path / record.folder
+        for segment in record.segments:
+            check_folder(self.path, segment)
+        return segment_folders(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
         """Whether nothing was published here since."""
@@ -72,6 +85,42 @@ def check_folder(directory: Path, record: FolderRecord) -> None:
     """
     for name, file in record.files.items():
         check_file(directory / record.folder / name, file)
+
+
+def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
+    """Open the items of an index.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for record in corpus.segments:
+        check_folder(directory, record)
+    deleted = None
+    if corpus.deleted is not None:
+        check_folder(directory, corpus.deleted)
+        deleted = read_deleted(directory / corpus.deleted.folder, corpus.n_rows)
+    items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments], deleted)
+    n_live = len(items) if items.live is None else int(items.live.sum())
+    if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
+        raise IndexDamagedError(
+            f"{directory} holds {n_live:,} items in {len(items):,} rows, and its manifest says {corpus.n_items:,} in "
+            f"{corpus.n_rows:,}; index again with replace=True"
+        )
+    return items
+
+
+def segment_folders(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
+    """Where the segments of a retriever are, and which of their items are there."""
+    live = items.live
+    return [
+        SegmentFolder(
+            directory / segment.folder,
+            segment.first_row,
+            segment.end_row,
+            None if live is None else live[segment.first_row : segment.end_row],
+        )
+        for segment in segments
+    ]
 
 
 def open_generation(path: str | Path) -> Generation:
@@ -111,8 +160,7 @@ def verify_index(path: str | Path) -> list[str]:
     if manifest is None:
         raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE})")
     damaged = []
-    segments: list[FolderRecord] = [segment for record in manifest.retrievers for segment in record.segments]
-    for folder in [manifest.corpus, *segments]:
+    for folder in manifest.records:
         for name, file in folder.files.items():
             try:
                 check_file(directory / folder.folder / name, file, trust_memory=False)

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nlp_retrieval.core.checksums import FileRecord
 from nlp_retrieval.core.component import canonical_json
@@ -19,7 +19,7 @@ from nlp_retrieval.core.durable import write_atomically
 from nlp_retrieval.errors import IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 
 _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
 
@@ -40,18 +40,37 @@ class FolderRecord(_Part):
         return sum(record.bytes for record in self.files.values())
 
 
-class CorpusRecord(FolderRecord):
-    """The items: their fingerprint, and how many there are."""
-
-    fingerprint: str
-    n_items: int = Field(ge=1)
-
-
 class Segment(FolderRecord):
-    """What one build of a retriever wrote: it covers the item rows from ``first_row`` up to, not including, ``end_row``."""
+    """What one indexing run wrote: it covers the item rows from ``first_row`` up to, not including, ``end_row``."""
 
     first_row: int = Field(ge=0)
     end_row: int = Field(ge=1)
+
+
+class CorpusRecord(_Part):
+    """The items.
+
+    Args:
+        fingerprint: of the items and, where they were updated since they were indexed, of the updates.
+        n_items: how many can be found.
+        segments: where they are, in the order of their rows.
+        deleted: a file of rows whose items were deleted; None where there are none.
+    """
+
+    fingerprint: str
+    n_items: int = Field(ge=1)
+    segments: Annotated[list[Segment], Field(min_length=1)]
+    deleted: FolderRecord | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, those of deleted items among them."""
+        return self.segments[-1].end_row
+
+    @property
+    def updated(self) -> bool:
+        """Whether items were added or deleted since the segments were last joined."""
+        return len(self.segments) > 1 or self.deleted is not None
 
 
 class BuildCost(_Part):
@@ -68,8 +87,8 @@ class RetrieverRecord(_Part):
         fingerprint: of the items, the index parameters and the model's files.
         identity: what the fingerprint was taken of, in readable form and without secrets; mismatch errors quote it.
         config: of the retriever that built it, without secrets; where it has none, an equal one can be made from it.
-        segments: where its data is.
-        cost: what it took.
+        segments: where its data is: one for each segment of the items, of the same rows.
+        cost: what building and updating them took.
     """
 
     fingerprint: str
@@ -82,16 +101,32 @@ class RetrieverRecord(_Part):
 class Manifest(_Part):
     """The state of an index directory."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     generation: int = Field(ge=1)
     version: str
     corpus: CorpusRecord
     retrievers: list[RetrieverRecord]
 
+    @model_validator(mode="after")
+    def _rows_line_up(self) -> Manifest:
+        bounds = [(segment.first_row, segment.end_row) for segment in self.corpus.segments]
+        if [first for first, _ in bounds] != [0, *(end for _, end in bounds[:-1])] or any(a >= b for a, b in bounds):
+            raise ValueError("the segments of the items do not follow one another")
+        for record in self.retrievers:
+            if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
+                raise ValueError(f"the segments of {record.identity.get('name')!r} are not those of the items")
+        return self
+
+    @property
+    def records(self) -> list[FolderRecord]:
+        """All folders in use."""
+        deleted = [self.corpus.deleted] if self.corpus.deleted is not None else []
+        return [*self.corpus.segments, *deleted, *(segment for record in self.retrievers for segment in record.segments)]
+
     @property
     def folders(self) -> list[str]:
         """Names of all folders in use."""
-        return [self.corpus.folder] + [s.folder for record in self.retrievers for s in record.segments]
+        return [record.folder for record in self.records]
 
     def retriever(self, fingerprint: str) -> RetrieverRecord | None:
         """The retriever of this fingerprint, if it is there."""
@@ -141,6 +176,8 @@ def read_manifest(directory: Path) -> Manifest | None:
         raise IndexDamagedError(f"{path} is damaged: it is no manifest; {cure}") from None
     if isinstance(found, int) and found > FORMAT:
         raise IndexDamagedError(f"{path} has format {found}; this version reads {FORMAT}: pip install -U nlp_retrieval")
+    if stated == actual and isinstance(found, int) and found < FORMAT:
+        raise IndexDamagedError(f"{path} has format {found}, which an older version wrote; index again with replace=True")
     if stated != actual:
         raise IndexDamagedError(f"{path} is damaged: its checksum does not match its content; {cure}")
     try:

@@ -29,6 +29,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.core.segments import SegmentFolder, search_segments
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, RetrievalWarning
 
 __all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
@@ -47,6 +48,8 @@ class BaseRetriever(Component, ABC):
 
     _opened: tuple[Generation, BaseRetriever] | None = None
     _opened_parts: tuple[BaseRetriever, ...] = ()
+    _live: Mask | None = None
+    _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
     _opening: ClassVar[threading.Lock] = threading.Lock()
 
     @abstractmethod
@@ -61,6 +64,42 @@ class BaseRetriever(Component, ABC):
     @abstractmethod
     def load(self, folder: Path) -> None:
         """Open what ``build`` wrote, for searching. Called once, on a copy of this retriever that serves one index."""
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        """Write the index of items that join an index; rows count from 0. By default as :meth:`build` does.
+
+        Args:
+            items: those that join.
+            folder: empty.
+            segments: what stands before it.
+            everything: the items of all segments and those that join, by their rows in the index.
+        """
+        del segments, everything
+        self.build(items, folder)
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Write one index of what segments in a row hold. By default it is built anew from the items.
+
+        Args:
+            segments: of the same items and some deleted ones.
+            items: those that are there, in their order.
+            folder: empty.
+        """
+        del segments
+        self.build(items, folder)
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are joined by score.
+
+        Called once, on a copy of this retriever. Engines whose scores depend on the whole collection do it in their own way.
+        """
+        if len(segments) == 1:
+            self.load(segments[0].folder)
+            return
+        engines = [copy.copy(self) for _ in segments]
+        for segment, engine in zip(segments, engines, strict=True):
+            engine.load(segment.folder)
+        self._segments = tuple(zip(segments, engines, strict=True))
 
     @abstractmethod
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
@@ -79,6 +118,26 @@ class BaseRetriever(Component, ABC):
         :meth:`load` finds them opened, in the same order, in ``self._opened_parts``.
         """
         return ()
+
+    def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
+        """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, and no deleted item.
+
+        Args:
+            queries: none of them blank or made of stop words alone.
+            k: at most this many hits per query.
+            n_rows: of the index.
+            allowed: ``[rows]``; None allows all.
+
+        Raises:
+            EngineError: the engine does not keep to its contract.
+        """
+        if self._live is not None:
+            allowed = self._live if allowed is None else allowed & self._live
+        if self._segments:
+            hits = search_segments(self._segments, queries, k, allowed)
+        else:
+            hits = self.search_batch(queries, k, allowed)
+        return hits.checked(len(queries), n_rows, k, repr(self), allowed)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
@@ -131,13 +190,13 @@ class BaseRetriever(Component, ABC):
         """
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(Path(output_path))
-        allowed = generation.items.mask(where) if where is not None else None
+        allowed = generation.items.mask(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.index_identity(), self.config, self.build)
+        return Builder(self.name, self.index_identity(), self.config, self.build, self.extend, self.join)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.
@@ -153,8 +212,9 @@ class BaseRetriever(Component, ABC):
         opened = copy.copy(self)
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
-        for segment in record.segments:
-            opened.load(generation.checked_folder(segment))
+        opened._live = generation.items.live
+        opened._segments = ()
+        opened.load_segments(generation.checked_segments(record))
         return opened
 
     def candidates(
@@ -170,7 +230,7 @@ class BaseRetriever(Component, ABC):
         Args:
             processed: per query, its sub-queries.
             k: length of the lists after merging.
-            n_items: size of the index.
+            n_items: rows of the index.
             label: begins the names of the signals; the registry name by default.
             allowed: see :meth:`search_batch`.
         """
@@ -179,7 +239,7 @@ class BaseRetriever(Component, ABC):
         k = min(k, n_items)
         hits = Hits.from_lists([])
         if distinct:
-            hits = self.search_batch(list(distinct), k, allowed).checked(len(distinct), n_items, k, repr(self))
+            hits = self.find(list(distinct), k, n_items, allowed)
         # sub-queries that say nothing own one empty list behind those that were searched
         hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
         places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))

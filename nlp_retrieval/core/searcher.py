@@ -20,7 +20,9 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index_builders import resolver
 from nlp_retrieval.core.index_store import IndexReport, build_index
+from nlp_retrieval.core.index_update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.interleave import interleave
 from nlp_retrieval.core.manifest import RetrieverRecord
@@ -129,6 +131,80 @@ class Searcher(Component):
         self.open(path)
         return report
 
+    def add(self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True) -> UpdateReport:
+        """Add items to the opened index, without building again what is there, and search it from now on.
+
+        All retrievers of the index take them up, those of other searchers too. Readers keep what they opened until they
+        :meth:`refresh`.
+
+        Args:
+            items: a loader, or items; streamed once. None of their ids may be there already.
+            auto_compact: join segments where there are many; see :meth:`compact`.
+
+        Raises:
+            IndexMissingError: no index was opened.
+            ItemError: an id is there already, or the items cannot be indexed; nothing is added then.
+            IndexLockedError: another process is writing to the index.
+            IndexWriteError: the directory cannot be written.
+        """
+        return self._add(items, replace=False, auto_compact=auto_compact)
+
+    def update(self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True) -> UpdateReport:
+        """Add items, as :meth:`add` does; one whose id is there takes that item's place, and stands behind all others.
+
+        Args:
+            items: a loader, or items; streamed once.
+            auto_compact: join segments where there are many; see :meth:`compact`.
+
+        Raises:
+            IndexMissingError: no index was opened.
+            ItemError: the items cannot be indexed; nothing is changed then.
+            IndexLockedError: another process is writing to the index.
+            IndexWriteError: the directory cannot be written.
+        """
+        return self._add(items, replace=True, auto_compact=auto_compact)
+
+    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True) -> UpdateReport:
+        """Delete items from the opened index by their ids.
+
+        Args:
+            item_ids: of the items.
+            auto_compact: join segments where a quarter of all rows belongs to deleted items; see :meth:`compact`.
+
+        Raises:
+            IndexMissingError: no index was opened.
+            ItemError: there is no item of an id, or none would be left; nothing is deleted then.
+            IndexLockedError: another process is writing to the index.
+            IndexWriteError: the directory cannot be written.
+        """
+        if isinstance(item_ids, str):
+            item_ids = [item_ids]
+        report = delete_items(self.opened.path, item_ids, self._resolver(), auto_compact=auto_compact)
+        self.open(report.path)
+        return report
+
+    def compact(self) -> UpdateReport:
+        """Join all segments of the opened index, and drop what was deleted: the index is as if it had been built at once.
+
+        Raises:
+            IndexMissingError: no index was opened.
+            IndexLockedError: another process is writing to the index.
+            IndexWriteError: the directory cannot be written.
+        """
+        report = compact_index(self.opened.path, self._resolver())
+        self.open(report.path)
+        return report
+
+    def _add(self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool) -> UpdateReport:
+        path = self.opened.path
+        source = items.stream() if isinstance(items, BaseLoader) else items
+        report = add_items(path, source, self._resolver(), replace=replace, auto_compact=auto_compact)
+        self.open(path)
+        return report
+
+    def _resolver(self) -> Resolve:
+        return resolver(self.retrievers.values())
+
     def open(self, path: str | Path) -> Searcher:
         """Open an index that was built before; returns the searcher itself.
 
@@ -184,7 +260,7 @@ class Searcher(Component):
         """
         nlqs, cut = check_queries(queries), check_k(k)
         opened = self._require_open()
-        allowed = opened.generation.items.mask(where) if where is not None else None
+        allowed = opened.generation.items.mask(where)
         if allowed is not None and not allowed.any():
             warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
             return [[] for _ in nlqs]

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
-from nlp_retrieval.graph.files import CURE, mapped
 
 _MOST_KINDS = 127  # two types each, in one byte
 _ENTRIES_AT_ONCE = 1 << 17
@@ -153,7 +153,7 @@ class LinkGraph:
 
     @classmethod
     def open(cls, folder: Path) -> LinkGraph:
-        """Map the files of a graph.
+        """Map the files of a graph, and pass over them once: the walk, and its compiled code, follow the numbers in them.
 
         Raises:
             IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -170,10 +170,12 @@ class LinkGraph:
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("neighbours", "weights", "types"), (entries,))
         shapes |= {"offsets": (n_nodes + 1,), "sums": (n_nodes, 2 * len(n_links))}
         columns = {name: mapped(folder / f"{name}.npy", _DTYPES[name], shape) for name, shape in shapes.items()}
-        first, last = int(columns["offsets"][0]), int(columns["offsets"][-1])
-        if (first, last) != (0, entries):
-            found = f"runs from {first} to {last}, not from 0 to {entries}"
-            raise IndexDamagedError(f"{folder / 'offsets.npy'} is damaged: it {found}; {CURE}")
+        check_offsets(folder / "offsets.npy", columns["offsets"], entries)
+        check_numbers(folder / "neighbours.npy", columns["neighbours"], n_nodes)
+        check_numbers(folder / "types.npy", columns["types"], 2 * len(n_links))
+        for name, least in (("weights", np.finfo(np.float32).smallest_subnormal), ("sums", np.float32(0))):
+            if not ((columns[name] >= least) & (columns[name] < np.inf)).all():
+                raise IndexDamagedError(f"{folder / name}.npy is damaged: it holds what is no weight; {CURE}")
         return cls(n_links, **columns)
 
     @property

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.columns import CURE, check_offsets, mapped
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.files import mapped
 from nlp_retrieval.graph.surfaces import words_of
 
 _BATCH = 1024
@@ -88,8 +88,11 @@ class PassageTerms:
             IndexDamagedError: a file is missing, cut off, or none of these.
         """
         hashes, offsets, vocabulary, passages = (mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items())
-        if len(vocabulary) != len(passages) or len(offsets) == 0 or offsets[-1] != len(hashes):
-            raise IndexDamagedError(f"the term_*.npy in {folder} contradict one another; index again with replace=True")
+        if len(vocabulary) != len(passages) or passages.min(initial=1) < 1 or passages.sum(dtype=np.int64) != len(hashes):
+            raise IndexDamagedError(f"the term_*.npy in {folder} contradict one another; {CURE}")
+        check_offsets(folder / "term_offsets.npy", offsets, len(hashes))
+        if (vocabulary[1:] <= vocabulary[:-1]).any():
+            raise IndexDamagedError(f"{folder / 'term_vocabulary.npy'} is damaged: it does not rise; {CURE}")
         return cls(hashes, offsets, vocabulary, passages)
 
     def of_query(self, query: str) -> tuple[NDArray[np.uint32], Scores]:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.columns import CURE, check_offsets, mapped
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.files import CURE, mapped
 from nlp_retrieval.graph.surfaces import Surface, grouped, spans_of, stands_alone, words_of
 
 _FEWEST_ALONE = 6
@@ -83,7 +83,7 @@ class TitleMention:
 
 
 class TitleTable:
-    """The surfaces of an index by their words, memory-mapped: opening it reads next to nothing.
+    """The surfaces of an index by their words, memory-mapped: opening it passes over it once, and keeps none of it.
 
     Args:
         table: rows by the words of a surface, and by whether a mention begins in lower case.
@@ -123,8 +123,11 @@ class TitleTable:
             IndexDamagedError: a file is missing, cut off or none of a table.
         """
         hashes, offsets, rows, longest = (mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items())
-        if len(offsets) != len(hashes) + 1 or offsets[-1] != len(rows) or len(longest) != 1:
+        if len(offsets) != len(hashes) + 1 or offsets[-1] != len(rows) or len(longest) != 1 or longest[0] < 0:
             raise IndexDamagedError(f"the title_*.npy in {folder} contradict one another; {CURE}")
+        check_offsets(folder / "title_offsets.npy", offsets, len(rows))
+        if (hashes[1:] <= hashes[:-1]).any():
+            raise IndexDamagedError(f"{folder / 'title_hashes.npy'} is damaged: it does not rise; {CURE}")
         return cls(HashedRows(hashes, offsets, rows), int(longest[0]))
 
     def find(self, query: str) -> list[TitleMention]:

@@ -6,7 +6,6 @@ The index keeps term frequencies and document lengths; scores are computed when 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +18,7 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.retrievers.bm25_files import open_files, write_files
 from nlp_retrieval.retrievers.bm25_scoring import Postings, Scorer
 
 _BATCH = 4096
@@ -71,20 +71,11 @@ class Bm25sRetriever(BaseRetriever):
         order = np.argsort(terms, kind="stable")
         indptr = np.zeros(len(analyzer.vocabulary) + 1, np.int64)
         np.cumsum(np.bincount(terms, minlength=len(analyzer.vocabulary)), out=indptr[1:])
-        np.save(folder / "rows.npy", rows[order], allow_pickle=False)
-        np.save(folder / "frequencies.npy", frequencies[order], allow_pickle=False)
-        np.save(folder / "indptr.npy", indptr, allow_pickle=False)
-        np.save(folder / "lengths.npy", lengths, allow_pickle=False)
-        (folder / "vocabulary.json").write_text(json.dumps(list(analyzer.vocabulary), ensure_ascii=False), "utf-8")
+        write_files(folder, Postings(rows[order], frequencies[order], indptr, lengths), list(analyzer.vocabulary))
 
     def load(self, folder: Path) -> None:
-        def array(name: str) -> NDArray[np.int64]:
-            loaded: NDArray[np.int64] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            return loaded
-
-        vocabulary = json.loads((folder / "vocabulary.json").read_text("utf-8"))
-        self._analyzer = Analyzer(self.stemmer, self.stopwords, {term: number for number, term in enumerate(vocabulary)})
-        postings = Postings(array("rows"), array("frequencies"), array("indptr"), array("lengths"))
+        postings, vocabulary = open_files(folder)
+        self._analyzer = Analyzer(self.stemmer, self.stopwords, vocabulary)
         self._scorer = Scorer(postings, self.k1, self.b, self.backend)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.columns import CURE, check_offsets, mapped
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.files import CURE, mapped
 from nlp_retrieval.retrievers.colbert_codec import Codec, Codes, code_type, packed_size
 
 _SETTINGS = "settings.json"
@@ -124,8 +124,7 @@ def _open_compressed(folder: Path, sizes: Sizes) -> Compressed:
 
 def _offsets(path: Path, count: int, end: int) -> Rows:
     offsets: Rows = mapped(path, np.int64, (count + 1,))
-    if offsets[0] != 0 or offsets[-1] != end or (np.diff(offsets) < 0).any():
-        raise _damaged(path, f"it does not rise from 0 to {end}")
+    check_offsets(path, offsets, end)
     return offsets
 
 

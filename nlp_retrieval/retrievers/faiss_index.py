@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.columns import mapped
 from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexWriteError
@@ -188,4 +189,4 @@ def open_index(folder: Path) -> VectorIndex:
     """Open what a build wrote; its files were checked."""
     if (folder / _FILE).exists():
         return AnnIndex(faiss.read_index(str(folder / _FILE)))
-    return FlatIndex(np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False))
+    return FlatIndex(mapped(folder / "vectors.npy", np.float32, (None, None)))

@@ -189,10 +189,10 @@ class LinkGraphRetriever(BaseRetriever):
         for label, seed in self._open_seeds.items():
             if isinstance(seed, FaissRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
-                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, None))
+                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, self._live))
+                found[label] = hits.checked(len(queries), n_items, depth, repr(seed), self._live)
             else:
-                hits = seed.search_batch(queries, depth, None)
-            found[label] = hits.checked(len(queries), n_items, depth, repr(seed))
+                found[label] = seed.find(queries, depth, n_items)
         return vectors, [self._restarts_of(number, query, found) for number, query in enumerate(queries)]
 
     def _restarts_of(self, number: int, query: str, found: dict[str, Hits]) -> Seeded:

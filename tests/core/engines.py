@@ -68,7 +68,8 @@ class TermCount(BaseRetriever):
         lists = []
         for query in queries:
             wanted = terms(query)
-            scored = [(self.score(wanted, found), row) for row, found in enumerate(self._terms) if wanted & found]
+            rows = range(len(self._terms)) if allowed is None else np.flatnonzero(allowed).tolist()
+            scored = [(self.score(wanted, self._terms[row]), row) for row in rows if wanted & self._terms[row]]
             best = sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:k]
             lists.append((np.array([row for _, row in best], np.int64), np.array([score for score, _ in best], np.float64)))
         return Hits.from_lists(lists)

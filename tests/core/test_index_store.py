@@ -116,12 +116,12 @@ def test_a_parameter_of_the_search_needs_no_new_index(built):
 
 def test_folders_are_named_after_their_fingerprints(built):
     manifest = read_manifest(built)
-    assert manifest.corpus.folder == f"items-{manifest.corpus.fingerprint[:16]}"
+    assert manifest.corpus.segments[0].folder == f"items-{manifest.corpus.fingerprint[:16]}"
     (record,) = manifest.retrievers
     (segment,) = record.segments
     assert segment.folder == f"terms-{record.fingerprint[:16]}"
     assert (segment.first_row, segment.end_row) == (0, 3)
-    assert names(built) == {manifest.corpus.folder, segment.folder, MANIFEST_FILE, ".lock"}
+    assert names(built) == {manifest.corpus.segments[0].folder, segment.folder, MANIFEST_FILE, ".lock"}
 
 
 def test_the_manifest_holds_a_config_that_builds_an_equal_retriever(path):
@@ -434,7 +434,7 @@ def files_of(path) -> list[Path]:
     manifest = read_manifest(path)
     return sorted(
         path / folder.folder / name
-        for folder in [manifest.corpus, *(segment for record in manifest.retrievers for segment in record.segments)]
+        for folder in manifest.records
         for name in folder.files
     )
 
@@ -787,13 +787,13 @@ def test_a_newer_format_says_to_upgrade(built):
 
 @pytest.mark.parametrize("name", ["../../outside", "/etc", ".hidden", "a/b", "", "..", "a\\b", "a\n", "a\x00"])
 def test_a_manifest_that_names_a_place_elsewhere_is_damage(built, name):
-    rewrite(built, lambda content: content["corpus"].update(folder=name))
+    rewrite(built, lambda content: content["corpus"]["segments"][0].update(folder=name))
     with pytest.raises(IndexDamagedError, match="folder"):
         found(built)
 
 
 def test_a_manifest_that_names_a_file_elsewhere_is_damage(built):
-    rewrite(built, lambda content: content["corpus"].update(files={"../x": {"bytes": 1, "sha256": "0"}}))
+    rewrite(built, lambda content: content["corpus"]["segments"][0].update(files={"../x": {"bytes": 1, "sha256": "0"}}))
     with pytest.raises(IndexDamagedError, match="files"):
         found(built)
 

@@ -1,0 +1,113 @@
+"""Publishing into an index directory: one writer at a time, scratch folders aside, and folders that nobody needs removed.
+
+A build writes into a scratch folder, syncs it, renames it, and last replaces ``manifest.json``. Killed at any moment, the
+directory holds the old state or the new one; scratch left by a dead build is cleared by the next. Folders are named after
+the fingerprint of what is in them and never change once a manifest names them; an old one is removed only when no reader
+holds it (:mod:`nlp_retrieval.core.generation`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
+
+from nlp_retrieval.core.checksums import record_folder
+from nlp_retrieval.core.durable import publish_folder
+from nlp_retrieval.core.lock_owner import owner_of, owning
+from nlp_retrieval.core.manifest import FolderRecord, Manifest
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import IndexLockedError, SourceError
+
+_SCRATCH = ".scratch-"
+_LOCK_FILE = ".lock"
+_MARK = ".nlp_retrieval"
+"""An empty file in every folder that was published here: only such a folder is ever removed."""
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Be the only writer, and leave no scratch behind.
+
+    Raises:
+        IndexLockedError: another process is writing; the message names it where that is known.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(directory / _LOCK_FILE, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        owner = owner_of(directory)
+        if owner is None:
+            raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
+        raise IndexLockedError(
+            f"process {owner.pid} on {owner.host} is writing to {directory}, since {owner.since}; wait for it, then try again",
+            owner.pid,
+            owner.host,
+            owner.since,
+        ) from None
+    try:
+        with owning(directory):
+            _clear_scratch(directory)
+            yield
+    finally:
+        _clear_scratch(directory)
+        lock.release()
+
+
+def new_scratch(directory: Path) -> Path:
+    """Return a new scratch folder, empty."""
+    scratch = directory / f"{_SCRATCH}{uuid4().hex}"
+    scratch.mkdir()
+    return scratch
+
+
+def _clear_scratch(directory: Path) -> None:
+    for left in directory.glob(f"{_SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def guarded(items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+    """Keep what goes wrong while reading a source apart from what goes wrong while writing an index."""
+    source = iter(items)
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        except OSError as error:
+            raise SourceError(f"the items cannot be read: {error}") from error
+        yield item
+
+
+def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> FolderRecord:
+    """Publish a scratch folder under the name of its content; a name that is taken (a reader may hold it) gets a suffix."""
+    files = record_folder(scratch)
+    (scratch / _MARK).touch()
+    folder = f"{name}-{fingerprint[:16]}"
+    if (directory / folder).exists():
+        folder += f"-{uuid4().hex[:6]}"
+    publish_folder(scratch, directory / folder)
+    return FolderRecord(folder=folder, files=files)
+
+
+def sweep(directory: Path, manifest: Manifest) -> None:
+    """Remove folders of ours that no manifest names and no reader holds; a later build comes back for those still held."""
+    in_use = set(manifest.folders)
+    for folder in directory.iterdir():
+        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
+            continue
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)

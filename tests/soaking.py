@@ -1,0 +1,83 @@
+"""The long part of the tests (``make soak``), and the figures that it leaves in ``bench/RELIABILITY.md``.
+
+A test that kills, damages or attacks takes ``effort``, a multiplier of how often, and tells ``figures`` what it tried. Without
+``--soak`` the effort is 1, tests marked ``soak`` do not run, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_FOLDER = Path(__file__).parent.parent / "bench"
+_BEGIN, _END = "<!-- figures: written by make soak -->", "<!-- end of figures -->"
+_SOAKING = 10
+
+
+class Figures:
+    """What was tried, and what of it went as it should."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, list[str]]] = {}
+
+    def add(self, part: str, what: str, tried: int, passed: int, note: str = "") -> None:
+        """Note a row of the report.
+
+        Args:
+            part: of the report: "Crashes", "Damage", "Concurrency", "Attacks", "Fuzzing".
+            what: was done; a second row of this name replaces the first.
+            tried: how often.
+            passed: how often the outcome was right.
+            note: in what way, in a few words.
+        """
+        self.rows.setdefault(part, {})[what] = [f"{tried:,}", f"{passed:,}", note]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="run the long part, and write its figures to bench/RELIABILITY.md")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: takes minutes; runs only with --soak")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--soak"):
+        left_out = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session")
+def effort(pytestconfig: pytest.Config) -> int:
+    """How many times as much as in the short run is to be tried."""
+    return _SOAKING if pytestconfig.getoption("--soak") else 1
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> Iterator[Figures]:
+    """Takes down what was tried; written at the end of a soak."""
+    noted = Figures()
+    yield noted
+    if pytestconfig.getoption("--soak"):
+        _write(noted)
+
+
+def _write(noted: Figures) -> None:
+    """Put the rows into the report; rows of parts that did not run stay."""
+    kept = _FOLDER / "reliability.json"
+    rows: dict[str, dict[str, list[str]]] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    for part, found in noted.rows.items():
+        rows.setdefault(part, {}).update(found)
+    kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    lines = [_BEGIN]
+    for part, found in rows.items():
+        lines += ["", f"## {part}", "", "| what | tried | right | |", "|---|---:|---:|---|"]
+        lines += [f"| {what} | {' | '.join(values)} |" for what, values in found.items()]
+    page = _FOLDER / "RELIABILITY.md"
+    text = page.read_text("utf-8")
+    before, after = text.split(_BEGIN)[0], text.split(_END)[1]
+    page.write_text(before + "\n".join([*lines, "", _END]) + after, "utf-8")
