@@ -14,9 +14,12 @@ import typer
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import (
+    add,
     benchmark,
+    compact,
     compare,
     components,
+    delete,
     demo,
     explain,
     index,
@@ -38,7 +41,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (demo, index, search, benchmark, compare, explain, report, rerun, tune, optimize, verify, components):
+_COMMANDS = (
+    *(demo, index, add, delete, compact, verify, search),
+    *(benchmark, compare, explain, report, rerun, tune, optimize, components),
+)
+for module in _COMMANDS:
     app.command(module.NAME)(module.command)
 
 

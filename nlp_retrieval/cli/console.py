@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
-import yaml
 
 from nlp_retrieval.errors import ConfigurationError
 
 
 def say(message: str) -> None:
-    """Write a line to standard error."""
-    typer.echo(message, err=True)
+    """Write a message to standard error: without secrets, and without what a terminal would obey."""
+    from nlp_retrieval.benchmarks.printable import printable
+    from nlp_retrieval.core.secrets import without_secrets
+
+    typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
 
 
 def parse_options(options: Sequence[str]) -> dict[str, Any]:
@@ -35,15 +37,23 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(option: str, value: str) -> Any:
+    from nlp_retrieval.core.config import parse_yaml
+
     try:
-        return json.loads(value)
+        return json.loads(value, parse_constant=_no_number)
     except (ValueError, RecursionError):
         if not value.lstrip().startswith(("[", "{")):
             return value
     try:
-        return yaml.safe_load(value)
-    except (yaml.YAMLError, RecursionError):
-        raise ConfigurationError(f"{option!r}: the value is no list or mapping; write [one, two] or {{key: value}}") from None
+        return parse_yaml(value, "the value")
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{option[:80]!r}: the value is no list or mapping ({error}); write [one, two] or {{key: value}}"
+        ) from None
+
+
+def _no_number(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is text here")
 
 
 def parse_component(text: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.searcher import Searcher
 
 NAME = "search"
+
+_CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
+"""What JSON lets stand, and a terminal obeys or cannot show."""
 
 
 def command(
@@ -114,22 +118,15 @@ def _configured(config: Path, name: str | None) -> Benchmarkable:
 
 def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None) -> Searcher:
     from nlp_retrieval.core.fusion import BaseFusion
-    from nlp_retrieval.core.generation import open_generation
+    from nlp_retrieval.core.index_builders import retrievers_of
     from nlp_retrieval.core.registry import build_as
     from nlp_retrieval.core.reranker import BaseReranker
-    from nlp_retrieval.core.retriever import BaseRetriever, with_parts
+    from nlp_retrieval.core.retriever import BaseRetriever
     from nlp_retrieval.core.searcher import Searcher
 
-    if retriever:
-        settings = [parse_component(text) for text in retriever]
-    else:
-        settings = [record.config for record in open_generation(index).manifest.retrievers]
-    retrievers = [build_as(BaseRetriever, "retrievers", one, "--retriever") for one in settings]
-    if not retriever:
-        needed = [part.index_identity() for one in retrievers for part in with_parts(one.parts())]
-        retrievers = [one for one in retrievers if one.index_identity() not in needed]
+    chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     return Searcher(
-        retrievers,
+        chosen or retrievers_of(index),
         fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
         reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
     )
@@ -140,7 +137,7 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
         line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
         if told:
             line["explanation"] = {label: explanation.as_dict() for label, explanation in told.items()}
-        typer.echo(json.dumps(line, ensure_ascii=False))
+        typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=False)))
 
 
 def print_hits(
@@ -158,18 +155,20 @@ def print_hits(
     from rich.padding import Padding
     from rich.text import Text
 
+    from nlp_retrieval.benchmarks.printable import printable
+
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(Text(query, "bold"))
+    console.print(Text(printable(query), "bold"))
     if not hits:
         console.print(Text("  nothing found", "dim"))
     for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
         heading = Text(f"{rank:>4}  ")
-        heading.append(hit.item.title or hit.item.item_id, "bold cyan")
-        heading.append(f"  {hit.item.item_id}  {hit.score:.4g}", "dim")
+        heading.append(printable(hit.item.title or hit.item.item_id), "bold cyan")
+        heading.append(f"  {printable(hit.item.item_id)}  {hit.score:.4g}", "dim")
         console.print(heading)
-        lines = [Text(_excerpt(hit.item.content)), *_chain(told)]
+        lines = [Text(printable(_excerpt(hit.item.content))), *_chain(told)]
         if signals:
-            lines.insert(1, Text("  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items()), "dim"))
+            lines.insert(1, Text(printable("  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())), "dim"))
         for line in lines:
             console.print(Padding(line, (0, 0, 0, 6)) if sys.stdout.isatty() else Text("      ") + line)
     console.print()
@@ -179,18 +178,21 @@ def _chain(explained: dict[str, Explanation]) -> list[Text]:
     """The chains that led to a result, a line each: where the search began, then every link."""
     from rich.text import Text
 
+    from nlp_retrieval.benchmarks.printable import printable
     from nlp_retrieval.core.explanation import name_of
 
     lines = []
     for explanation in explained.values():
-        lines.append(Text.assemble("because ", (name_of(explanation.first), "cyan"), f": {explanation.origin}"))
+        first = printable(name_of(explanation.first))
+        lines.append(Text.assemble("because ", (first, "cyan"), f": {printable(explanation.origin)}"))
         for number, step in enumerate(explanation.steps, start=1):
-            line = Text.assemble("  " * number + "→ ", (name_of(step.target), "cyan"), f" by {step.kind.replace('_', ' ')}")
+            target = printable(name_of(step.target))
+            line = Text.assemble("  " * number + "→ ", (target, "cyan"), f" by {printable(step.kind.replace('_', ' '))}")
             if step.sentence:
-                line.append(": " if step.along else f", from the text of {name_of(step.target)}: ")
-                line.append(step.sentence[: step.start], "dim")
-                line.append(f"[{step.sentence[step.start : step.end]}]", "bold")
-                line.append(step.sentence[step.end :], "dim")
+                line.append(": " if step.along else f", from the text of {target}: ")
+                line.append(printable(step.sentence[: step.start]), "dim")
+                line.append(f"[{printable(step.sentence[step.start : step.end])}]", "bold")
+                line.append(printable(step.sentence[step.end :]), "dim")
             lines.append(line)
     return lines
 

@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.checksums import record_folder
 from nlp_retrieval.core.durable import publish_folder
 from nlp_retrieval.core.lock_owner import owner_of, owning
-from nlp_retrieval.core.manifest import FolderRecord, Manifest
+from nlp_retrieval.core.manifest import FolderRecord, Manifest, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexLockedError, SourceError
 
@@ -95,6 +95,14 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
         folder += f"-{uuid4().hex[:6]}"
     publish_folder(scratch, directory / folder)
     return FolderRecord(folder=folder, files=files)
+
+
+def tidy(directory: Path) -> None:
+    """Remove what an earlier update left to readers that are gone by now; where somebody writes, that writer does it."""
+    with suppress(IndexLockedError, OSError), writing(directory):
+        manifest = read_manifest(directory)
+        if manifest is not None:
+            sweep(directory, manifest)
 
 
 def sweep(directory: Path, manifest: Manifest) -> None:

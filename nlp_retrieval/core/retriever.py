@@ -18,19 +18,20 @@ from typing import ClassVar, Self
 import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import Builder, IndexReport, build_index
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.merge import MergeRule, merge_subqueries
+from nlp_retrieval.core.mismatch import no_such_index
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.segments import SegmentFolder, search_segments
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 __all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
 
@@ -208,7 +209,7 @@ class BaseRetriever(Component, ABC):
         identity = self.index_identity()
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
-            raise _no_such_index(generation, self.name, without_secrets(identity))
+            raise no_such_index(generation, self.name, without_secrets(identity))
         opened = copy.copy(self)
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
@@ -309,43 +310,3 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
             label = f"{retriever.name}-{number}"
         found[label] = retriever
     return found
-
-
-def _no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
-    """Say what is there instead, field by field, for the record that is most alike."""
-    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
-    if not same_name:
-        there = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
-        return IndexMissingError(
-            f"{generation.path} holds no index of {name!r} (retrievers there: {there}); index with it first: "
-            "what is there already will not be built again"
-        )
-    differences = min((_differences(found, wanted) for found in same_name), key=len)
-    listed = "; ".join(f"{field}: indexed with {found!r}, now {now!r}" for field, found, now in differences)
-    return IndexMismatchError(
-        f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
-        "configuration that was indexed, or index again with this one beside it"
-    )
-
-
-def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[str, object, object]]:
-    differences: list[tuple[str, object, object]] = []
-    for key in sorted(found.keys() | wanted.keys()):
-        one, other = found.get(key), wanted.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            differences += _differences(one, other, f"{prefix}{key}.")
-        elif pairs := _paired(one, other):
-            for place, (mine, its) in enumerate(pairs):
-                differences += _differences(mine, its, f"{prefix}{key}[{place}].")
-        elif one != other:
-            differences.append((f"{prefix}{key}", one, other))
-    return differences
-
-
-def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
-    """The components of two lists side by side, where both hold components of the same names in one order."""
-    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
-        return []
-    pairs = list(zip(one, other, strict=True))
-    alike = all(isinstance(mine, dict) and isinstance(its, dict) and mine.get("name") == its.get("name") for mine, its in pairs)
-    return pairs if alike else []

@@ -28,6 +28,7 @@ from nlp_retrieval.core.interleave import interleave
 from nlp_retrieval.core.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.publishing import tidy
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, says_nothing
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
@@ -179,9 +180,7 @@ class Searcher(Component):
         """
         if isinstance(item_ids, str):
             item_ids = [item_ids]
-        report = delete_items(self.opened.path, item_ids, self._resolver(), auto_compact=auto_compact)
-        self.open(report.path)
-        return report
+        return self._taken_up(delete_items(self.opened.path, item_ids, self._resolver(), auto_compact=auto_compact))
 
     def compact(self) -> UpdateReport:
         """Join all segments of the opened index, and drop what was deleted: the index is as if it had been built at once.
@@ -191,19 +190,20 @@ class Searcher(Component):
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        report = compact_index(self.opened.path, self._resolver())
-        self.open(report.path)
-        return report
+        return self._taken_up(compact_index(self.opened.path, self._resolver()))
 
     def _add(self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool) -> UpdateReport:
-        path = self.opened.path
         source = items.stream() if isinstance(items, BaseLoader) else items
-        report = add_items(path, source, self._resolver(), replace=replace, auto_compact=auto_compact)
-        self.open(path)
-        return report
+        resolve = self._resolver()
+        return self._taken_up(add_items(self.opened.path, source, resolve, replace=replace, auto_compact=auto_compact))
 
     def _resolver(self) -> Resolve:
         return resolver(self.retrievers.values())
+
+    def _taken_up(self, report: UpdateReport) -> UpdateReport:
+        self.open(report.path)
+        tidy(report.path)  # the generation before was held until now
+        return report
 
     def open(self, path: str | Path) -> Searcher:
         """Open an index that was built before; returns the searcher itself.

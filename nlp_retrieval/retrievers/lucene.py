@@ -60,32 +60,33 @@ class Rm3:
 class LuceneIndex:
     """An index, opened for searching from any thread; files are memory-mapped.
 
+    Several folders are searched as one index, whose statistics are of all their documents (Lucene's ``MultiReader``).
+
     Args:
-        folder: what :func:`build_index` wrote.
-        language: as it was built with.
-        stemmer: as it was built with.
+        folders: what :func:`build_index` wrote, in the order of their rows.
+        language: as they were built with.
+        stemmer: as they were built with.
 
     Raises:
-        IndexDamagedError: there is no Lucene index in the folder, or it cannot be read.
+        IndexDamagedError: there is no Lucene index in a folder, or it cannot be read.
     """
 
-    def __init__(self, folder: Path, *, language: str, stemmer: str) -> None:
+    def __init__(self, *folders: Path, language: str, stemmer: str) -> None:
         with calls.calling:
             self._analyzer = make_analyzer(language, stemmer)
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows unless told
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
-            try:
-                reader = java_class(f"{_INDEX}.DirectoryReader").open(open_directory(folder))
-            except java_exception() as error:
-                raise IndexDamagedError(f"{folder} holds no Lucene index that can be read: {reason(error)}") from error
-            self._reader = cast(f"{_INDEX}.IndexReader", reader)
-            self._has_vectors = _has_vectors(reader)
-            self._size = int(reader.maxDoc())
+            readers = [_opened(folder) for folder in folders]
+            self._reader = readers[0]
+            if len(readers) > 1:
+                self._reader = cast(f"{_INDEX}.IndexReader", java_class(f"{_INDEX}.MultiReader")(readers, True))
+            self._has_vectors = _has_vectors(self._reader)
+            self.sizes = [int(reader.maxDoc()) for reader in readers]
         self._finders: dict[tuple[float, float, int, Rm3 | None], Java] = {}
-        self.folder = folder
+        self.folder = folders[0]
 
     def __len__(self) -> int:
-        return self._size
+        return sum(self.sizes)
 
     def search(
         self,
@@ -127,7 +128,9 @@ class LuceneIndex:
         k = min(k, n_allowed)
         found: list[_List] = [_NOTHING] * len(queries)
         waiting = list(range(len(queries))) if k else []
-        depth = min(len(self), 2 * k * len(self) // max(n_allowed, 1) + 1)
+        # of few left out (deleted items) few are in the way; of many, twice as many as on average
+        spread = 1.25 if n_allowed > 0.9 * len(self) else 2.0
+        depth = min(len(self), int(spread * k * len(self) / max(n_allowed, 1)) + 10)
         while waiting:
             lists = self._find_all([queries[place] for place in waiting], depth, finder, threads)
             short = []
@@ -221,6 +224,14 @@ def _scored_lists(lists: Java) -> list[_List]:
     """Bring a Java list of Anserini's ``ScoredDocs`` over, one by one: feedback itself takes far longer."""
     found = (lists.get(place) for place in range(lists.size()))
     return [(np.array(docs.lucene_docids, np.int64), np.array(docs.scores, np.float32)) for docs in found]
+
+
+def _opened(folder: Path) -> Java:
+    try:
+        reader = java_class(f"{_INDEX}.DirectoryReader").open(open_directory(folder))
+    except java_exception() as error:
+        raise IndexDamagedError(f"{folder} holds no Lucene index that can be read: {reason(error)}") from error
+    return cast(f"{_INDEX}.IndexReader", reader)
 
 
 def _has_vectors(reader: Java) -> bool:

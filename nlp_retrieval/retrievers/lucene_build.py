@@ -25,7 +25,15 @@ _DOCUMENT, _INDEX = f"{_LUCENE}.document", f"{_LUCENE}.index"
 _STRING = "java.lang.String"
 
 
-def build_index(texts: Iterable[list[str]], folder: Path, *, language: str, stemmer: str, document_vectors: bool) -> None:
+def build_index(
+    texts: Iterable[list[str]],
+    folder: Path,
+    *,
+    language: str,
+    stemmer: str,
+    document_vectors: bool,
+    first_row: int = 0,
+) -> None:
     """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 256 MB.
 
     Args:
@@ -34,6 +42,7 @@ def build_index(texts: Iterable[list[str]], folder: Path, *, language: str, stem
         language: one of :data:`lucene_analysis.LANGUAGES`.
         stemmer: one of :data:`lucene_analysis.STEMMERS`; for English.
         document_vectors: also keep each document's terms, which RM3 needs.
+        first_row: row of the first text in the whole index, where it joins one; Lucene counts its documents from 0.
 
     Raises:
         ConfigurationError: there is no such analyzer.
@@ -45,7 +54,7 @@ def build_index(texts: Iterable[list[str]], folder: Path, *, language: str, stem
             writer = _open_writer(directory, make_analyzer(language, stemmer))
             content_type = _content_type(document_vectors)
         try:
-            _add_all(texts, writer, content_type)
+            _add_all(texts, writer, content_type, first_row)
             _finish(writer)
         finally:
             with calls.calling:
@@ -63,9 +72,9 @@ def _open_writer(directory: Java, analyzer: Java) -> Java:
     return java_class(f"{_INDEX}.IndexWriter")(directory, settings)
 
 
-def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java) -> None:
+def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java, row: int) -> None:
     """Add the batches in order: Java indexes one while Python prepares the next."""
-    running, row = None, 0
+    running = None
     try:
         for batch in texts:
             if not batch:

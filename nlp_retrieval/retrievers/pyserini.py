@@ -7,6 +7,7 @@ Decided here: which settings belong to the index and which to the search. How Lu
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -17,7 +18,8 @@ from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
-from nlp_retrieval.errors import EngineError
+from nlp_retrieval.core.segments import SegmentFolder
+from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.lucene import LuceneIndex, Rm3, build_index
 from nlp_retrieval.retrievers.lucene_analysis import check_analysis
 
@@ -30,6 +32,9 @@ class PyseriniRetriever(BaseRetriever):
     """BM25, optionally with RM3 feedback: the very ranking of pyserini's ``LuceneSearcher``, whose index format it is.
 
     Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java.
+
+    After updates, Lucene counts deleted items in its statistics (document frequencies, mean length), and feedback may read them,
+    until :meth:`~nlp_retrieval.core.searcher.Searcher.compact`; they are never found.
 
     Args:
         k1: saturation of term frequency; 0.9 is Anserini's default.
@@ -86,17 +91,36 @@ class PyseriniRetriever(BaseRetriever):
 
     def build(self, items: ItemTable, folder: Path) -> None:
         """Index the items' texts with Lucene."""
+        self._build(items, folder, 0)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        """Index what joins an index with Lucene, in a folder of its own."""
+        del segments
+        self._build(items, folder, len(everything) - len(items))
+
+    def load(self, folder: Path) -> None:
+        """Open a Lucene index."""
+        self._index = LuceneIndex(folder, language=self.language, stemmer=self.stemmer)
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        """Open the Lucene indexes of all segments as one."""
+        self._index = LuceneIndex(*(one.folder for one in segments), language=self.language, stemmer=self.stemmer)
+        for segment, size in zip(segments, self._index.sizes, strict=True):
+            if size != len(segment):
+                raise IndexDamagedError(
+                    f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; restore it from a "
+                    "copy, or index again with replace=True"
+                )
+
+    def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
         build_index(
             tracked("pyserini: indexing", items.texts(_BATCH), len(items)),
             folder,
             language=self.language,
             stemmer=self.stemmer,
             document_vectors=self.document_vectors,
+            first_row=first_row,
         )
-
-    def load(self, folder: Path) -> None:
-        """Open a Lucene index."""
-        self._index = LuceneIndex(folder, language=self.language, stemmer=self.stemmer)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Search a batch on several Java threads."""

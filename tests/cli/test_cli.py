@@ -287,7 +287,9 @@ def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
     assert "wandb" not in done.stdout.casefold()
 
 
-@pytest.mark.parametrize("command", ["", "demo", "index", "search", "benchmark", "tune", "verify", "components"])
+@pytest.mark.parametrize(
+    "command", ["", "demo", "index", "add", "delete", "compact", "search", "benchmark", "tune", "verify", "components"]
+)
 def test_every_command_has_help(command: str) -> None:
     done = run(*([command] if command else []), "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -300,3 +302,33 @@ def test_the_version_is_that_of_the_package() -> None:
     from nlp_retrieval import __version__
 
     assert run("--version").stdout == f"nlp-retrieval {__version__}\n"
+
+
+def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path, tmp_path: Path) -> None:
+    index = str(tmp_path / "index")
+    more = tmp_path / "more.jsonl"
+    more.write_text(
+        json.dumps({"_id": "p1", "title": "", "text": "A lighthouse"}) + "\n" + json.dumps({"_id": "p9", "text": "A ferry"})
+    )
+    assert run("index", str(folder / "corpus.jsonl"), index, "-l", "beir", "-r", "bm25s").returncode == 0
+    refused(run("add", str(more), index, "-l", "beir"), 2, "'p1' is in", "update it")
+    done = run("add", str(more), index, "-l", "beir", "--update")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 items added, 1 replaced; 5 items in" in done.stderr
+    assert "A lighthouse" in run("search", index, "lighthouse").stdout
+    refused(run("delete", index, "p9", "nowhere"), 2, "'nowhere'", "nothing was deleted")
+    ids = tmp_path / "ids.txt"
+    ids.write_text("p9\r\n\np2\n")
+    done = run("delete", index, "p1", "--file", str(ids))
+    assert "3 items deleted; 2 items in" in done.stderr
+    assert run("delete", index, "-f", "-", stdin="p3\n").returncode == 0
+    assert "ferry" not in run("search", index, "ferry").stdout.removeprefix("ferry")
+    assert "1 items in" in run("compact", index).stderr
+    assert run("verify", index).returncode == 0
+    refused(run("delete", index, "p4"), 2, "no item would be left")
+    refused(run("delete", index), 2, "no ids were given")
+    refused(run("delete", index, "-f", "-", stdin=b"\xff\n"), 2, "UTF-8")
+    for command in ("add", "delete", "compact"):
+        words = {"add": [str(more), "-l", "beir"], "delete": ["p1"], "compact": []}[command]
+        place = [words[0], str(tmp_path / "nowhere"), *words[1:]] if command == "add" else [str(tmp_path / "nowhere"), *words]
+        refused(run(command, *place), 3, "there is no index at")

@@ -1,0 +1,34 @@
+"""``nlp-retrieval add``: new items join an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.corpus import Corpus, Loader, LoaderOptions, corpus_loader
+
+NAME = "add"
+
+
+def command(
+    corpus: Corpus,
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    loader: Loader = "jsonl",
+    option: LoaderOptions = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="An item whose id is there takes that item's place; else that is an error.")
+    ] = False,
+) -> None:
+    """Add items to an index, for all of its retrievers.
+
+    What is there is not built again; a search sees all of the new items or none.
+    """
+    from nlp_retrieval.core.index_builders import resolver
+    from nlp_retrieval.core.index_update import add_items
+
+    report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(), replace=update)
+    replaced = f", {report.replaced:,} replaced" if update else ""
+    say(f"{report.added:,} items added{replaced}; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")

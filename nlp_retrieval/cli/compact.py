@@ -1,0 +1,25 @@
+"""``nlp-retrieval compact``: an index that was updated becomes as if it had been built at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+
+NAME = "compact"
+
+
+def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) -> None:
+    """Make an updated index as if it had been built at once.
+
+    Segments are joined and what was deleted is dropped. Updates do so by themselves where there is much of it; it is never
+    needed.
+    """
+    from nlp_retrieval.core.index_builders import resolver
+    from nlp_retrieval.core.index_update import compact_index
+
+    report = compact_index(index, resolver())
+    say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

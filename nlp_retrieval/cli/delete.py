@@ -1,0 +1,40 @@
+"""``nlp-retrieval delete``: items leave an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+NAME = "delete"
+
+
+def command(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    item_id: Annotated[list[str] | None, typer.Argument(help="Ids of the items.")] = None,
+    file: Annotated[
+        typer.FileBinaryRead | None, typer.Option("--file", "-f", help="A file of ids, one a line; - for standard input.")
+    ] = None,
+) -> None:
+    """Delete items from an index by their ids.
+
+    An id that no item has is an error, and nothing is deleted then.
+    """
+    from nlp_retrieval.core.index_builders import resolver
+    from nlp_retrieval.core.index_update import delete_items
+
+    ids = list(item_id or [])
+    if file is not None:
+        try:
+            lines = file.read().decode("utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{file.name} is no UTF-8 text (byte {error.start}); convert it") from None
+        ids += [line.removesuffix("\r") for line in lines if line.strip()]
+    if not ids:
+        raise ConfigurationError("no ids were given; name them, or a file of them with --file")
+    report = delete_items(index, ids, resolver())
+    say(f"{report.deleted:,} items deleted; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
