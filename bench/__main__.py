@@ -14,7 +14,7 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "significance", "encoding", "memory", "quality", "links", "multihop",
+    "startup", "lucene", "composition", "evaluation", "significance", "encoding", "memory", "updates", "quality", "links", "multihop",
     "colbert", "sweep", "tools",
 )  # fmt: skip
 _HERE = Path(__file__).parent

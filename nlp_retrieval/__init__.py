@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.fusion import BaseFusion, CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
     from nlp_retrieval.core.generation import verify_index
     from nlp_retrieval.core.index_store import IndexReport
+    from nlp_retrieval.core.index_update import UpdateReport
     from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
     from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
     from nlp_retrieval.core.reranker import BaseReranker
@@ -144,6 +145,7 @@ _MODULES = {
     "TitleMentions": "graph.title_mentions",
     "TrecRun": "benchmarks.trec_run",
     "TuningReport": "benchmarks.tuning",
+    "UpdateReport": "core.index_update",
     "WandbSettings": "benchmarks.wandb_runs",
     "WeightedSum": "core.fusion",
     "compare": "benchmarks.significance",
@@ -229,6 +231,7 @@ __all__ = [
     "TitleMentions",
     "TrecRun",
     "TuningReport",
+    "UpdateReport",
     "WandbSettings",
     "WeightedSum",
     "__version__",

@@ -44,6 +44,13 @@ def test_the_searcher_in_the_readme_prints_what_the_readme_shows(tmp_path: Path,
     assert printed == blocks(README, "text")[0]
 
 
+def test_the_page_on_updates_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "UPDATES.md").read_text("utf-8")
+    printed, _ = run(blocks(page, "python")[0])
+    assert printed == blocks(page, "text")[0]
+
+
 def test_the_processor_in_the_readme_works() -> None:
     _, names = run(blocks(README, "python")[1])
     processor = names["Lowercase"]()  # type: ignore[operator]
@@ -79,8 +86,8 @@ def test_every_command_that_the_documents_name_exists() -> None:
     named = {name for pair in named for name in pair if name}
     assert named <= commands
     assert {
-        "demo", "index", "search", "benchmark", "compare", "explain", "report", "rerun", "tune", "optimize", "verify",
-        "components",
+        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "explain", "report", "rerun",
+        "tune", "optimize", "components",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make (\w+)", README + CONTRIBUTING)) <= targets

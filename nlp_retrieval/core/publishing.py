@@ -19,9 +19,9 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from nlp_retrieval.core.checksums import record_folder
-from nlp_retrieval.core.durable import publish_folder
+from nlp_retrieval.core.durable import clear_asides, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.lock_owner import owner_of, owning
-from nlp_retrieval.core.manifest import FolderRecord, Manifest, read_manifest
+from nlp_retrieval.core.manifest import MANIFEST_FILE, FolderRecord, Manifest, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexLockedError, SourceError
 
@@ -38,7 +38,7 @@ def writing(directory: Path) -> Iterator[None]:
     Raises:
         IndexLockedError: another process is writing; the message names it where that is known.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folder(directory)
     lock = FileLock(directory / _LOCK_FILE, timeout=0)
     try:
         lock.acquire()
@@ -71,6 +71,7 @@ def new_scratch(directory: Path) -> Path:
 def _clear_scratch(directory: Path) -> None:
     for left in directory.glob(f"{_SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
+    clear_asides(directory / MANIFEST_FILE, seconds=0)  # there is one writer, and nobody else's can be younger
 
 
 def guarded(items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
@@ -114,7 +115,9 @@ def sweep(directory: Path, manifest: Manifest) -> None:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            left = folder.rename(directory / f"{_SCRATCH}{uuid4().hex}")  # what a crash leaves of it the next writer clears
+            sync_folder(directory)
+            shutil.rmtree(left, ignore_errors=True)
         except OSError:
             continue
         finally:

@@ -9,20 +9,21 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from nlp_retrieval.core.component import Component
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.joining import Extracted, Joining
+from nlp_retrieval.graph.links import Links
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """How readily links of one kind are walked in one direction, relative to the others; 0 for never."""
 
 _CAP = 300  # characters of a sentence that are shown
-_SENTENCE_END = re.compile('[.!?…]+["\'”’)\\]»]*(?=\\s)|[。！？]["”’」』)]*|\n')  # noqa: RUF001
+_SENTENCE_END = re.compile('(?<![.!?…])[.!?…]++["\'”’)\\]»]*+(?=\\s)|[。！？]["”’」』)]*|\n')  # noqa: RUF001
 _ABBREVIATIONS = frozenset(
     """
     Mr Mrs Ms Mx Dr Prof Rev Hon St Ste Mt Ft Lt Col Gen Capt Cpt Sgt Maj Cmdr Adm Gov Sen Rep Pres Jr Sr Bros Inc Ltd Co Corp
@@ -55,6 +56,9 @@ class BaseLinkExtractor(Component, ABC):
 
     kind = "links"
 
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Names of the tables that it keeps beside its links."""
+
     along: float
     """Weight of walking a link of this kind from its source to its target; at least 0."""
 
@@ -69,6 +73,18 @@ class BaseLinkExtractor(Component, ABC):
         links to itself, and there is at most one link from one passage to another. Links without a direction are given
         once, from the lower row to the higher.
         """
+
+    def extracted(self, items: ItemTable) -> Extracted:
+        """Find all links of a corpus, and what :meth:`extend` wants to know again when items join: ``tables`` names it."""
+        return Extracted(self.extract(items))
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find the links that touch items which join an index; rows are those of the index, and deleted items have none.
+
+        By default all links of all items are found anew, which takes as long as building the index does.
+        """
+        found = joining.touching(joining.of_all(self.extract))
+        return Extracted(found, self.extracted(joining.items).tables if self.tables else {})
 
     @abstractmethod
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:

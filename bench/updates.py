@@ -1,0 +1,66 @@
+"""What it costs to add 1% to an index, against building that index again; each retriever in a process of its own.
+
+The corpus of 320,000 is the collection ten times over, as for memory. Dense retrieval is given a cheap encoder (feature
+hashing): with a real one, building again would cost hours, and the share of what is added would be smaller still. Times are of
+the whole call, opening the index again included.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from bench.common import Data, Row
+from bench.memory import copied_items, retrievers_by_name
+
+_COPIES = {"bm25s": 10, "faiss flat": 10, "faiss hnsw": 10, "pyserini": 10, "link_graph over bm25s": 10, "colbert": 1}
+_SHARE = 100
+_BUDGET = 0.05
+
+
+def measure(data: Data) -> list[Row]:
+    """One row per retriever."""
+    rows = []
+    for name, copies in _COPIES.items():
+        command = [sys.executable, "-m", "bench.updates", name, str(copies), str(data.corpus)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        ratio = found["add"] / found["build"]
+        measured = (
+            f"{100 * ratio:.1f}% ({found['add']:.2f} s for {found['added']:,} items, {found['build']:.1f} s to build "
+            f"{found['items']:,}; deleting as many {found['delete']:.2f} s, joining all {found['compact']:.1f} s)"
+        )
+        rows.append(Row(f"adding 1%: {name}", f"at most {100 * _BUDGET:.0f}% of building again", measured, ratio <= _BUDGET))
+    return rows
+
+
+def _measured(name: str, copies: int, corpus: Path) -> dict[str, float]:
+    from nlp_retrieval import Searcher
+
+    searcher = Searcher(retrievers_by_name()[name]())
+    spent: dict[str, float] = {}
+
+    def timed(what: str, call: Callable[[], object]) -> None:
+        begin = time.perf_counter()
+        call()
+        spent[what] = time.perf_counter() - begin
+
+    with tempfile.TemporaryDirectory() as folder:
+        timed("build", lambda: searcher.index(copied_items(corpus, copies), folder))
+        searcher.search("a warm engine")
+        n_items = len(searcher.opened.items)
+        more = list(islice(copied_items(corpus, copies + 1, first=copies), n_items // _SHARE))
+        gone = [f"0-{item.item_id.partition('-')[2]}" for item in more]
+        timed("add", lambda: searcher.add(more, auto_compact=False))
+        timed("delete", lambda: searcher.delete(gone, auto_compact=False))
+        timed("compact", searcher.compact)
+    return spent | {"items": n_items, "added": len(more)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))))
