@@ -7,6 +7,7 @@ segments are joined, and no look-up, filter or search finds it.
 from __future__ import annotations
 
 import json
+import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
@@ -111,6 +112,7 @@ class ItemTable:
             self.live[deleted] = False
             self.live.flags.writeable = False
         self._masks: OrderedDict[str, Mask] = OrderedDict()
+        self._keeping = threading.Lock()
 
     def __len__(self) -> int:
         """How many rows there are, those of deleted items among them."""
@@ -171,7 +173,8 @@ class ItemTable:
             return self.live
         wanted = parse_filter(where)
         key = repr(wanted)
-        mask = self._masks.get(key)
+        with self._keeping:
+            mask = self._masks.get(key)
         if mask is None:
             check_filter(wanted, self._kinds)
             columns = {
@@ -181,10 +184,11 @@ class ItemTable:
             mask = mask_of(wanted, columns, len(self))
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
-        self._masks[key] = mask
-        self._masks.move_to_end(key)
-        while len(self._masks) > _MASKS_KEPT:
-            self._masks.popitem(last=False)
+        with self._keeping:
+            self._masks[key] = mask
+            self._masks.move_to_end(key)
+            while len(self._masks) > _MASKS_KEPT:
+                self._masks.popitem(last=False)
         return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:

@@ -163,11 +163,12 @@ class LuceneIndex:
 
     def _finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
         """Return the handle from a query string to its hits. Kept: one query should not pay for making it."""
-        if (k1, b, k, rm3) not in self._finders:
+        finder = self._finders.get((k1, b, k, rm3))
+        if finder is None:
             if len(self._finders) >= 32:
-                self._finders.clear()
-            self._finders[k1, b, k, rm3] = self._make_finder(k1, b, k, rm3)
-        return self._finders[k1, b, k, rm3]
+                self._finders.clear()  # other threads go on with those that they took
+            finder = self._finders[k1, b, k, rm3] = self._make_finder(k1, b, k, rm3)
+        return finder
 
     def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
         searcher = java_class(_SEARCHER)(self._reader)
