@@ -21,7 +21,7 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
 from nlp_retrieval.retrievers import lucene_calls as calls
 from nlp_retrieval.retrievers.lucene_analysis import make_analyzer
-from nlp_retrieval.retrievers.lucene_build import build_index, open_directory
+from nlp_retrieval.retrievers.lucene_build import ROW, build_index, open_directory
 from nlp_retrieval.retrievers.lucene_jvm import Java, cast, java_class, java_exception, reason
 
 __all__ = ["LuceneIndex", "Rm3", "build_index"]
@@ -29,6 +29,7 @@ __all__ = ["LuceneIndex", "Rm3", "build_index"]
 _HITS_AT_ONCE = 2_000_000
 _FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini holds a stored document beside each
 _QUERIES_AT_ONCE = 10_000
+_FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
 
 _LUCENE = "org.apache.lucene"
@@ -57,6 +58,10 @@ class Rm3:
     query_weight: float = 0.5
 
 
+_Finder = tuple[float, float, int, Rm3 | None, bytes | None]
+"""k1, b, depth, feedback, and the bits of the rows that a search is restricted to."""
+
+
 class LuceneIndex:
     """An index, opened for searching from any thread; files are memory-mapped.
 
@@ -82,7 +87,7 @@ class LuceneIndex:
                 self._reader = cast(f"{_INDEX}.IndexReader", java_class(f"{_INDEX}.MultiReader")(readers, True))
             self._has_vectors = _has_vectors(self._reader)
             self.sizes = [int(reader.maxDoc()) for reader in readers]
-        self._finders: dict[tuple[float, float, int, Rm3 | None], Java] = {}
+        self._finders: dict[_Finder, Java] = {}
         self.folder = folders[0]
 
     def __len__(self) -> int:
@@ -118,12 +123,19 @@ class LuceneIndex:
         finder = (k1, b, rm3)
         if allowed is None:
             return Hits.from_lists(self._find_all(queries, min(k, len(self)), finder, threads))
+        n_allowed = int(np.count_nonzero(allowed))
+        if rm3 is None and n_allowed < _FEW * len(self):
+            bits = np.packbits(allowed).tobytes()
+            return Hits.from_lists(self._find_all(queries, min(k, n_allowed), finder, threads, bits))
         return Hits.from_lists(self._find_allowed(queries, k, finder, threads, allowed))
 
     def _find_allowed(
         self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int, allowed: Mask
     ) -> list[_List]:
-        """Fetch deeper until every query has k allowed hits or no more hits at all."""
+        """Fetch deeper until every query has k allowed hits or no more hits at all.
+
+        Where many rows are allowed that costs less than telling Lucene which; feedback has to come from the others too.
+        """
         n_allowed = int(np.count_nonzero(allowed))
         k = min(k, n_allowed)
         found: list[_List] = [_NOTHING] * len(queries)
@@ -143,7 +155,14 @@ class LuceneIndex:
             depth = min(len(self), depth * 4)
         return found
 
-    def _find_all(self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int) -> list[_List]:
+    def _find_all(
+        self,
+        queries: list[str],
+        k: int,
+        finder: tuple[float, float, Rm3 | None],
+        threads: int,
+        allowed: bytes | None = None,
+    ) -> list[_List]:
         if not queries or k == 0:
             return [_NOTHING] * len(queries)
         k1, b, rm3 = finder
@@ -153,7 +172,7 @@ class LuceneIndex:
             for start in range(0, len(queries), step):
                 with calls.calling:
                     batch = calls.java_list(queries[start : start + step])
-                    task = calls.apply_to_all(batch, self._finder(k1, b, k, rm3), threads)
+                    task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed)), threads)
                 calls.wait(task)
                 with calls.calling:
                     found += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
@@ -161,27 +180,43 @@ class LuceneIndex:
             raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
         return found
 
-    def _finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
+    def _finder(self, wanted: _Finder) -> Java:
         """Return the handle from a query string to its hits. Kept: one query should not pay for making it."""
-        finder = self._finders.get((k1, b, k, rm3))
+        finder = self._finders.get(wanted)
         if finder is None:
             if len(self._finders) >= 32:
                 self._finders.clear()  # other threads go on with those that they took
-            finder = self._finders[k1, b, k, rm3] = self._make_finder(k1, b, k, rm3)
+            finder = self._finders[wanted] = self._make_finder(*wanted)
         return finder
 
-    def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None) -> Java:
+    def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None, allowed: bytes | None) -> Java:
         searcher = java_class(_SEARCHER)(self._reader)
         searcher.setSimilarity(java_class(f"{_SEARCH}.similarities.BM25Similarity")(float(k1), float(b)))
         generator = "io.anserini.search.query.BagOfWordsQueryGenerator"
         build = calls.method(generator, "buildQuery", _QUERY, _STRING, _ANALYZER, _STRING)
         build = build.bindTo(java_class(generator)()).bindTo("contents").bindTo(self._analyzer)
+        if allowed is not None:
+            bits = np.unpackbits(np.frombuffer(allowed, np.uint8), count=len(self))
+            build = calls.chain(build, _restricted_to(np.flatnonzero(bits)))
         depth = k if rm3 is None else min(_FEEDBACK_POOL, len(self))
         search = calls.method(_SEARCHER, "search", _TOP_DOCS, _QUERY, "int").bindTo(searcher)
         search = calls.chain(build, calls.fill(search, 1, calls.constant("int", depth)))
         if rm3 is None:
             return calls.chain(search, calls.getter(_TOP_DOCS, "scoreDocs", _SCORE_DOCS))
         return _with_feedback(search, searcher, self._analyzer, k, rm3)
+
+
+def _restricted_to(rows: NDArray[np.int64]) -> Java:
+    """Return the handle from a query to one of the same scores that finds these rows alone."""
+    occur, builder = f"{_SEARCH}.BooleanClause$Occur", f"{_SEARCH}.BooleanQuery$Builder"
+    named = cast(_QUERY, java_class("org.apache.lucene.document.IntField").newSetQuery(ROW, *rows.tolist()))
+    add = calls.method(builder, "add", builder, _QUERY, occur)
+    scored = calls.fill(add, 2, calls.constant(occur, java_class(occur).MUST))
+    scored = calls.fill(scored, 0, calls.constructor(builder))
+    restrict = calls.fill(add, 2, calls.constant(occur, java_class(occur).FILTER))
+    restrict = calls.fill(restrict, 1, calls.constant(_QUERY, named))
+    built = calls.method(builder, "build", f"{_SEARCH}.BooleanQuery").asType(calls.signature(_QUERY, builder))
+    return calls.chain(scored, restrict, built)
 
 
 def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm3) -> Java:

@@ -4,8 +4,8 @@ That holds because one thread adds the documents and only neighbouring segments 
 prepares one batch while Java indexes another. (Several threads with an index that Lucene keeps sorted by row were tried:
 the sorted merge cost more than the threads saved.)
 
-A document is its text, without positions and unstored, and its zero-padded row as ``id``: what pyserini's
-``LuceneSearcher`` needs in order to search the same folder and to break ties.
+A document is its text, without positions and unstored, its zero-padded row as ``id``: what pyserini's
+``LuceneSearcher`` needs in order to search the same folder and to break ties; and its row as a number, for filters.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _RAM_MB = 256.0
 _LUCENE = "org.apache.lucene"
 _DOCUMENT, _INDEX = f"{_LUCENE}.document", f"{_LUCENE}.index"
 _STRING = "java.lang.String"
+
+ROW = "row"
+"""Field of a document that holds its row in the whole index."""
 
 
 def build_index(
@@ -114,7 +117,7 @@ def _result(task: Java | None) -> None:
 
 
 def _document_maker(ids: Java, texts: Java, content_type: Java) -> Java:
-    """Return a handle from a position in these lists to a document: stored id, id for breaking ties, text."""
+    """Return a handle from a position in these lists to a document: stored id, id for breaking ties, text, row."""
     get = calls.method("java.util.List", "get", "java.lang.Object", "int")
     item_id = get.bindTo(ids).asType(calls.signature(_STRING, "int"))
     text = get.bindTo(texts).asType(calls.signature("java.lang.CharSequence", "int"))
@@ -128,10 +131,19 @@ def _document_maker(ids: Java, texts: Java, content_type: Java) -> Java:
         calls.chain(item_id, to_bytes.asType(calls.signature(f"{_LUCENE}.util.BytesRef", _STRING)), sortable),
         calls.chain(text, calls.fill(field, 1, calls.constant(field_type, content_type))),
     ]
-    document = calls.static("java.util.List", "of", "java.util.List", *["java.lang.Object"] * 3)
+    store = f"{_DOCUMENT}.Field$Store"
+    number = calls.constructor(f"{_DOCUMENT}.IntField", _STRING, "int", store).bindTo(ROW)
+    fields.append(
+        calls.chain(
+            item_id,
+            calls.static("java.lang.Integer", "parseInt", "int", _STRING),
+            calls.fill(number, 1, calls.constant(store, java_class(store).NO)),
+        )
+    )
+    document = calls.static("java.util.List", "of", "java.util.List", *["java.lang.Object"] * 4)
     for position, part in enumerate(fields):
         document = calls.fill(document, position, part.asType(calls.signature("java.lang.Object", "int")))
-    return calls.join_arguments(document, "java.util.List", "int", 3).asType(calls.signature("java.lang.Iterable", "int"))
+    return calls.join_arguments(document, "java.util.List", "int", 4).asType(calls.signature("java.lang.Iterable", "int"))
 
 
 def _content_type(document_vectors: bool) -> Java:

@@ -55,6 +55,7 @@ class PyseriniRetriever(BaseRetriever):
     """
 
     name = "pyserini"
+    format_version = 2
     search_only: ClassVar[frozenset[str]] = frozenset(
         {"k1", "b", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight", "threads", "merge"}
     )
@@ -97,6 +98,10 @@ class PyseriniRetriever(BaseRetriever):
         """Index what joins an index with Lucene, in a folder of its own."""
         del segments
         self._build(items, folder, len(everything) - len(items))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Index the items that are there again."""
+        self._build(items, folder, segments[0].first_row)
 
     def load(self, folder: Path) -> None:
         """Open a Lucene index."""

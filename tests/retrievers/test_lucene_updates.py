@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import warnings
 from pathlib import Path
 
 import pytest
 
 from nlp_retrieval import PyseriniRetriever, SearchableItem, Searcher
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning
 
 _DRAW = random.Random(3)
 _WORDS = [f"word{number}" for number in range(60)]
@@ -16,7 +17,7 @@ ITEMS = [
     SearchableItem(
         item_id=f"d{number}",
         content=" ".join(_DRAW.choices(_WORDS, k=number % 12)),  # every twelfth is empty
-        metadata={"part": number % 3},
+        metadata={"part": number % 3, "rare": number % 29 == 0},
     )
     for number in range(230)
 ]
@@ -27,7 +28,9 @@ Lists = list[list[tuple[str, float]]]
 
 
 def found(searcher: Searcher, k: int = 300, **settings: object) -> Lists:
-    lists = searcher.search(QUERIES, k, **settings)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # a query may match nothing that fulfils a filter
+        lists = searcher.search(QUERIES, k, **settings)  # type: ignore[arg-type]
     return [[(hit.item.item_id, hit.score) for hit in hits] for hits in lists]
 
 
@@ -57,15 +60,19 @@ def test_additions_score_as_if_built_at_once_and_deletions_do_after_compaction(
     assert found(searcher) == at_once(left, tmp_path / "left", settings)
 
 
-def test_a_filter_holds_over_all_segments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", [{"part": 0}, {"rare": True}], ids=["fetched deeper", "told to Lucene"])
+def test_a_filter_holds_over_all_segments_and_moves_no_score(tmp_path: Path, where: dict[str, object]) -> None:
     searcher = Searcher([PyseriniRetriever()])
     searcher.index(ITEMS[:100], tmp_path / "index")
-    searcher.add(ITEMS[100:], auto_compact=False)
+    searcher.add(ITEMS[100:180], auto_compact=False)
+    searcher.add(ITEMS[180:], auto_compact=False)
     searcher.delete(["d0", "d3"], auto_compact=False)
-    filtered = found(searcher, where={"part": 0})
-    wanted = {item.item_id for item in ITEMS if item.metadata["part"] == 0} - {"d0", "d3"}
+    filtered = found(searcher, where=where)
+    ((key, value),) = where.items()
+    wanted = {item.item_id for item in ITEMS if item.metadata[key] == value} - {"d0", "d3"}
     assert filtered == [[pair for pair in hits if pair[0] in wanted] for hits in found(searcher)]
-    assert found(searcher, 3, where={"part": 0}) == [hits[:3] for hits in filtered]
+    assert found(searcher, 3, where=where) == [hits[:3] for hits in filtered]
+    assert max(map(len, filtered)) > 3
 
 
 def test_a_segment_of_another_size_is_damage(tmp_path: Path) -> None:
