@@ -9,6 +9,7 @@ How a change is written, and when segments are joined, is decided in :mod:`nlp_r
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from nlp_retrieval.core.manifest import MANIFEST_FILE, Manifest, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.publishing import guarded, new_scratch, sweep, writing
 from nlp_retrieval.core.segments import Builder
-from nlp_retrieval.errors import IndexMissingError, ItemError
+from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalError, RetrievalWarning
 
 Resolve = Callable[[Manifest], Sequence[Builder]]
 """Gives what builds each retriever of a manifest, in its order."""
@@ -151,9 +152,22 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
             try:
                 yield update
                 if auto_compact:
-                    update.join_where_due()
+                    _join_where_due(update)
             finally:
                 sweep(directory, update.manifest)
+
+
+def _join_where_due(update: IndexChange) -> None:
+    """Join segments; the update itself is done by now, so that a failure is told and is no failure of the update."""
+    try:
+        update.join_where_due()
+    except (OSError, RetrievalError) as error:
+        warnings.warn(
+            f"{update.directory} was updated, but its segments could not be joined ({error}); it works as it is, and the next "
+            "update, or compact(), tries again",
+            RetrievalWarning,
+            stacklevel=2,
+        )
 
 
 def _existing(directory: Path) -> Manifest:

@@ -30,6 +30,7 @@ __all__ = ["ITEMS_FILE", "ItemTable", "write_items"]
 
 _STREAMED = 1024
 _FEW = 64  # below this many rows, single values are cheaper than a take per column
+_MANY = 10_000  # above this many ids, one pass over all ids is cheaper than a look-up in every batch
 _MASKS_KEPT = 8
 
 
@@ -147,18 +148,22 @@ class ItemTable:
 
     def find(self, item_ids: Sequence[str]) -> Rows:
         """Return the rows of items by their ids, -1 for an id that no item has."""
-        wanted = pa.array(item_ids, pa.string())
-        rows = np.full(len(item_ids), -1, np.int64)
+        places = {item_id: place for place, item_id in enumerate(dict.fromkeys(item_ids))}
+        wanted = pa.array(list(places), pa.string())
+        rows = np.full(len(places), -1, np.int64)
         for start, (file, number) in zip(self._starts, self._batches, strict=False):
             ids = file.batches[number].column(0)
-            ids = ids if self.live is None else ids.filter(pa.array(self.live[start : start + len(ids)]))
-            places = pc.index_in(wanted, value_set=ids)
-            here = places.is_valid().to_numpy(zero_copy_only=False)
-            if here.any():
-                kept = None if self.live is None else np.flatnonzero(self.live[start : start + len(file.batches[number])])
-                found = places.drop_null().to_numpy()
-                rows[here] = start + (found if kept is None else kept[found])
-        return rows
+            kept = None if self.live is None else np.flatnonzero(self.live[start : start + len(ids)])
+            ids = ids if kept is None else ids.take(pa.array(kept))
+            if len(places) > _MANY:
+                pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
+                here, found = np.array(pairs, np.int64).reshape(-1, 2).T
+            else:
+                met = pc.index_in(wanted, value_set=ids)
+                here = np.flatnonzero(met.is_valid().to_numpy(zero_copy_only=False))
+                found = met.drop_null().to_numpy()
+            rows[here] = start + (found if kept is None else kept[found])
+        return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
         """Return which items may be found: ``[rows]``, or None where all may; the last few filters are kept.

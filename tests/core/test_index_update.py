@@ -21,6 +21,7 @@ from nlp_retrieval.errors import (
     IndexLockedError,
     IndexMismatchError,
     IndexMissingError,
+    IndexWriteError,
     ItemError,
     QueryError,
     RetrievalWarning,
@@ -241,6 +242,28 @@ def test_a_retriever_that_fails_leaves_the_index_as_it_was(tmp_path: Path) -> No
     assert read_manifest(tmp_path) == before
     assert folders(searcher) == there
     assert ids(searcher, "omega") == []
+
+
+def test_segments_that_cannot_be_joined_are_told_of_and_the_update_stands(tmp_path: Path) -> None:
+    class NotJoining(TermCount):
+        def join(self, *parts: object) -> None:
+            raise IndexWriteError("the disk is full")
+
+    searcher = Searcher([NotJoining()])
+    searcher.index(documents(TEXTS), tmp_path)
+    with pytest.warns(RetrievalWarning, match=r"was updated, but its segments could not be joined \(the disk is full\)"):
+        report = searcher.add([item("n", "omega"), item("m", "omega")])
+    assert (report.n_items, report.segments) == (6, 2)
+    assert ids(searcher, "omega") == ["n", "m"]
+    assert folders(searcher) - {"xdg-cache"} == set(searcher.opened.manifest.folders)
+
+
+def test_many_ids_are_found_as_few_are(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher.update([item("d1", "omega"), item("n", "omega")], auto_compact=False)
+    wanted = ["n", "nowhere", "d1", "d3", "", "d1"]
+    few = searcher.opened.items.find(wanted).tolist()
+    monkeypatch.setattr("nlp_retrieval.core.items._MANY", 0)
+    assert searcher.opened.items.find(wanted).tolist() == few == [5, -1, 4, 3, -1, 4]
 
 
 def test_a_source_that_writes_to_the_same_index_is_told_that_it_is_locked(searcher: Searcher) -> None:
