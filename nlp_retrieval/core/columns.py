@@ -6,9 +6,10 @@ numbers that lead outside, are a typed error naming the file, whatever the check
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
-from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ from nlp_retrieval.errors import IndexDamagedError
 
 CURE = "restore it from a copy, or index again with replace=True"
 
-_UNREADABLE = (OSError, ValueError, SyntaxError, TokenError, TypeError, OverflowError, MemoryError, RecursionError)
-"""What numpy raises on a header that is damaged: it is read by Python's own parser."""
+_FORM = re.compile(
+    rb"\{'descr': '([<>|=]?[a-zA-Z][0-9]{1,4})', 'fortran_order': False, 'shape': "
+    rb"\(((?:[0-9]{1,18},)?|[0-9]{1,18}(?:, [0-9]{1,18})+)\), \} *\n"
+)
 
 
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
@@ -33,20 +36,40 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         IndexDamagedError: the file is missing, of another length than it says, or holds something else.
     """
     try:
-        column = np.lib.format.open_memmap(path, mode="r")
-        size = path.stat().st_size
-    except _UNREADABLE as error:
+        with path.open("rb") as file:
+            kind, found, begin = _header(file)
+            size = file.seek(0, 2)
+    except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    fits = len(column.shape) == len(shape) and all(n in (None, found) for n, found in zip(shape, column.shape, strict=True))
-    if not fits or column.dtype != dtype or not column.flags.c_contiguous:
+    fits = len(found) == len(shape) and all(n in (None, one) for n, one in zip(shape, found, strict=True))
+    if not fits or kind != np.dtype(dtype).str:
         expected = " x ".join("any" if n is None else str(n) for n in shape)
         raise IndexDamagedError(
-            f"{path} is damaged: it holds {column.dtype} of shape {column.shape}, not {np.dtype(dtype)} of {expected}; {CURE}"
+            f"{path} is damaged: it holds {kind} of shape {found}, not {np.dtype(dtype).str} of {expected}; {CURE}"
         )
-    stated = column.offset + column.nbytes
+    stated = begin + math.prod(found) * np.dtype(dtype).itemsize
     if size != stated:
         raise IndexDamagedError(f"{path} is damaged: it has {size} bytes, its header says {stated}; {CURE}")
+    try:
+        column = np.memmap(path, dtype, "r", begin, found)
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} cannot be mapped ({error}); {CURE}") from error
     return np.asarray(column)  # the same map without the slow indexing of np.memmap
+
+
+def _header(file: BinaryIO) -> tuple[str, tuple[int, ...], int]:
+    """Return what an array's file says of it, and where its numbers begin.
+
+    Numpy's own reader has Python parse the header; this one takes the form that numpy writes, and no other.
+    """
+    start = file.read(10)
+    if len(start) < 10 or start[:8] != b"\x93NUMPY\x01\x00":
+        raise ValueError("it does not begin as an array of numpy does")
+    length = int.from_bytes(start[8:], "little")
+    told = _FORM.fullmatch(file.read(length))
+    if told is None or (10 + length) % 64:
+        raise ValueError("its header is none that numpy writes")
+    return told[1].decode(), tuple(int(one) for one in told[2].split(b",") if one.strip()), 10 + length
 
 
 def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
