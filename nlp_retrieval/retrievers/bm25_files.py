@@ -6,48 +6,96 @@ They are checked beyond their checksums because compiled code follows the number
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedWriter
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.bm25_scoring import Postings
 
+ROWS = "rows.npy"
+FREQUENCIES = "frequencies.npy"
+_INDPTR = "indptr.npy"
+_LENGTHS = "lengths.npy"
 _VOCABULARY = "vocabulary.json"
+_POSTINGS_AT_ONCE = 2**20
 
 
-def write_files(folder: Path, postings: Postings, vocabulary: list[str]) -> None:
-    """Write an index as flat files that :func:`open_files` maps."""
-    np.save(folder / "rows.npy", postings.rows, allow_pickle=False)
-    np.save(folder / "frequencies.npy", postings.frequencies, allow_pickle=False)
-    np.save(folder / "indptr.npy", postings.indptr, allow_pickle=False)
-    np.save(folder / "lengths.npy", postings.lengths, allow_pickle=False)
+class OpenedFiles(NamedTuple):
+    """What lies in a folder: the postings, and the numbers of their terms by stem, which rise with the stem."""
+
+    postings: Postings
+    vocabulary: dict[str, int]
+
+
+@contextmanager
+def new_column(path: Path, dtype: DTypeLike, n_numbers: int) -> Iterator[BufferedWriter]:
+    """Open a ``.npy`` file to write its numbers block by block; a map that is written to kills the process on a full disk.
+
+    Args:
+        path: of the file.
+        dtype: of the numbers.
+        n_numbers: how many will be written.
+    """
+    with path.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (n_numbers,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        yield file
+
+
+def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
+    """Write what stands beside the postings.
+
+    Args:
+        folder: which holds ``rows.npy`` and ``frequencies.npy``.
+        indptr: see :class:`~nlp_retrieval.retrievers.bm25_scoring.Postings`.
+        lengths: the same.
+        vocabulary: the terms, rising.
+    """
+    with new_column(folder / _INDPTR, np.int64, len(indptr)) as column:
+        column.write(indptr.data)
+    with new_column(folder / _LENGTHS, np.int32, len(lengths)) as column:
+        column.write(lengths.data)
     (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
 
 
-def open_files(folder: Path) -> tuple[Postings, dict[str, int]]:
-    """Open what :func:`write_files` wrote: the postings, and the numbers of their terms by stem.
+def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
+    """Open an index.
+
+    Args:
+        folder: of its files.
+        n_items: how many items it must be of; None: any number.
 
     Raises:
         IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
     """
     vocabulary = _read_vocabulary(folder / _VOCABULARY)
-    rows: NDArray[np.int32] = mapped(folder / "rows.npy", np.int32)
-    frequencies: NDArray[np.int32] = mapped(folder / "frequencies.npy", np.int32, rows.shape)
-    indptr: NDArray[np.int64] = mapped(folder / "indptr.npy", np.int64, (len(vocabulary) + 1,))
-    lengths: NDArray[np.int32] = mapped(folder / "lengths.npy", np.int32)
-    check_offsets(folder / "indptr.npy", indptr, len(rows))
-    check_numbers(folder / "rows.npy", rows, len(lengths))
+    rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
+    frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
+    indptr: NDArray[np.int64] = mapped(folder / _INDPTR, np.int64, (len(vocabulary) + 1,))
+    lengths: NDArray[np.int32] = mapped(folder / _LENGTHS, np.int32, (n_items,))
+    check_offsets(folder / _INDPTR, indptr, len(rows))
+    check_numbers(folder / ROWS, rows, len(lengths))
     rising = np.ones(len(rows) + 1, np.bool_)
-    rising[1:-1] = rows[1:] > rows[:-1]
+    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
     rising[indptr] = True  # where the next term begins
     if not rising.all():
-        raise _damaged(folder / "rows.npy", "the rows of a term do not rise")
-    if not (np.bincount(rows, frequencies, len(lengths)) == lengths).all():
-        raise _damaged(folder, "frequencies.npy and lengths.npy contradict one another")
-    return Postings(rows, frequencies, indptr, lengths), vocabulary
+        raise _damaged(folder / ROWS, "the rows of a term do not rise")
+    if len(frequencies) and frequencies.min() < 1:
+        raise _damaged(folder / FREQUENCIES, f"a term stands {frequencies.min()} times in an item")
+    counted = np.zeros(len(lengths))
+    for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
+        counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
+    if not (counted == lengths).all():
+        raise _damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
+    return OpenedFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
@@ -55,8 +103,10 @@ def _read_vocabulary(path: Path) -> dict[str, int]:
         terms = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms) or len(set(terms)) != len(terms):
-        raise _damaged(path, "it does not hold distinct terms")
+    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise _damaged(path, "it is no list of terms")
+    if not all(one < other for one, other in pairwise(terms)):
+        raise _damaged(path, "its terms do not rise")
     return {term: number for number, term in enumerate(terms)}
 
 

@@ -1,4 +1,4 @@
-"""BM25 over postings: scores per term and item, computed once per k1 and b, then added up per query.
+"""BM25 over the postings of a segment: scores per term and item, computed once per k1 and b, then added up per query.
 
 Two ways give the same bits: numpy, and a numba kernel that adds in the same order. Compiling the kernel takes about a
 second, so ``auto`` compiles it when numpy has cost that much in this process: never much worse than the better choice.
@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.errors import DependencyError
 
+Backend = Literal["auto", "numpy", "numba"]
+
 _COMPILING_SECONDS = 1.5
 
 _QUERIES_PER_THREAD = 32
+_POSTINGS_AT_ONCE = 2**20
 
 _spent_in_numpy = 0.0
 
@@ -38,30 +41,32 @@ class Postings:
         lengths: ``[items]``, in terms.
     """
 
-    rows: NDArray[np.integer]
-    frequencies: NDArray[np.integer]
+    rows: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
     indptr: NDArray[np.int64]
-    lengths: NDArray[np.integer]
+    lengths: NDArray[np.int32]
 
 
 class Scorer:
     """Scores queries against postings.
 
     Args:
-        postings: the inverted index.
-        k1: see :class:`~nlp_retrieval.retrievers.bm25s.Bm25sRetriever`.
-        b: the same.
-        backend: the same.
+        postings: the inverted index of ``n`` terms. Term ``n`` is one more that stands in no item.
+        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
+        norms: ``[items]``; see :func:`length_norms`.
+        backend: see :class:`~nlp_retrieval.retrievers.bm25s.Bm25sRetriever`.
     """
 
-    def __init__(self, postings: Postings, k1: float, b: float, backend: Literal["auto", "numpy", "numba"]) -> None:
+    def __init__(
+        self, postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32], backend: Backend
+    ) -> None:
         if backend == "numba" and importlib.util.find_spec("numba") is None:
             raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
         self._backend = backend
         self._rows = np.ascontiguousarray(postings.rows)
-        self._indptr = np.ascontiguousarray(postings.indptr)
+        self._indptr = np.append(postings.indptr, postings.indptr[-1])
         self._n_items = len(postings.lengths)
-        self._weights = _weights(postings, k1, b)
+        self._weights = _weights(postings, inverse_frequencies, norms)
 
     def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
         """Return the best k matching items per query; ties at the cut go to the lowest rows.
@@ -107,7 +112,8 @@ class Scorer:
     def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
-        mask = np.zeros(0, np.bool_) if allowed is None else allowed
+        mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
+        mask.flags.writeable = False  # the same for all, for each would be compiled anew
         from nlp_retrieval.retrievers.bm25_kernel import score_and_select
 
         def run(part: slice) -> None:
@@ -126,13 +132,63 @@ class Scorer:
         return Hits.from_matrix(rows, scores)
 
 
-def _weights(postings: Postings, k1: float, b: float) -> NDArray[np.float32]:
-    """The BM25 score of every posting, as Lucene defines it, but with exact document lengths."""
-    n_items = len(postings.lengths)
-    found = np.diff(postings.indptr)
-    idf = np.log(1.0 + (n_items - found + 0.5) / (found + 0.5)).astype(np.float32)
-    mean = max(float(postings.lengths.mean()), 1.0)
-    norm = (k1 * (1.0 - b + b * postings.lengths / mean)).astype(np.float32)
-    frequency = postings.frequencies.astype(np.float32)
-    weights: NDArray[np.float32] = np.repeat(idf, found) * (frequency / (frequency + norm[postings.rows]))
+def inverse_frequencies(found: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
+    """The weight of each term, as Lucene defines it.
+
+    Args:
+        found: in how many items each term stands.
+        n_items: how many items there are.
+    """
+    weights: NDArray[np.float32] = np.log(1.0 + (n_items - found + 0.5) / (found + 0.5)).astype(np.float32)
+    return weights
+
+
+def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
+    """What is added to the frequency of a term in the divisor, per item, with exact lengths.
+
+    Args:
+        lengths: of the items.
+        mean: of the lengths of all items that are there, not below 1.
+        k1: see :class:`~nlp_retrieval.retrievers.bm25s.Bm25sRetriever`.
+        b: the same.
+    """
+    norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)
+    return norms
+
+
+def found_in(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
+    """In how many items each term stands, without those that were deleted.
+
+    Args:
+        postings: the inverted index.
+        live: ``[items]``, which are there; None: all.
+    """
+    counts = np.diff(postings.indptr)
+    if live is not None and not live.all():
+        deleted = np.flatnonzero(~live[postings.rows])
+        terms = np.searchsorted(postings.indptr, deleted, side="right") - 1
+        counts -= np.bincount(terms, minlength=len(counts))
+    return counts
+
+
+def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
+    """Where to cut terms, from 0 to their number, so that each part has less than ``n_postings`` postings before its last term.
+
+    Args:
+        indptr: see :class:`Postings`.
+        n_postings: at least 1.
+    """
+    cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
+    return cuts
+
+
+def _weights(postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The BM25 score of every posting, as Lucene defines it."""
+    weights = np.empty(len(postings.rows), np.float32)
+    counts = np.diff(postings.indptr)
+    for begin, end in pairwise(term_cuts(postings.indptr, _POSTINGS_AT_ONCE)):
+        part = slice(postings.indptr[begin], postings.indptr[end])
+        frequency = postings.frequencies[part].astype(np.float32)
+        saturated = frequency / (frequency + norms[postings.rows[part]])
+        weights[part] = np.repeat(inverse_frequencies[begin:end], counts[begin:end]) * saturated
     return weights

@@ -1,13 +1,15 @@
 """BM25 without Java: the tokenisation and the scoring of bm25s, over an index that fixes neither k1 nor b.
 
 The index keeps term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
-(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4), so that k1 and b can be swept over one index.
+(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4), so that k1 and b can be swept over one index, and
+so that after an update all segments are scored by the statistics of the items that are there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,12 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.retrievers.bm25_files import open_files, write_files
-from nlp_retrieval.retrievers.bm25_scoring import Postings, Scorer
+from nlp_retrieval.retrievers.bm25_build import build_files, join_files
+from nlp_retrieval.retrievers.bm25_files import OpenedFiles, open_files
+from nlp_retrieval.retrievers.bm25_scoring import Backend
+from nlp_retrieval.retrievers.bm25_segments import SegmentedScorer
 
 _BATCH = 4096
 _NO_STEMMER = "none"
@@ -28,6 +33,10 @@ _STOPWORD_LISTS = ("en", "en_plus", "de", "nl", "fr", "es", "pt", "it", "ru", "s
 
 class Bm25sRetriever(BaseRetriever):
     """BM25 in pure Python and numpy; with numba installed, large batches are scored by compiled code.
+
+    After updates, statistics are those of the items that are there, over all segments; a deleted item counts nowhere. So scores
+    are at any time, to the last bit, those of an index built at once from these items in the order of their rows; what
+    joining segments changes is the time that a search takes.
 
     Args:
         k1: how soon repeated terms stop counting.
@@ -39,6 +48,7 @@ class Bm25sRetriever(BaseRetriever):
     """
 
     name = "bm25s"
+    format_version = 2
     search_only = frozenset({"k1", "b", "merge", "backend"})
 
     def __init__(
@@ -48,35 +58,35 @@ class Bm25sRetriever(BaseRetriever):
         stemmer: str = "porter",
         stopwords: str | None = "en",
         merge: MergeRule = "max",
-        backend: Literal["auto", "numpy", "numba"] = "auto",
+        backend: Backend = "auto",
     ) -> None:
         self.k1 = k1
         self.b = b
         self.stemmer = stemmer
         self.stopwords = stopwords
         self.merge = merge
-        self.backend: Literal["auto", "numpy", "numba"] = backend
+        self.backend: Backend = backend
 
     def build(self, items: ItemTable, folder: Path) -> None:
         analyzer = Analyzer(self.stemmer, self.stopwords)
-        lengths = np.zeros(len(items), np.int32)
-        parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]] = []
-        first = 0
-        for texts in tracked("bm25s: indexing", items.texts(_BATCH), len(items)):
-            counts, terms = analyzer.analyze(texts, grow=True)
-            lengths[first : first + len(texts)] = counts
-            parts.append(_count(counts, terms, first, len(analyzer.vocabulary)))
-            first += len(texts)
-        terms, rows, frequencies = (np.concatenate([part[column] for part in parts]) for column in range(3))
-        order = np.argsort(terms, kind="stable")
-        indptr = np.zeros(len(analyzer.vocabulary) + 1, np.int64)
-        np.cumsum(np.bincount(terms, minlength=len(analyzer.vocabulary)), out=indptr[1:])
-        write_files(folder, Postings(rows[order], frequencies[order], indptr, lengths), list(analyzer.vocabulary))
+        batches = tracked("bm25s: indexing", items.texts(_BATCH), len(items))
+        analyzed = (analyzer.analyze(texts, grow=True) for texts in batches)
+        build_files(folder, analyzed, analyzer.vocabulary, len(items))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Merge the postings of segments; the files are those that :meth:`build` would write."""
+        del items
+        join_files(folder, [(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
 
     def load(self, folder: Path) -> None:
-        postings, vocabulary = open_files(folder)
-        self._analyzer = Analyzer(self.stemmer, self.stopwords, vocabulary)
-        self._scorer = Scorer(postings, self.k1, self.b, self.backend)
+        self._open([(open_files(folder), None)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._open([(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
+
+    def _open(self, segments: Sequence[tuple[OpenedFiles, Mask | None]]) -> None:
+        self._scorer = SegmentedScorer(segments, self.k1, self.b, self.backend)
+        self._analyzer = Analyzer(self.stemmer, self.stopwords, self._scorer.vocabulary)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         counts, terms = self._analyzer.analyze(queries, grow=False)
@@ -145,16 +155,3 @@ class Analyzer:
 
 _WORDS_REMEMBERED = 1_000_000
 """A bound on what a long-lived process keeps of the words that users type."""
-
-
-def _count(
-    counts: NDArray[np.int32], terms: NDArray[np.int32], first: int, n_terms: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Term, row and frequency of every pair of a term and an item in a batch, by row."""
-    owner = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-    pairs, frequencies = np.unique(owner * n_terms + terms, return_counts=True)
-    return (
-        (pairs % max(n_terms, 1)).astype(np.int32),
-        (pairs // max(n_terms, 1) + first).astype(np.int32),
-        frequencies.astype(np.int32),
-    )
