@@ -235,6 +235,7 @@ class BaseRetriever(Component, ABC):
             label: begins the names of the signals; the registry name by default.
             allowed: see :meth:`search_batch`.
         """
+        processed = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # what is asked twice counts once
         flat = [subquery for subqueries in processed for subquery in subqueries]
         distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
         k = min(k, n_items)

@@ -15,6 +15,7 @@ from pydantic import Field
 from nlp_retrieval.core.component import Config, canonical_json
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
+from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import fingerprint_of_checkpoint, is_multi_vector
 from nlp_retrieval.encoders.multi_vector_tokens import token_by_token
@@ -175,13 +176,14 @@ class ColbertEncoder(BaseTokenEncoder):
         if not spoken:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
-        found = encode(
-            [texts[place] for place in spoken],
-            prompt=prompt,
-            batch_size=self.batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        with turn_of(model):
+            found = encode(
+                [texts[place] for place in spoken],
+                prompt=prompt,
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         stacked = np.concatenate(found).astype(np.float32, copy=False)
         if matrix is not None:
             stacked = stacked @ matrix
@@ -199,7 +201,8 @@ class ColbertEncoder(BaseTokenEncoder):
         if most is None or not texts:
             return 0
         put_before = model.prompts.get(task) or "" if prompt is None else prompt
-        whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        with turn_of(model):
+            whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
     def _model(self) -> MultiVectorEncoder:

@@ -14,6 +14,7 @@ from pydantic import Field
 from nlp_retrieval.core.component import Config, canonical_json
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, fingerprint_of_folder, require_dense_extra
+from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.errors import DependencyError, ModelError
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class SentenceTransformerEncoder(BaseEncoder):
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
         # a token is a byte at least, but for the few that mark where a text begins and ends
         suspects = [text for text in (prompt + passage for passage in passages) if len(text.encode()) > most - _MARKS]
-        whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
+        with turn_of(model):
+            whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
         return sum(len(tokens) > most for tokens in whole)
 
     def provenance(self) -> dict[str, str]:
@@ -119,13 +121,14 @@ class SentenceTransformerEncoder(BaseEncoder):
         model = self._model()
         if not texts:
             return np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
-        encoded = getattr(model, task)(
-            texts,
-            prompt=self._prompt(model, prompt, task),
-            batch_size=self.batch_size,
-            show_progress_bar=False,
-            convert_to_tensor=True,
-        )
+        with turn_of(model):
+            encoded = getattr(model, task)(
+                texts,
+                prompt=self._prompt(model, prompt, task),
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+            )
         vectors: Vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

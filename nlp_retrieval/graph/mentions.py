@@ -8,6 +8,7 @@ Words are compared without case, accents and possessive endings.
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -117,6 +118,10 @@ def _mentions(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -
     )
 
 
+_reading = threading.RLock()
+"""To be held while a pipeline reads queries: threads share it, and what it remembers."""
+
+
 class SpacyMentions:
     """Mentions by a spaCy pipeline with a tagger and a named entity recogniser.
 
@@ -136,16 +141,17 @@ class SpacyMentions:
             DependencyError: spaCy is not installed.
             ModelError: the pipeline does not load, or recognises no entities.
         """
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        for text, document in zip(new, self._load().pipe(new), strict=True):
-            entities = {normalize(entity.text) for entity in document.ents}
-            proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
-            inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
-            self._known[text] = _mentions(text, entities, proper | inside)
-        found = [self._known[text] for text in texts]
-        while len(self._known) > 50_000:
-            self._known.pop(next(iter(self._known)))
-        return found
+        with _reading:
+            new = [text for text in dict.fromkeys(texts) if text not in self._known]
+            for text, document in zip(new, self._load().pipe(new), strict=True):
+                entities = {normalize(entity.text) for entity in document.ents}
+                proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
+                inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
+                self._known[text] = _mentions(text, entities, proper | inside)
+            found = [self._known[text] for text in texts]
+            while len(self._known) > 50_000:
+                self._known.pop(next(iter(self._known)))
+            return found
 
     def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
         """Yield the entities of each text; nothing is remembered, so that a whole corpus may pass.
@@ -158,19 +164,25 @@ class SpacyMentions:
             yield {normalize(entity.text) for entity in document.ents} - {""}
 
     def _load(self) -> Any:
-        if self._loaded is None:
-            try:
-                import spacy
-            except ImportError:
-                raise DependencyError("spacy_pipeline needs spaCy: pip install 'nlp_retrieval[spacy]'") from None
-            try:
-                self._loaded = spacy.load(self._pipeline)
-            except (OSError, ValueError) as error:
-                raise ModelError(
-                    f"{self._pipeline!r} does not load as a spaCy pipeline ({str(error).splitlines()[0]}); pass the name of an "
-                    "installed pipeline (python -m spacy download en_core_web_sm) or its folder"
-                ) from error
-            if not {"ner", "entity_ruler"} & set(self._loaded.pipe_names):
-                found = ", ".join(self._loaded.pipe_names) or "nothing"
-                raise ModelError(f"the spaCy pipeline {self._pipeline!r} recognises no entities (it has: {found})")
-        return self._loaded
+        with _reading:
+            if self._loaded is None:
+                self._loaded = _opened(self._pipeline)
+            return self._loaded
+
+
+def _opened(pipeline: str) -> Any:
+    try:
+        import spacy
+    except ImportError:
+        raise DependencyError("spacy_pipeline needs spaCy: pip install 'nlp_retrieval[spacy]'") from None
+    try:
+        opened = spacy.load(pipeline)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{pipeline!r} does not load as a spaCy pipeline ({str(error).splitlines()[0]}); pass the name of an "
+            "installed pipeline (python -m spacy download en_core_web_sm) or its folder"
+        ) from error
+    if not {"ner", "entity_ruler"} & set(opened.pipe_names):
+        found = ", ".join(opened.pipe_names) or "nothing"
+        raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {found})")
+    return opened

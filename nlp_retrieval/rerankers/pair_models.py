@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
+from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 
 Logits = NDArray[np.float32]
@@ -73,7 +74,8 @@ class TorchPairs:
         _require_positions(folder, max_length)
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        found: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
+        with turn_of(self._model):
+            found: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
         return found.reshape(len(pairs), -1).astype(np.float32, copy=False)
 
     def cut(self, pairs: list[Pair]) -> int:
@@ -81,7 +83,8 @@ class TorchPairs:
         if most is None or not pairs:
             return 0
         queries, passages = map(list, zip(*pairs, strict=True))
-        whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
+        with turn_of(self._model):
+            whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
 
@@ -191,7 +194,7 @@ def _setting(file: Path, key: str) -> object:
         settings = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read: {_first_line(error)}") from None
     return settings.get(key) if isinstance(settings, dict) else None
 

@@ -23,6 +23,7 @@ MAY_IMPORT = (
     | {room: BASE | {"encoders", "graph", "lm"} for room in ROOMS}
     | {"pipelines": BASE | ROOMS | {"encoders", "graph", "lm"}}
     | {"benchmarks": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines"}}
+    | {"testing": BASE | {"encoders"}}
     | {"cli": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines", "benchmarks", "demo"}}
 )
 CODE_IN_DATA = {"pickle", "_pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal", "jsonpickle"}

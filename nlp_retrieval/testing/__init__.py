@@ -1,0 +1,38 @@
+"""The conformance kit: classes whose subclasses hold a component to every rule that the framework relies on.
+
+In a pytest file of the component's author::
+
+    from nlp_retrieval.testing import RetrieverRules
+
+    class TestMyRetriever(RetrieverRules):
+        component = MyRetriever
+
+One subclass checks one configuration; ``make`` says which, where it is not the default one. Always true: no rule skips itself,
+and a failure names the rule, the component and the values that broke it. The kit needs pytest; the framework itself never
+imports it.
+"""
+
+from nlp_retrieval.testing.component_rules import ComponentRules
+from nlp_retrieval.testing.encoder_rules import EncoderRules
+from nlp_retrieval.testing.fusion_rules import FusionRules
+from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
+from nlp_retrieval.testing.processor_rules import ProcessorRules
+from nlp_retrieval.testing.reranker_rules import RerankerRules
+from nlp_retrieval.testing.retriever_rules import RetrieverRules
+from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
+from nlp_retrieval.testing.update_rules import UpdateRules
+from nlp_retrieval.testing.verdict import BrokenRuleError
+
+__all__ = [
+    "BrokenRuleError",
+    "ComponentRules",
+    "EncoderRules",
+    "FusionRules",
+    "LoaderRules",
+    "ProcessorRules",
+    "QueryLoaderRules",
+    "RerankerRules",
+    "RetrieverRules",
+    "TokenEncoderRules",
+    "UpdateRules",
+]

@@ -1,0 +1,155 @@
+"""What every component owes: a quick constructor, settings that are shown, and a config that builds it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from nlp_retrieval.core.component import Component, canonical_json, parameters_of
+from nlp_retrieval.core.registry import build, component_class, describe_parameters
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.testing.other_values import others_of
+from nlp_retrieval.testing.verdict import broken, shown
+from nlp_retrieval.testing.watching import watched
+
+
+class ComponentRules:
+    """Rules of every component; the classes for one kind of component build on it.
+
+    A subclass says what is checked. It overrides no test: a rule that a component cannot keep yet is overridden with
+    ``@pytest.mark.xfail(reason=...)``, so that it is counted.
+    """
+
+    component: ClassVar[type[Component]]
+    """The class that is checked."""
+
+    tolerance: ClassVar[float] = 0.0
+    """How far scores (of encoders, vectors) may be apart that should be equal: relative above 1, absolute below. The order of
+    results may differ only where their scores are that close. Exactly equal by default; a neural model needs about 1e-5."""
+
+    folder: Path
+    """An empty folder of this class's own, made before :meth:`prepare`."""
+
+    kept: ClassVar[dict[str, object]]
+    """What tests of this class share because making it is slow."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def prepared(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Make the folder, and have the author fill it."""
+        own = request.cls
+        own.folder = tmp_path_factory.mktemp(own.__name__)
+        own.kept = {}
+        own().prepare()
+
+    def prepare(self) -> None:
+        """Write into ``self.folder`` what :meth:`make` needs; called once for all tests of the class. By default nothing."""
+
+    def make(self) -> Component:
+        """Return a new component, of the same settings at every call; does nothing but call constructors."""
+        return self.component()
+
+    def other_values(self) -> Mapping[str, object]:
+        """Return another valid value by parameter, where the type hint does not tell one: text, paths, components."""
+        return {}
+
+    def test_a_constructor_opens_no_file_and_imports_nothing_heavy(self) -> None:
+        own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
+        made, slow = watched(self.make, own)
+        if slow:
+            broken("a constructor does nothing slow: models, files and heavy modules open at first use", made, "; ".join(slow))
+
+    def test_the_component_is_of_the_class_that_is_checked(self) -> None:
+        made = self.make()
+        if type(made) is not self.component:
+            broken(
+                "make() returns a component of the class named as 'component'",
+                made,
+                f"a {type(made).__name__}, no {self.component.__name__}",
+            )
+
+    def test_equal_settings_make_equal_components(self) -> None:
+        one, other = self.make(), self.make()
+        if one != other or hash(one) != hash(other):
+            broken("two components of equal settings are equal", one, f"{one.config} and {other.config}")
+        if canonical_json(one.index_identity()) != canonical_json(other.index_identity()):
+            broken("components of equal settings have one identity", one, f"{one.index_identity()}, {other.index_identity()}")
+
+    def test_the_config_is_json_and_builds_an_equal_component(self) -> None:
+        made = self.make()
+        rule = "the config holds plain JSON values, and the registry builds an equal component from it"
+        try:
+            config = json.loads(json.dumps(made.config, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            broken(rule, made, f"config {shown(made.config)}: {error}")
+        if config != made.config:
+            broken(rule, made, f"config {shown(made.config)} comes back from JSON as {shown(config)}")
+        try:
+            again = build(made.kind, config)
+        except ConfigurationError as error:
+            broken(
+                rule,
+                made,
+                f"{error}. An unknown name means that the component, or one inside it, is no installed entry point of the "
+                f"group nlp_retrieval.{made.kind}",
+            )
+        if again != made:
+            broken(rule, made, f"{again!r} with the config {shown(again.config)}")
+
+    def test_the_registry_name_stands_for_this_class(self) -> None:
+        made = self.make()
+        try:
+            registered = component_class(made.kind, made.name)
+        except ConfigurationError as error:
+            broken(f"a component is registered as an entry point of nlp_retrieval.{made.kind}", made, str(error))
+        if registered is not self.component:
+            broken("the registry name stands for this class", made, f"{made.name!r} stands for {registered.__qualname__}")
+
+    def test_every_setting_is_shown_and_told_apart(self) -> None:
+        made = self.make()
+        for parameter, other in others_of(made, self.other_values()):
+            if other is None:
+                continue
+            if f"{parameter}=" not in repr(other) and f"{parameter}=" not in repr(made):
+                broken("the repr shows every setting that is not the default", other, f"no {parameter}= in it")
+            if other == made or other.config == made.config:
+                broken("components of different settings differ", made, f"{other!r} equals it, but for {parameter!r}")
+            if len({repr(made), repr(other)}) == 1:
+                broken("the repr shows every setting that is not the default", made, f"another {parameter!r}, the same repr")
+
+    def test_every_parameter_is_described(self) -> None:
+        made = self.make()
+        missing = [name for name, _, text, _ in describe_parameters(type(made)) if not text]
+        if missing:
+            broken("the Args section of the class docstring describes every parameter: it is the help", made, f"not {missing}")
+        if not (type(made).__doc__ or "").strip():
+            broken("a component has a docstring: it is the help", made, "none")
+
+    def test_search_only_names_parameters(self) -> None:
+        made = self.make()
+        unknown = sorted(made.search_only - parameters_of(type(made)).keys())
+        if unknown:
+            broken("search_only names parameters of the constructor", made, f"no parameter is called {unknown}")
+
+    def test_no_rule_is_left_out(self) -> None:
+        """An override hides a rule as silently as a skipped test does; one that is expected to fail is counted."""
+        rules = {
+            name: rule
+            for cls in reversed(type(self).__mro__)
+            if cls.__module__.startswith(__package__ + ".")
+            for name, rule in vars(cls).items()
+            if name.startswith("test_")
+        }
+        for name, rule in rules.items():
+            mine = getattr(type(self), name)
+            marks = [mark for mark in getattr(mine, "pytestmark", []) if mark.name == "xfail" and mark.kwargs.get("reason")]
+            if mine is not rule and not marks:
+                broken(
+                    "no rule of the kit is overridden, but with pytest.mark.xfail(reason=...)",
+                    type(self).__name__,
+                    f"{name} is",
+                )

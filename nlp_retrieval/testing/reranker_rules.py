@@ -1,0 +1,195 @@
+"""The rules of rerankers: they reorder and cut, and neither add nor lose anything on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar, cast
+
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.reranker import BaseReranker
+from nlp_retrieval.testing.component_rules import ComponentRules
+from nlp_retrieval.testing.samples import ITEMS, QUERIES, SILENT, TWINS
+from nlp_retrieval.testing.verdict import broken, close, difference, ids_of, in_threads, pairs_of, shown, without_warnings
+
+Lists = list[list[RetrievalResult]]
+
+
+class RerankerRules(ComponentRules):
+    """Rules of what reorders candidates against the query."""
+
+    component: ClassVar[type[BaseReranker]]
+
+    def make(self) -> BaseReranker:
+        return self.component()
+
+    def extra_items(self) -> Sequence[SearchableItem]:
+        """Return candidates beside the kit's own."""
+        return ()
+
+    def extra_queries(self) -> Sequence[str]:
+        """Return queries beside the kit's own."""
+        return ()
+
+    @property
+    def reranker(self) -> BaseReranker:
+        """One reranker for all tests of the class."""
+        if "reranker" not in self.kept:
+            self.kept["reranker"] = self.make()
+        return cast(BaseReranker, self.kept["reranker"])
+
+    @property
+    def queries(self) -> list[str]:
+        """The kit's queries and the author's."""
+        return [*QUERIES, *self.extra_queries()]
+
+    @property
+    def candidates(self) -> Lists:
+        """Per query, its candidates as a retriever would give them: rotated, so that each query has another order."""
+        items = [*ITEMS, *self.extra_items()]
+        return [_ranked([*items[turn % len(items) :], *items[: turn % len(items)]]) for turn in range(len(self.queries))]
+
+    def rerank(self, queries: list[str], results: Lists, k: int | None = None) -> Lists:
+        """Rerank; by default nothing is cut."""
+        with without_warnings():
+            return self.reranker.rerank(queries, results, k or 1000)
+
+    def test_the_lists_line_up_with_the_queries(self) -> None:
+        queries, given = self.queries, self.candidates
+        for n in (0, 1, len(queries)):
+            found = self.rerank(queries[:n], given[:n])
+            if len(found) != n:
+                broken("one list comes back per query", self.reranker, f"{len(found)} lists for {n} queries")
+        turned = self.rerank(queries[::-1], given[::-1])[::-1]
+        self._compare("each list stands where its query stands", self.rerank(queries, given), turned, self.tolerance)
+
+    def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
+        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
+            if sorted(ids_of(found)) != sorted(ids_of(given)):
+                lost, added = set(ids_of(given)) - set(ids_of(found)), set(ids_of(found)) - set(ids_of(given))
+                broken(
+                    "a reranker reorders and cuts: what comes in goes out, once",
+                    self.reranker,
+                    f"{query!r}: {len(given)} candidates in, {len(found)} out; lost {sorted(lost)}, added {sorted(added)}",
+                )
+
+    def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
+        whole = self.rerank(self.queries, self.candidates)
+        for k in (1, 2, 5):
+            for query, longer, found in zip(self.queries, whole, self.rerank(self.queries, self.candidates, k), strict=True):
+                if ids_of(found) != ids_of(longer)[:k]:
+                    broken("the k best come back", self.reranker, f"{query!r}, k={k}: {pairs_of(found)}; of {pairs_of(longer)}")
+
+    def test_the_best_comes_first_and_scores_are_finite(self) -> None:
+        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+            scores = [result.score for result in found]
+            if not all(map(math.isfinite, scores)) or scores != sorted(scores, reverse=True):
+                broken("finite scores, best first", self.reranker, f"{query!r}: {pairs_of(found)}")
+
+    def test_ties_keep_the_incoming_order(self) -> None:
+        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
+            places = {item_id: place for place, item_id in enumerate(ids_of(given))}
+            keys = [(-result.score, places[result.item.item_id]) for result in found]
+            if keys != sorted(keys):
+                broken(
+                    "of equal scores, what came in first comes first",
+                    self.reranker,
+                    f"{query!r}: {pairs_of(found)}; in: {ids_of(given)}",
+                )
+
+    def test_items_that_are_alike_score_alike(self) -> None:
+        name = f"{self.reranker.name}.score"
+        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+            scores = [result.signals[name] for result in found if result.item.item_id in TWINS]
+            if not all(close(scores[0], score, self.tolerance) for score in scores):
+                broken(
+                    "items that differ in nothing but their ids score alike", self.reranker, f"{query!r}: {scores} for {TWINS}"
+                )
+
+    def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
+        name = f"{self.reranker.name}.score"
+        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
+            before = {result.item.item_id: result for result in given}
+            for result in found:
+                was = before[result.item.item_id]
+                if result.item != was.item or not was.signals.items() <= result.signals.items():
+                    broken(
+                        "item and signals of a candidate are kept",
+                        self.reranker,
+                        f"{query!r}: {shown(was)} became {shown(result)}",
+                    )
+                if not math.isfinite(result.signals.get(name, math.nan)):
+                    broken(f"the reranker's own score is the signal {name!r}, and finite", self.reranker, shown(result.signals))
+
+    def test_empty_lists_stay_empty(self) -> None:
+        queries, given = self.queries[:3], [self.candidates[0], [], self.candidates[2]]
+        found = self.rerank(queries, given)
+        if found[1] or len(found[0]) != len(given[0]) or len(found[2]) != len(given[2]):
+            broken("an empty list stays empty, and the others their length", self.reranker, f"{[len(one) for one in found]}")
+        if any(self.rerank(queries, [[], [], []])):
+            broken("lists without candidates stay empty", self.reranker, "results where there were none")
+
+    def test_queries_that_say_nothing_are_survived(self) -> None:
+        given = [self.candidates[0] for _ in SILENT]
+        for query, found in zip(SILENT, self.rerank(list(SILENT), given), strict=True):
+            if sorted(ids_of(found)) != sorted(ids_of(given[0])):
+                broken(
+                    "an empty query, or one of stop words alone, loses no candidate",
+                    self.reranker,
+                    f"{query!r}: {ids_of(found)}",
+                )
+
+    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
+        one, other = self.rerank(self.queries, self.candidates), self.rerank(self.queries, self.candidates)
+        self._compare("the same call twice gives the same answer, scores too", one, other, 0.0)
+
+    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
+        together = self.rerank(self.queries, self.candidates)
+        alone = [self.rerank([query], [given])[0] for query, given in zip(self.queries, self.candidates, strict=True)]
+        self._compare("a query gets the same answer alone and within a batch", alone, together, self.tolerance)
+
+    def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
+        name = f"{self.reranker.name}.score"
+        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
+            (fewer,) = self.rerank([query], [given[::-3]])
+            scores = {result.item.item_id: result.signals[name] for result in found}
+            for result in fewer:
+                wanted = scores[result.item.item_id]
+                if not close(result.signals[name], wanted, self.tolerance):
+                    broken(
+                        "a pair of query and item has one score, whatever stands beside it",
+                        self.reranker,
+                        f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {result.signals[name]!r} among fewer candidates",
+                    )
+
+    def test_what_comes_in_is_left_as_it_is(self) -> None:
+        given = self.candidates
+        self.rerank(self.queries, given)
+        if given != self.candidates:
+            broken("the incoming lists are not changed", self.reranker, "they differ after the call")
+
+    def test_threads_get_the_answers_of_one(self) -> None:
+        queries, given = self.queries, self.candidates
+        parts = [slice(0, 5), slice(3, 6), slice(0, 1), slice(4, 5), slice(5, 6)]
+        calls = [partial(self.rerank, queries[part], given[part]) for part in parts]
+        wanted = [call() for call in calls]
+        for number, found in in_threads(calls):
+            self._compare("a reranker is safe in several threads at once", wanted[number], found, self.tolerance)
+
+    def _compare(self, rule: str, wanted: Lists, found: Lists, tolerance: float) -> None:
+        for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
+            if told := difference(one, other, tolerance):
+                broken(rule, self.reranker, f"list {number + 1} of {len(wanted)}: {told}")
+
+
+def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:
+    """Results with the scores and the signals that a retriever gives; every third score is that of the one before."""
+    return [
+        RetrievalResult(
+            item=item,
+            score=float(len(items) - place + (place % 3 == 2)),
+            signals={"retriever.score": float(len(items) - place), "retriever.rank": place + 1.0},
+        )
+        for place, item in enumerate(items)
+    ]

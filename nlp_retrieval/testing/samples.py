@@ -1,0 +1,96 @@
+"""The kit's own corpus, queries and filters: small, and with what engines stumble over.
+
+Three passages are alike to the last letter, so that scores tie; one has no text at all and one a title alone; one is long; some
+are in other scripts. A word that names a passage stands in no other, so that a reader can check every expectation by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.queries import STOP_WORDS
+
+_WORD = re.compile(r"\w+")
+_STEM = 4
+
+Predicate = Callable[[Mapping[str, Any]], bool]
+
+
+def _item(item_id: str, content: str, title: str = "", **metadata: object) -> SearchableItem:
+    named = {"title": title} if title else {}
+    return SearchableItem.model_validate({"item_id": item_id, "content": content, "metadata": {**named, **metadata}})
+
+
+_TWIN = "A copper lantern hangs over the narrow gate."
+
+ITEMS: tuple[SearchableItem, ...] = (
+    _item(
+        "orrin", "The lighthouse keeper at Cape Orrin wrote a novel about storms.", "Cape Orrin", country="Norway", year=1931
+    ),
+    _item("twin-c", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("velda", "Velda Marsh painted the lighthouse of Cape Orrin twice.", "Velda Marsh", country="Norway", year=1948),
+    _item("glacier-1", "A glacier moves slowly; this glacier moved a village.", country="Peru", year=2001, tags=["ice"]),
+    _item("empty", "", country="Japan", year=1700),
+    _item(
+        "tokyo", "東京 has a garden where Velda Marsh once slept. 🦊", "東京", country="Japan", year=2015, tags=["sea", "ice"]
+    ),
+    _item("twin-a", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("lodz", "Łódź kept one weaving mill — Köln kept none.", "Łódź", country="Poland", year=1890, tags=["mill"]),
+    _item("titled", "", "Saddle and Thunder", country="Nauru", verified=True),
+    _item("glacier-2", "Snow on the glacier.", country="Norway", year=1999, tags=["ice"], verified=False),
+    _item("long", "Walnut ribbon marble orchard. " * 150 + "At last a harpsichord.", "An Inventory", year=1650),
+    _item("ids/../odd id", "The odd pepper merchant sold saffron.", country="Peru", year=-5, verified=True),
+    _item("twin-b", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("syntax", 'Write title:"saffron" AND (mill) OR 1=1; -- %s {x} \\ * ~', country="O'Hara", year=1970),
+)
+"""In the order of their rows."""
+
+QUERIES: Mapping[str, str | None] = {
+    "Who kept the lighthouse at Cape Orrin?": "orrin",
+    "copper lantern": "twin-c",
+    "glacier": "glacier-1",
+    "Łódź weaving": "lodz",
+    "東京 garden": "tokyo",
+    "harpsichord": "long",
+    "saddle thunder": "titled",
+    'title:"saffron" AND (pepper OR *) ~ \\ % -- \' {x} [1 TO 2]': "ids/../odd id",
+    "lighthouse glacier copper mill": None,
+}
+"""What is asked, and an item that has to be among what is found when all is asked for."""
+
+UNKNOWN = "zyzzyva qoxwhutl"
+"""A query of words that stand nowhere."""
+
+SILENT = ("", "   ", "?! …", "the", "Of the AND")
+"""Queries that say nothing: empty, without a word, or of stop words alone."""
+
+TWINS = ("twin-c", "twin-a", "twin-b")
+"""Items that are alike but for their ids, in the order of their rows."""
+
+FILTERS: tuple[tuple[Mapping[str, Any], Predicate], ...] = (
+    ({"country": "Norway"}, lambda of: of.get("country") == "Norway"),
+    ({"year": {"gte": 1948, "lt": 2001}}, lambda of: 1948 <= of.get("year", 0) < 2001),
+    ({"tags": "ice"}, lambda of: "ice" in of.get("tags", [])),
+    ({"country": {"in": ["Japan", "O'Hara"]}}, lambda of: of.get("country") in ("Japan", "O'Hara")),
+    ({"not": {"country": "Peru"}}, lambda of: of.get("country") != "Peru"),
+    (
+        {"or": [{"verified": True}, {"year": {"lt": 1700}}]},
+        lambda of: of.get("verified") is True or of.get("year", 1700) < 1700,
+    ),
+    ({"country": "Poland"}, lambda of: of.get("country") == "Poland"),
+    ({"verified": {"exists": False}, "tags": {"exists": True}}, lambda of: "verified" not in of and "tags" in of),
+    ({"year": {"gt": 9999}}, lambda _: False),
+)
+"""Filters, and what each means of an item's metadata."""
+
+
+def shares_a_word(query: str, item: SearchableItem) -> bool:
+    """Whether a query and an item share a word that is no stop word; words that begin alike count as one, as stems do."""
+    return bool(_stems(query) & _stems(item.text))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS}

@@ -1,0 +1,25 @@
+"""All components that break a rule: importing the modules notes them."""
+
+from . import (
+    broken_encoders,
+    broken_fusions,
+    broken_indexes,
+    broken_loaders,
+    broken_processors,
+    broken_rerankers,
+    broken_retrievers,
+    broken_settings,
+)
+from .breaking import BROKEN
+
+__all__ = [
+    "BROKEN",
+    "broken_encoders",
+    "broken_fusions",
+    "broken_indexes",
+    "broken_loaders",
+    "broken_processors",
+    "broken_rerankers",
+    "broken_retrievers",
+    "broken_settings",
+]

@@ -1,0 +1,145 @@
+"""Encoders that are sound but for one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
+
+from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
+
+from .breaking import breaks
+
+_counter = itertools.count()
+
+
+class _Vectors(HashedWords):
+    """Changes what comes back.
+
+    Args:
+        dimension: of the vectors.
+        seed: of the directions.
+        api_key: used for nothing.
+    """
+
+    def encode_passages(self, passages):
+        return self.change(super().encode_passages(passages), passages)
+
+
+@breaks(EncoderRules, "test_every_text_gets_one_finite_vector", "float64")
+class Doubles(_Vectors):
+    def change(self, vectors, texts):
+        return vectors.astype(np.float64)
+
+
+@breaks(EncoderRules, "test_every_text_gets_one_finite_vector", "encode_passages of ''")
+class NoLengthNoVector(_Vectors):
+    def change(self, vectors, texts):
+        vectors[[not text for text in texts]] = np.nan
+        return vectors
+
+
+@breaks(EncoderRules, "test_no_texts_give_no_vectors", "encode_passages([])")
+class OneVectorAtLeast(_Vectors):
+    def change(self, vectors, texts):
+        return vectors if len(texts) else np.zeros((1, self.dimension), np.float32)
+
+
+@breaks(EncoderRules, "test_the_same_call_twice_gives_the_same_vectors", "apart")
+class Noise(_Vectors):
+    def change(self, vectors, texts):
+        return vectors + np.float32(1e-6 * next(_counter))
+
+
+@breaks(EncoderRules, "test_a_vector_does_not_depend_on_the_rest_of_the_batch", "apart")
+class Centred(_Vectors):
+    def change(self, vectors, texts):
+        return vectors - vectors.mean(axis=0) if len(vectors) > 1 else vectors
+
+
+@breaks(EncoderRules, "test_different_texts_have_different_vectors", "東京")
+class LatinAlone(_Vectors):
+    def encode_passages(self, passages):
+        return HashedWords.encode_passages(
+            self, [text.encode("ascii", "ignore").decode().replace("d", "") for text in passages]
+        )
+
+
+@breaks(EncoderRules, "test_the_fingerprint_tells_the_model")
+class OtherFingerprint(HashedWords):
+    def model_fingerprint(self):
+        return f"model {next(_counter)}"
+
+
+@breaks(EncoderRules, "test_long_passages_are_counted", "-1")
+class CountsWrongly(HashedWords):
+    def cut_passages(self, passages):
+        return -1
+
+
+@breaks(EncoderRules, "test_threads_get_the_vectors_of_one", "apart")
+class OneBuffer(HashedWords):
+    def encode_passages(self, passages):
+        self.texts = passages
+        time.sleep(0.001)
+        return super().encode_passages((self.texts * len(passages))[: len(passages)])
+
+
+class _Matrices(HashedTokens):
+    """Changes what comes back.
+
+    Args:
+        dimension: of the vectors.
+        seed: of the directions.
+        most: words that are read of a passage.
+    """
+
+    def encode_passages(self, passages):
+        return [self.change(matrix, passages) for matrix in super().encode_passages(passages)]
+
+
+@breaks(TokenEncoderRules, "test_every_text_gets_a_matrix_of_unit_vectors", "length 2")
+class TwiceAsLong(_Matrices):
+    def change(self, matrix, texts):
+        return matrix * 2
+
+
+@breaks(TokenEncoderRules, "test_a_text_of_words_has_tokens", "glacier")
+class NoSingleTokens(_Matrices):
+    def change(self, matrix, texts):
+        return matrix if len(matrix) > 1 else matrix[:0]
+
+
+@breaks(TokenEncoderRules, "test_the_same_call_twice_gives_the_same_vectors")
+class TurnsItsTokens(_Matrices):
+    def change(self, matrix, texts):
+        return np.roll(matrix, next(_counter), axis=0)
+
+
+@breaks(TokenEncoderRules, "test_vectors_do_not_depend_on_the_rest_of_the_batch")
+class SignOfTheBatch(_Matrices):
+    def change(self, matrix, texts):
+        return matrix if len(texts) == 1 else -matrix
+
+
+@breaks(TokenEncoderRules, "test_the_fingerprint_tells_the_model")
+class NoFingerprint(HashedTokens):
+    def model_fingerprint(self):
+        return ""
+
+
+@breaks(TokenEncoderRules, "test_long_texts_are_counted", "-1")
+class CountsTokensWrongly(HashedTokens):
+    def cut_passages(self, passages):
+        return -1
+
+
+@breaks(TokenEncoderRules, "test_threads_get_the_vectors_of_one")
+class OneTokenBuffer(HashedTokens):
+    def encode_passages(self, passages):
+        self.texts = passages
+        time.sleep(0.001)
+        return super().encode_passages((self.texts * len(passages))[: len(passages)])

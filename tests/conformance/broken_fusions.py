@@ -1,0 +1,73 @@
+"""Fusions that are sound but for one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from nlp_retrieval import BaseFusion
+from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.merge import RRF_K
+from nlp_retrieval.testing import FusionRules
+
+from .breaking import breaks
+
+_counter = itertools.count()
+
+
+class Sum(BaseFusion):
+    """Sum of reciprocal ranks; keeps every rule."""
+
+    def combine(self, pool):
+        return np.nansum(1.0 / (RRF_K + pool.ranks), axis=1)
+
+
+@breaks(FusionRules, "test_every_candidate_comes_once", "both found some")
+class FoundByBoth(Sum):
+    def fuse(self, batches):
+        fused = super().fuse(batches)
+        both = np.isfinite(fused.signals["one.score"]) & np.isfinite(fused.signals["other.score"])
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(fused.owner[both], minlength=fused.n_lists))])
+        return fused.take(np.flatnonzero(both), offsets)
+
+
+@breaks(FusionRules, "test_the_best_comes_first_and_ties_are_broken_by_row")
+class LowestOfAll(Sum):
+    def fuse(self, batches):
+        fused = super().fuse(batches)
+        return CandidateBatch(fused.offsets, fused.rows, -fused.scores, fused.subquery, fused.signals)
+
+
+@breaks(FusionRules, "test_what_all_rank_first_comes_first", "the same list twice")
+class LikesTheLast(Sum):
+    def combine(self, pool):
+        return -super().combine(pool)
+
+
+@breaks(FusionRules, "test_a_list_does_not_depend_on_the_rest_of_the_batch", "both found some")
+class ShareOfTheBatch(Sum):
+    def combine(self, pool):
+        scores = super().combine(pool)
+        return scores / (scores.sum() or 1.0)
+
+
+@breaks(FusionRules, "test_the_same_call_twice_gives_the_same_answer")
+class Tired(Sum):
+    def combine(self, pool):
+        return super().combine(pool) / (1 + next(_counter))
+
+
+@breaks(FusionRules, "test_signals_are_kept_and_the_fused_score_joins_them", "one.score")
+class LosesSignals(Sum):
+    def fuse(self, batches):
+        fused = super().fuse(batches)
+        kept = {"fusion.score": fused.scores}
+        return CandidateBatch(fused.offsets, fused.rows, fused.scores, fused.subquery, kept)
+
+
+@breaks(FusionRules, "test_what_comes_in_is_left_as_it_is", "'one'")
+class ScalesInPlace(Sum):
+    def fuse(self, batches):
+        batches["one"].scores[:] /= 2
+        return super().fuse(batches)

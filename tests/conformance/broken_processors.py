@@ -1,0 +1,85 @@
+"""Processors that are sound but for one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+from nlp_retrieval import BaseUserQueryProcessor
+from nlp_retrieval.testing import ProcessorRules
+
+from .breaking import breaks
+
+_counter = itertools.count()
+
+
+class Quiet(BaseUserQueryProcessor):
+    """Searches for the query as it is; keeps every rule.
+
+    Args:
+        lower: whether in lower case.
+    """
+
+    def __init__(self, lower: bool = False) -> None:
+        self.lower = lower
+
+    def process(self, nlqs):
+        return [[nlq.lower() if self.lower else nlq] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_the_lists_line_up_with_the_queries", "queries")
+class DropsBlankQueries(Quiet):
+    def process(self, nlqs):
+        return [[nlq] for nlq in nlqs if nlq.strip()]
+
+
+@breaks(ProcessorRules, "test_sub_queries_are_text", "Who kept")
+class GivesAString(Quiet):
+    def process(self, nlqs):
+        return list(nlqs)
+
+
+@breaks(ProcessorRules, "test_a_query_that_says_something_is_searched_for_something", "Łódź")
+class KeepsAscii(Quiet):
+    def process(self, nlqs):
+        return [[" ".join(word for word in nlq.split() if word.isascii() and "weav" not in word)] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_a_query_that_says_nothing_asks_nothing", "novel")
+class AlwaysAddsAWord(Quiet):
+    def process(self, nlqs):
+        return [[f"{nlq} novel"] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_no_sub_query_stands_twice", "Who kept")
+class SaysItTwice(Quiet):
+    def process(self, nlqs):
+        return [[nlq, nlq.strip()] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_the_same_call_twice_gives_the_same_answer")
+class CountsItsCalls(Quiet):
+    def process(self, nlqs):
+        call = next(_counter)
+        return [[f"{nlq} {call}"] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch")
+class NumbersItsQueries(Quiet):
+    def process(self, nlqs):
+        return [[nlq, f"{nlq} {number}"] if number else [nlq] for number, nlq in enumerate(nlqs)]
+
+
+@breaks(ProcessorRules, "test_the_queries_are_left_as_they_are")
+class WritesIntoTheList(Quiet):
+    def process(self, nlqs):
+        nlqs[:] = [nlq.upper() for nlq in nlqs]
+        return [[nlq] for nlq in nlqs]
+
+
+@breaks(ProcessorRules, "test_threads_get_the_answers_of_one")
+class SharesItsList(Quiet):
+    def process(self, nlqs):
+        self.nlqs = nlqs
+        time.sleep(0.001)
+        return [[nlq] for nlq in self.nlqs]

@@ -1,0 +1,128 @@
+"""Rerankers that are sound but for one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import zlib
+
+import numpy as np
+
+from nlp_retrieval import BaseReranker
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.testing import RerankerRules
+
+from .breaking import breaks
+
+_counter = itertools.count()
+
+
+class Shared(BaseReranker):
+    """Scores an item by the letters that it shares with the query; keeps every rule."""
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array([self.score(query, item) for query, item in zip(queries, items, strict=True)])}
+
+    def score(self, query, item):
+        return len(set(query) & set(item.text)) / (1 + len(set(item.text)))
+
+
+class Rearranged(Shared):
+    """Changes what comes back."""
+
+    def rerank(self, nlqs, results, k):
+        return [self.change(one) for one in super().rerank(nlqs, results, k)]
+
+
+@breaks(RerankerRules, "test_the_lists_line_up_with_the_queries", "lists for")
+class LosesAList(Shared):
+    def rerank(self, nlqs, results, k):
+        return super().rerank(nlqs, results, k)[: max(1, len(nlqs) - 1)]
+
+
+@breaks(RerankerRules, "test_candidates_are_reordered_and_none_is_added_or_lost", "lost")
+class DropsTheLowest(Rearranged):
+    def change(self, one):
+        return [hit for hit in one if hit.score > 0.2]
+
+
+@breaks(RerankerRules, "test_a_shorter_list_is_the_beginning_of_a_longer_one", "k=1")
+class CutsFirst(Shared):
+    def rerank(self, nlqs, results, k):
+        return super().rerank(nlqs, [one[:k] for one in results], k)
+
+
+@breaks(RerankerRules, "test_the_best_comes_first_and_scores_are_finite")
+class LowestFirst(Rearranged):
+    def change(self, one):
+        return one[::-1]
+
+
+@breaks(RerankerRules, "test_ties_keep_the_incoming_order", "in:")
+class TiesInReverse(Rearranged):
+    def change(self, one):
+        turned = one[::-1]
+        turned.sort(key=lambda hit: -hit.score)
+        return turned
+
+
+@breaks(RerankerRules, "test_items_that_are_alike_score_alike", "twin-a")
+class ScoresTheId(Shared):
+    def score(self, query, item):
+        return super().score(query, item) + zlib.crc32(item.item_id.encode()) % 7
+
+
+@breaks(RerankerRules, "test_signals_are_kept_and_the_own_score_joins_them", "retriever.rank")
+class ForgetsSignals(Rearranged):
+    def change(self, one):
+        own = f"{self.name}.score"
+        return [hit.model_copy(update={"signals": {own: hit.signals[own]}}) for hit in one]
+
+
+@breaks(RerankerRules, "test_empty_lists_stay_empty")
+class FillsEmptyLists(Shared):
+    def rerank(self, nlqs, results, k):
+        found = super().rerank(nlqs, results, k)
+        return [one or found[0] for one in found]
+
+
+@breaks(RerankerRules, "test_queries_that_say_nothing_are_survived", "''")
+class NothingForNothing(Shared):
+    def rerank(self, nlqs, results, k):
+        return super().rerank(nlqs, [[] if says_nothing(q) else one for q, one in zip(nlqs, results, strict=True)], k)
+
+
+@breaks(RerankerRules, "test_the_same_call_twice_gives_the_same_answer", "scored")
+class Jitters(Shared):
+    def score(self, query, item):
+        return super().score(query, item) + 1e-9 * next(_counter)
+
+
+@breaks(RerankerRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch", "scored")
+class DividesByTheBatch(Shared):
+    def score_pairs(self, queries, items):
+        columns = super().score_pairs(queries, items)
+        return {"score": columns["score"] / len(set(queries))}
+
+
+@breaks(RerankerRules, "test_a_score_does_not_depend_on_the_other_candidates", "fewer")
+class DividesByTheHighest(Shared):
+    def score_pairs(self, queries, items):
+        columns = super().score_pairs(queries, items)
+        return {"score": columns["score"] / max(map(len, (item.text for item in items)))}
+
+
+@breaks(RerankerRules, "test_what_comes_in_is_left_as_it_is")
+class SortsWhatComesIn(Shared):
+    def rerank(self, nlqs, results, k):
+        for one in results:
+            one.reverse()
+        return super().rerank(nlqs, results, k)
+
+
+@breaks(RerankerRules, "test_threads_get_the_answers_of_one")
+class SharesItsPairs(Shared):
+    def score_pairs(self, queries, items):
+        self.query = queries[0]
+        time.sleep(0.001)
+        return super().score_pairs([self.query if query == queries[0] else query for query in queries], items)

@@ -1,0 +1,228 @@
+"""Retrievers that are sound but for one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import time
+
+import numpy as np
+
+from nlp_retrieval import BaseRetriever, RetrievalResult, SearchableItem
+from nlp_retrieval.core.candidates import Hits
+from nlp_retrieval.testing import RetrieverRules
+
+from .breaking import breaks
+
+_WORD = re.compile(r"\w+")
+_counter = itertools.count()
+
+
+class Words(BaseRetriever):
+    """Scores an item by the share of the query's words that it holds; keeps every rule.
+
+    Args:
+        shortest: shorter words are not indexed.
+        factor: on the scores.
+    """
+
+    name = "words"
+    search_only = frozenset({"factor"})
+
+    def __init__(self, shortest: int = 4, factor: float = 1.0) -> None:
+        self.shortest = shortest
+        self.factor = factor
+
+    def build(self, items, folder):
+        words = [sorted(self.words(text)) for texts in items.texts(100) for text in texts]
+        (folder / "words.json").write_text(json.dumps(words), "utf-8")
+
+    def load(self, folder):
+        self.found = [set(words) for words in json.loads((folder / "words.json").read_text("utf-8"))]
+
+    def search_batch(self, queries, k, allowed):
+        return Hits.from_lists([self.best(self.scores(self.words(query)), k, allowed) for query in queries])
+
+    def words(self, text):
+        return {word for word in _WORD.findall(text.lower()) if len(word) >= self.shortest or not word.isascii()}
+
+    def scores(self, wanted):
+        return np.array([self.factor * len(wanted & found) / (len(wanted) or 1) for found in self.found])
+
+    def best(self, scores, k, allowed):
+        rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
+        rows = rows[np.lexsort((rows, -scores[rows]))][:k]
+        return rows, scores[rows]
+
+
+def rescored(results: list[RetrievalResult], score) -> list[RetrievalResult]:
+    return [result.model_copy(update={"score": score(result)}) for result in results]
+
+
+class Changed(Words):
+    """Changes what comes back."""
+
+    def retrieve(self, processed_queries, output_path, k, where=None):
+        return self.change(super().retrieve(processed_queries, output_path, k, where), processed_queries, k)
+
+
+# answers
+
+
+@breaks(RetrieverRules, "test_the_lists_line_up_with_the_queries", "lists for")
+class LosesEmptyLists(Changed):
+    def change(self, lists, queries, k):
+        return [one for one in lists if one]
+
+
+@breaks(RetrieverRules, "test_no_more_than_k_results", "k=1")
+class GivesOneMore(Words):
+    def retrieve(self, processed_queries, output_path, k, where=None):
+        return super().retrieve(processed_queries, output_path, k + 1, where)
+
+
+@breaks(RetrieverRules, "test_no_item_comes_twice", "'orrin', 'velda'")
+class Repeats(Changed):
+    def change(self, lists, queries, k):
+        return [(one + one[:1])[:k] for one in lists]
+
+
+@breaks(RetrieverRules, "test_the_best_comes_first")
+class WorstFirst(Changed):
+    def change(self, lists, queries, k):
+        return [one[::-1] for one in lists]
+
+
+@breaks(RetrieverRules, "test_ties_are_broken_by_row", "twin-a")
+class TiesById(Changed):
+    def change(self, lists, queries, k):
+        return [sorted(one, key=lambda hit: (-hit.score, hit.item.item_id)) for one in lists]
+
+
+@breaks(RetrieverRules, "test_items_that_are_alike_come_together_and_by_row", "twin-c")
+class LastBit(Words):
+    def scores(self, wanted):
+        scores = super().scores(wanted)
+        return scores * (1 + 1e-15 * np.arange(len(scores)))
+
+
+@breaks(RetrieverRules, "test_a_shorter_list_is_the_beginning_of_a_longer_one", "k=1")
+class TiesAtTheCut(Words):
+    def best(self, scores, k, allowed):
+        rows = np.flatnonzero((scores > 0) & (True if allowed is None else allowed))
+        rows = rows[np.lexsort((-rows, -scores[rows]))][:k]
+        return rows, scores[rows]
+
+
+@breaks(RetrieverRules, "test_nothing_is_found_that_does_not_match", "empty")
+class Pads(Words):
+    def best(self, scores, k, allowed):
+        return super().best(scores + 1e-9, k, allowed)
+
+
+@breaks(RetrieverRules, "test_what_matches_is_found", "harpsichord")
+class ReadsTheBeginning(Words):
+    def words(self, text):
+        return super().words(text[:1000])
+
+
+@breaks(RetrieverRules, "test_k_may_be_larger_than_the_corpus")
+class NothingBeyondTheCorpus(Changed):
+    def change(self, lists, queries, k):
+        return lists if k < 30 else [[] for _ in lists]
+
+
+@breaks(RetrieverRules, "test_queries_that_say_nothing_get_empty_lists_and_one_warning", "['']")
+class AnswersNothing(Changed):
+    def change(self, lists, queries, k):
+        full = next((one for one in lists if one), [])
+        return [one or (full if query and not query[0] else []) for one, query in zip(lists, queries, strict=True)]
+
+
+@breaks(RetrieverRules, "test_queries_that_say_nothing_get_empty_lists_and_one_warning", "warned of: []")
+class SaysNothingOfIt(Words):
+    def _warn_of_empty(self, batch, processed):
+        pass
+
+
+@breaks(RetrieverRules, "test_text_survives_in_any_script", "d")
+class AsciiAlone(Changed):
+    def change(self, lists, queries, k):
+        def plain(item: SearchableItem) -> SearchableItem:
+            return item.model_copy(update={"content": item.content.encode("ascii", "ignore").decode()})
+
+        return [[hit.model_copy(update={"item": plain(hit.item)}) for hit in one] for one in lists]
+
+
+@breaks(RetrieverRules, "test_the_same_call_twice_gives_the_same_answer", "'orrin' scored 0.75")
+class CountsCalls(Words):
+    def scores(self, wanted):
+        return super().scores(wanted) * (1 + next(_counter) * 1e-6)
+
+
+@breaks(RetrieverRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch", "alone and within")
+class ScaledByTheBatch(Words):
+    def search_batch(self, queries, k, allowed):
+        hits = super().search_batch(queries, k, allowed)
+        return Hits(hits.offsets, hits.rows, hits.scores / len(queries))
+
+
+@breaks(RetrieverRules, "test_threads_get_the_answers_of_one", "threads")
+class SharesItsState(Words):
+    def search_batch(self, queries, k, allowed):
+        self.queries = queries
+        time.sleep(0.001)
+        return super().search_batch((self.queries * len(queries))[: len(queries)], k, allowed)
+
+
+@breaks(RetrieverRules, "test_a_sub_query_that_stands_twice_counts_once")
+class OneLongQuery(Words):
+    def candidates(self, processed, *args, **kwargs):
+        self.weights = [{word: " ".join(one).lower().count(word) for word in self.words(" ".join(one))} for one in processed]
+        return super().candidates([[" ".join(one)] if any(one) else one for one in processed], *args, **kwargs)
+
+    def scores(self, wanted):
+        weights = next((one for one in self.weights if one.keys() == wanted), {})
+        return np.array([sum(weights.get(word, 0) ** 3 for word in wanted & found) for found in self.found], np.float64)
+
+
+@breaks(RetrieverRules, "test_the_lists_of_sub_queries_are_merged")
+class FirstSubqueryAlone(Words):
+    def candidates(self, processed, *args, **kwargs):
+        return super().candidates([one[:1] for one in processed], *args, **kwargs)
+
+
+@breaks(RetrieverRules, "test_signals_tell_score_and_rank", ".score")
+class NoSignals(Changed):
+    def change(self, lists, queries, k):
+        return [[hit.model_copy(update={"signals": {}}) for hit in one] for one in lists]
+
+
+# filters
+
+
+@breaks(RetrieverRules, "test_no_result_fails_the_filter", "Norway")
+class ForgetsTheFilter(Words):
+    def retrieve(self, processed_queries, output_path, k, where=None):
+        return super().retrieve(processed_queries, output_path, k)
+
+
+@breaks(RetrieverRules, "test_k_results_come_back_wherever_k_match", "k=1")
+class FiltersAfterTheCut(Words):
+    def best(self, scores, k, allowed):
+        rows, found = super().best(scores, k, None)
+        keep = slice(None) if allowed is None else allowed[rows]
+        return rows[keep], found[keep]
+
+
+@breaks(RetrieverRules, "test_the_engine_returns_only_rows_that_the_mask_allows", "rows")
+class IgnoresTheMask(Words):
+    def best(self, scores, k, allowed):
+        return super().best(scores, k, None)
+
+
+@breaks(RetrieverRules, "test_a_mask_of_all_rows_changes_nothing", "without")
+class OtherOrderWithAMask(Words):
+    def best(self, scores, k, allowed):
+        return super().best(scores if allowed is None else np.where(scores > 0, 2 - scores, 0), k, allowed)

@@ -1,0 +1,105 @@
+"""Components whose settings, constructor or registration are not in order, in one thing each; the kit has to find it."""
+
+from __future__ import annotations
+
+import itertools
+
+from nlp_retrieval.testing import ProcessorRules
+
+from .breaking import breaks
+from .broken_processors import Quiet
+
+_counter = itertools.count()
+
+
+@breaks(ProcessorRules, "test_a_constructor_opens_no_file_and_imports_nothing_heavy", "opened")
+class OpensAFile(Quiet):
+    def __init__(self) -> None:
+        with open(__file__) as file:  # noqa: PTH123
+            self.words = file.read().split()
+
+
+@breaks(ProcessorRules, "test_a_constructor_opens_no_file_and_imports_nothing_heavy", "imported pyarrow")
+class ImportsAtOnce(Quiet):
+    def __init__(self) -> None:
+        import pyarrow
+
+        self.words = pyarrow.array([])
+
+
+class _Mistaken(ProcessorRules):
+    def make(self):
+        return Quiet()
+
+
+@breaks(_Mistaken, "test_the_component_is_of_the_class_that_is_checked", "Quiet")
+class AnotherClass(Quiet):
+    pass
+
+
+@breaks(ProcessorRules, "test_equal_settings_make_equal_components")
+class NeverEqual(Quiet):
+    @property
+    def config(self):
+        return super().config | {"lower": bool(next(_counter) % 2)}
+
+
+@breaks(ProcessorRules, "test_the_config_is_json_and_builds_an_equal_component", "no parameter 'loud'")
+class ConfiguredByMore(Quiet):
+    @property
+    def config(self):
+        return super().config | {"loud": True}
+
+
+@breaks(ProcessorRules, "test_the_config_is_json_and_builds_an_equal_component", "JSON")
+class HoldsBytes(Quiet):
+    def __init__(self, mark: bytes = b";") -> None:
+        super().__init__()
+
+
+@breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "stands for AnotherClass")
+class TakesAName(Quiet):
+    pass
+
+
+@breaks(ProcessorRules, "test_the_registry_name_stands_for_this_class", "no processor called 'nobody'")
+class Unregistered(Quiet):
+    pass
+
+
+@breaks(ProcessorRules, "test_every_setting_is_shown_and_told_apart", "lower")
+class HidesASetting(Quiet):
+    def __repr__(self):
+        return "HidesASetting()"
+
+
+@breaks(ProcessorRules, "test_every_parameter_is_described", "loud")
+class Undescribed(Quiet):
+    """Does something.
+
+    Args:
+        lower: whether in lower case.
+    """
+
+    def __init__(self, lower: bool = False, loud: bool = False) -> None:
+        super().__init__(lower)
+
+
+@breaks(ProcessorRules, "test_search_only_names_parameters", "lowr")
+class Misspelt(Quiet):
+    search_only = frozenset({"lowr"})
+
+
+class _LeavesOneOut(ProcessorRules):
+    def test_sub_queries_are_text(self):
+        """Says nothing."""
+
+
+@breaks(_LeavesOneOut, "test_no_rule_is_left_out", "test_sub_queries_are_text")
+class HasARuleLess(Quiet):
+    def __repr__(self):
+        return "HasARuleLess()"
+
+
+TakesAName.name = "AnotherClass"
+Unregistered.name = "nobody"

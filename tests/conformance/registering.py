@@ -1,0 +1,24 @@
+"""Entry points for components of the tests, by the way that installed packages give them: a ``.dist-info`` folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+PARTS = {
+    "encoders": {"hashed-words": "hashed_words:HashedWords", "hashed-tokens": "hashed_tokens:HashedTokens"},
+    "loaders": {"in-memory": "hashed_words:InMemory"},
+}
+"""By kind and registry name, what the components under test are made of."""
+
+
+def write_entry_points(folder: Path, entries: Mapping[str, Mapping[str, str]]) -> Path:
+    """Write the metadata of a package that registers these into a folder for ``sys.path``; returns the folder."""
+    info = folder / "conformance_parts-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: conformance-parts\nVersion: 1.0\n", "utf-8")
+    lines = []
+    for kind, named in entries.items():
+        lines += [f"[nlp_retrieval.{kind}]", *(f"{name} = {target}" for name, target in named.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder

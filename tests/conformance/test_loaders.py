@@ -1,0 +1,128 @@
+"""Every loader keeps every rule."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from hashed_words import InMemory
+
+from nlp_retrieval import BeirLoader, ChunkingLoader, HotpotqaLoader, HoverLoader, JsonlLoader
+from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
+
+TEXTS = ["Köln liegt am Rhein. 東京 🦊", "", "a long one. " * 90, 'He said:\n"O\'Hara; \\ --"']
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+class TestJsonl(LoaderRules):
+    component = JsonlLoader
+
+    def prepare(self):
+        rows = [{"id": n, "content": text, "title": "T", "year": 1900 + n, "tags": ["x"]} for n, text in enumerate(TEXTS)]
+        write_lines(self.folder / "items.jsonl", rows)
+
+    def make(self):
+        return JsonlLoader(self.folder / "items.jsonl")
+
+    def make_big(self, items):
+        return JsonlLoader(
+            write_lines(self.folder / "big.jsonl", [{"id": one.item_id, "content": one.content} for one in items])
+        )
+
+
+class TestBeir(LoaderRules, QueryLoaderRules):
+    component = BeirLoader
+
+    def prepare(self):
+        rows = [{"_id": f"d{n}", "text": text, "title": "T", "metadata": {"n": n}} for n, text in enumerate(TEXTS)]
+        write_lines(self.folder / "corpus.jsonl", rows)
+        write_lines(self.folder / "queries.jsonl", [{"_id": f"q{n}", "text": f"東京 {n}?"} for n in range(3)])
+        (self.folder / "qrels").mkdir()
+        (self.folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td1\t1\nq2\td0\t2\n", "utf-8")
+
+    def make(self):
+        return BeirLoader(self.folder)
+
+    def make_big(self, items):
+        return BeirLoader(write_lines(self.folder / "big.jsonl", [{"_id": one.item_id, "text": one.content} for one in items]))
+
+
+class TestHotpotqa(LoaderRules, QueryLoaderRules):
+    component = HotpotqaLoader
+
+    def prepare(self):
+        facts = [["Ballard", 0], ["Köln", 0]]
+        context = [["Köln", [TEXTS[0], " Much."]], ["Ballard", ["He wrote. ", "Novels."]], ["Empty", []]]
+        row = {
+            "question": "Who? 東京",
+            "answer": "yes",
+            "type": "bridge",
+            "level": "hard",
+            "supporting_facts": facts,
+            "context": context,
+        }
+        (self.folder / "hotpot.json").write_text(json.dumps([{"_id": name, **row} for name in "ab"]), "utf-8")
+
+    def make(self):
+        return HotpotqaLoader(self.folder / "hotpot.json")
+
+    def make_big(self, items):
+        rows = [
+            {"_id": one.item_id, "question": "?", "supporting_facts": [], "context": [[one.item_id, [one.content]]]}
+            for one in items
+        ]
+        (self.folder / "big.json").write_text(json.dumps(rows), "utf-8")
+        return HotpotqaLoader(self.folder / "big.json")
+
+
+class TestHover(QueryLoaderRules):
+    component = HoverLoader
+
+    def prepare(self):
+        facts = [["Eatza Pizza", 0], ["Köln", 0]]
+        row = {"claim": "東京 is claimed", "supporting_facts": facts, "label": "SUPPORTED", "num_hops": 2, "hpqa_id": "h"}
+        (self.folder / "hover.json").write_text(json.dumps([{"uid": name, **row} for name in "ab"]), "utf-8")
+
+    def make(self):
+        return HoverLoader(self.folder / "hover.json")
+
+
+class TestDatabase(LoaderRules):
+    component = DatabaseLoader
+
+    def prepare(self):
+        self._write("items.db", [(f"d{n}", text, n) for n, text in enumerate(TEXTS)])
+
+    def make(self):
+        return DatabaseLoader(f"sqlite:///{self.folder / 'items.db'}", table="docs")
+
+    def make_big(self, items):
+        self._write("big.db", [(one.item_id, one.content, 0) for one in items])
+        return DatabaseLoader(f"sqlite:///{self.folder / 'big.db'}", table="docs")
+
+    def _write(self, name, rows):
+        with closing(sqlite3.connect(self.folder / name)) as connection:
+            connection.execute("CREATE TABLE docs (id TEXT PRIMARY KEY, content TEXT NOT NULL, n INTEGER)")
+            connection.executemany("INSERT INTO docs VALUES (?, ?, ?)", rows)
+            connection.commit()
+
+
+class TestChunker(LoaderRules):
+    component = ChunkingLoader
+
+    def other_values(self):
+        return {"source": InMemory(["other"])}
+
+    def make(self):
+        return ChunkingLoader(InMemory(TEXTS), size=40, overlap=8)
+
+    def make_big(self, items):
+        return ChunkingLoader(TestJsonl.make_big(self, items), size=2000)

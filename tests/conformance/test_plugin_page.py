@@ -1,0 +1,70 @@
+"""The package on the plug-in page is whole: installed as it stands, its component is found by name and its tests pass."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.commands import run as command
+
+from nlp_retrieval.testing import BrokenRuleError
+
+from .breaking import held_to
+from .broken_components import BROKEN
+
+PAGE = (Path(__file__).parents[2] / "docs" / "PLUGINS.md").read_text("utf-8")
+FILES = dict(re.findall(r"^`([\w.]+)`\n\n```\w+\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def run(folder: Path, *module: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(folder / "installed"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", *module], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page's files, installed without a network."""
+    folder = tmp_path_factory.mktemp("plugin")
+    for name, content in FILES.items():
+        (folder / name).write_text(content, "utf-8")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--target", "installed"]
+    done = run(folder, "pip", "install", *options, ".")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder / "trigram_retriever.py").unlink()  # what is installed is what is run
+    return folder
+
+
+def test_the_page_shows_a_package_of_fewer_than_sixty_lines() -> None:
+    assert sorted(FILES) == ["pyproject.toml", "test_trigram_retriever.py", "trigram_retriever.py"]
+    assert sum(len(content.splitlines()) for content in FILES.values()) < 60, "a package with its tests"
+
+
+def test_the_failure_that_the_page_shows_is_what_an_author_sees(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```text\n(rule broken: .*?)\n```", PAGE, re.DOTALL)
+    (broken,) = [one for one in BROKEN if f"component: {one.component.__name__}()" in shown]
+    with pytest.raises(BrokenRuleError) as caught:
+        held_to(broken, tmp_path)
+    assert str(caught.value) == shown
+
+
+def test_the_tests_of_the_package_pass(package: Path) -> None:
+    done = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "test_trigram_retriever.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 40
+    assert "skipped" not in done.stdout
+
+
+def test_the_package_is_found_by_its_name(package: Path) -> None:
+    done = command("components", "retrievers", "trigrams", PYTHONPATH=str(package / "installed"))
+    assert done.returncode == 0, done.stderr
+    assert "trigrams (retriever): Ranks items by the share" in done.stdout
+    assert "* length = 3" in done.stdout

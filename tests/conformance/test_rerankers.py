@@ -1,0 +1,53 @@
+"""Every reranker keeps every rule, with each way of blending in with the incoming ranking."""
+
+from __future__ import annotations
+
+from hashed_tokens import HashedTokens
+from rerankers.tiny_models import TinyOnnx, save_bert
+
+from nlp_retrieval import OverlapReranker
+from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
+from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
+from nlp_retrieval.testing import RerankerRules
+
+
+class TestOverlap(RerankerRules):
+    component = OverlapReranker
+
+
+class TestOverlapBlendedByRank(RerankerRules):
+    component = OverlapReranker
+
+    def make(self):
+        return OverlapReranker(blend="rank")
+
+
+class TestLateInteraction(RerankerRules):
+    component = LateInteractionReranker
+
+    def other_values(self):
+        return {"encoder": HashedTokens(24, seed=1)}
+
+    def make(self):
+        return LateInteractionReranker(HashedTokens(24), blend="score")
+
+
+class TestCrossEncoderOnnx(RerankerRules):
+    component = CrossEncoderReranker
+
+    def prepare(self):
+        TinyOnnx().save(self.folder / "model")
+
+    def make(self):
+        return CrossEncoderReranker(str(self.folder / "model"), backend="onnx")
+
+
+class TestCrossEncoderTorch(RerankerRules):
+    component = CrossEncoderReranker
+    tolerance = 1e-5  # a model's arithmetic depends on how far a batch is padded
+
+    def prepare(self):
+        save_bert(self.folder / "model")
+
+    def make(self):
+        return CrossEncoderReranker(str(self.folder / "model"), device="cpu", batch_size=8)

@@ -1,0 +1,122 @@
+"""Every retriever keeps every rule, in the configurations that work differently inside."""
+
+from __future__ import annotations
+
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, SearchableItem
+from nlp_retrieval.graph.hyperlinks import Hyperlinks
+from nlp_retrieval.graph.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.testing import RetrieverRules, UpdateRules
+from nlp_retrieval.testing.answer_rules import AnswerRules
+from nlp_retrieval.testing.filter_rules import FilterRules
+
+
+class EverythingMatches:
+    """Of engines that rank all items for every query."""
+
+    def may_match(self, query: str, item: SearchableItem) -> bool:
+        return True
+
+
+class Searching(EverythingMatches, AnswerRules, FilterRules, UpdateRules):
+    """Of further configurations of an engine whose settings are checked once."""
+
+
+class TestBm25s(RetrieverRules):
+    component = Bm25sRetriever
+
+    def other_values(self):
+        return {"stemmer": "english", "stopwords": None}
+
+
+class TestBm25sMergedByRank(AnswerRules):
+    component = Bm25sRetriever
+
+    def make(self):
+        return Bm25sRetriever(merge="rrf")
+
+
+class TestPyserini(RetrieverRules):
+    component = PyseriniRetriever
+
+    def other_values(self):
+        return {"language": "de", "stemmer": "krovetz"}
+
+    def make(self):
+        return PyseriniRetriever(document_vectors=True)  # which rm3 needs
+
+
+class TestFaissFlat(EverythingMatches, RetrieverRules):
+    component = FaissRetriever
+    tolerance = 1e-6  # products of one query and of many are rounded otherwise
+
+    def other_values(self):
+        return {"encoder": HashedWords(seed=1)}
+
+    def make(self):
+        return FaissRetriever(HashedWords(dimension=24))
+
+
+class TestFaissHnsw(Searching):
+    component = FaissRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return FaissRetriever(HashedWords(dimension=24), index_type="hnsw")
+
+
+class TestFaissSq8(Searching):
+    component = FaissRetriever
+    tolerance = 1e-6
+    first_items = 12
+    update_tolerance = 0.15  # the codes are those that twelve vectors asked for
+
+    def make(self):
+        return FaissRetriever(HashedWords(dimension=24), index_type="sq8")
+
+
+class TestColbert(EverythingMatches, RetrieverRules):
+    component = ColbertRetriever
+    update_tolerance = 0.15  # what the codes of one segment and of another keep of so few vectors
+
+    def other_values(self):
+        return {"encoder": HashedTokens(24, seed=1)}
+
+    def make(self):
+        return ColbertRetriever(HashedTokens(24))
+
+
+class TestColbertUncompressed(EverythingMatches, UpdateRules):
+    component = ColbertRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return ColbertRetriever(HashedTokens(24), bits=None)
+
+
+class TestLinkGraph(EverythingMatches, RetrieverRules):
+    component = LinkGraphRetriever
+    order_depends_on_filter = True
+
+    def other_values(self):
+        return {
+            "seeds": [Bm25sRetriever(k1=1.2)],
+            "links": [TitleMentions()],
+            "encoder": HashedWords(),
+            "weights": {"links": 2.0},
+        }
+
+    def make(self):
+        return LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), Hyperlinks()])
+
+
+class TestLinkGraphWithVectors(Searching):
+    component = LinkGraphRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
