@@ -2,13 +2,15 @@
 
 The parts: ``colbert_build`` writes an index in bounded memory, with the codec of ``colbert_codec`` on the centroids of
 ``colbert_centroids``; ``colbert_files`` opens it; ``colbert_search`` searches it, by the loops of ``colbert_steps`` or the
-same loops compiled, ``colbert_kernel``; ``colbert_exact`` searches an index that is not compressed.
+same loops compiled, ``colbert_kernel``; ``colbert_exact`` searches an index that is not compressed; ``colbert_join`` joins
+segments. What joins an index is compressed by the codec that is there, unless that was trained on far fewer tokens.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,17 +23,32 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.multi_vector import ColbertEncoder
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder, checked_tokens
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.retrievers.colbert_build import TOKENS, Stream, sample_tokens, write_compressed
-from nlp_retrieval.retrievers.colbert_codec import Bits, train_compressor
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.retrievers.colbert_build import TOKENS, sample_tokens, write_compressed
+from nlp_retrieval.retrievers.colbert_codec import Bits, Codec, Compressor, compressor_of, train_compressor
 from nlp_retrieval.retrievers.colbert_exact import ExactIndex
-from nlp_retrieval.retrievers.colbert_files import Compressed, Sizes, open_files, write_settings
+from nlp_retrieval.retrievers.colbert_files import (
+    ColbertFiles,
+    Compressed,
+    Sizes,
+    codec_of,
+    open_files,
+    open_segments,
+    start_of,
+    write_projection,
+    write_settings,
+)
+from nlp_retrieval.retrievers.colbert_join import join_segments
 from nlp_retrieval.retrievers.colbert_search import Backend, CompressedIndex, SearchSettings
+from nlp_retrieval.retrievers.column_streams import Stream
 
 _BATCH = 256
+_FEW_CENTROIDS = 64
+_OUTGROWN = 4
 
 
 class ColbertRetriever(BaseRetriever):
@@ -41,6 +58,14 @@ class ColbertRetriever(BaseRetriever):
     (36 above 65,536 centroids), 66 at 4 bits; inverted lists take up to 4 more. Building needs a scratch file of 256 bytes a
     token in the index directory. Passages without a token are never found; those longer than the encoder reads are counted
     and warned about once.
+
+    Added passages are compressed by the centroids and weights of the index, and searched beside those that were there:
+    candidates are chosen, and ``rescored`` of them scored, in each segment alone. A passage has the same score in a segment
+    of its own and after segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off.
+    An index built at once would train its centroids on all passages: its scores are these within what compression loses
+    (with ``bits=None`` they are equal). Where what joins would have more than four times the centroids of the index, or the
+    index fewer than 64, centroids are trained anew: on what joins, and on everything once segments are joined. Only then
+    are passages encoded again.
 
     Args:
         encoder: a model's hub name, a local folder, or a token encoder.
@@ -92,33 +117,36 @@ class ColbertRetriever(BaseRetriever):
         return identity
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        offsets = self._write_tokens(items, folder / TOKENS)
-        n_tokens = int(offsets[-1])
-        np.save(folder / "offsets.npy", offsets, allow_pickle=False)
-        n_centroids = n_listed = 0
-        if self.bits is not None:
-            n_centroids = self._n_centroids(n_tokens)
-            sample = sample_tokens(folder, n_tokens, self.train_size, self.seed)
-            compressor = train_compressor(sample, n_centroids, self.bits, self.seed)
-            del sample
-            n_listed = write_compressed(folder, compressor, offsets)
-            (folder / TOKENS).unlink()
-        matrix = self.encoder.projection_matrix()
-        if matrix is not None:
-            np.save(folder / "projection.npy", matrix, allow_pickle=False)
-        projected_from = 0 if matrix is None else len(matrix)
-        sizes = (len(items), n_tokens, self.encoder.dimension, self.bits or 0, n_centroids, n_listed, projected_from)
-        write_settings(folder, Sizes(*sizes))
+        self._write(items, folder, self.encoder, None)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self._write(items, folder, self._encoder_of(segments[0]), codec_of(segments))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        opened, codec, encoder = open_segments(segments), codec_of(segments), self._encoder_of(segments[0])
+        live = [
+            np.diff(f.offsets) if s.live is None else np.diff(f.offsets)[s.live] for s, f in zip(segments, opened, strict=True)
+        ]
+        if codec is not None and not self._suffices(codec, sum(int(counts.sum()) for counts in live)):
+            self._write(items, folder, encoder, None)
+            return
+
+        def encode(first: int, end: int) -> Iterator[Vectors]:
+            begin = 0
+            for texts in items.texts(_BATCH):
+                part = texts[max(first - begin, 0) : max(end - begin, 0)]
+                begin += len(texts)
+                if part:
+                    yield np.concatenate(checked_tokens(encoder.encode_passages(part), part, encoder))
+
+        join_segments(segments, opened, codec, folder, encode)
 
     def load(self, folder: Path) -> None:
-        files = open_files(folder)
-        self._index: ExactIndex | CompressedIndex
-        if isinstance(files.tokens, Compressed):
-            self._index = CompressedIndex(files.offsets, files.tokens)
-        else:
-            self._index = ExactIndex(files.offsets, files.tokens)
-        if files.projection is not None:
-            self.encoder = self.encoder.with_projection(files.projection)
+        self._take([open_files(folder)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._take(open_segments(segments))
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
@@ -146,17 +174,60 @@ class ColbertRetriever(BaseRetriever):
         counts[spoken] = np.diff(hits.offsets)
         return Hits(offsets_of(counts), hits.rows, hits.scores)
 
-    def _write_tokens(self, items: ItemTable, path: Path) -> Rows:
+    def _encoder_of(self, segment: SegmentFolder) -> BaseTokenEncoder:
+        """What encoded the passages of a segment."""
+        sizes, projection = start_of(segment)
+        encoder = self.encoder if projection is None else self.encoder.with_projection(projection)
+        if encoder.dimension != sizes.dimension:
+            raise ModelError(
+                f"{encoder!r} gives vectors of dimension {encoder.dimension}, and those in {segment.folder} have "
+                f"{sizes.dimension}; use the model that was indexed, or index again"
+            )
+        return encoder
+
+    def _take(self, opened: Sequence[ColbertFiles]) -> None:
+        """Search these segments."""
+        compressed = [(files.offsets, files.tokens) for files in opened if isinstance(files.tokens, Compressed)]
+        whole = [(files.offsets, files.tokens) for files in opened if not isinstance(files.tokens, Compressed)]
+        self._index: ExactIndex | CompressedIndex
+        self._index = CompressedIndex(compressed) if compressed else ExactIndex(whole)
+        if opened[0].projection is not None:
+            self.encoder = self.encoder.with_projection(opened[0].projection)
+
+    def _write(self, items: ItemTable, folder: Path, encoder: BaseTokenEncoder, codec: Codec | None) -> None:
+        """Write an index of items; a codec is trained where there is none that suffices."""
+        offsets = self._write_tokens(items, folder / TOKENS, encoder)
+        n_tokens = int(offsets[-1])
+        np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+        n_centroids = n_listed = 0
+        if self.bits is not None:
+            if codec is not None and self._suffices(codec, n_tokens):
+                trained = compressor_of(codec, n_tokens, self.seed)
+            else:
+                trained = self._trained(folder, n_tokens, self.bits)
+            n_centroids = len(trained.codec.centroids)
+            n_listed = write_compressed(folder, trained, offsets)
+            (folder / TOKENS).unlink()
+        projected_from = write_projection(folder, encoder.projection_matrix())
+        sizes = (len(items), n_tokens, encoder.dimension, self.bits or 0, n_centroids, n_listed, projected_from)
+        write_settings(folder, Sizes(*sizes))
+
+    def _trained(self, folder: Path, n_tokens: int, bits: Bits) -> Compressor:
+        n_centroids = self._n_centroids(n_tokens)
+        sample = sample_tokens(folder, n_tokens, self.train_size, self.seed)
+        return train_compressor(sample, n_centroids, bits, self.seed)
+
+    def _write_tokens(self, items: ItemTable, path: Path, encoder: BaseTokenEncoder) -> Rows:
         """Encode all items into a file of float16; returns where the tokens of each begin."""
         counts = np.zeros(len(items), np.int64)
         first = n_cut = 0
-        with Stream(path, np.float16, self.encoder.dimension) as stream:
+        with Stream(path, np.float16, encoder.dimension) as stream:
             for texts in tracked("colbert: encoding", items.texts(_BATCH), len(items)):
-                found = checked_tokens(self.encoder.encode_passages(texts), texts, self.encoder)
+                found = checked_tokens(encoder.encode_passages(texts), texts, encoder)
                 counts[first : first + len(texts)] = [len(vectors) for vectors in found]
                 for vectors in found:
                     stream.write(vectors)
-                n_cut += self.encoder.cut_passages(texts)
+                n_cut += encoder.cut_passages(texts)
                 first += len(texts)
         self._warn_of_cut(n_cut, len(items), "passages")
         return offsets_of(counts)
@@ -170,6 +241,13 @@ class ColbertRetriever(BaseRetriever):
                 f"colbert: centroids={self.centroids} cannot be trained on {n_trained} tokens; lower it, or leave it out"
             )
         return self.centroids
+
+    def _suffices(self, codec: Codec, n_tokens: int) -> bool:
+        """Whether a codec was trained on tokens enough to compress so many."""
+        if self.centroids is not None:
+            return True
+        found = len(codec.centroids)
+        return n_tokens == 0 or (found >= _FEW_CENTROIDS and _OUTGROWN * found >= self._n_centroids(n_tokens))
 
     def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
         if n_cut:

@@ -8,70 +8,20 @@ long as it lasts, and encodes, by far the dearest step, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_codec import Compressor, code_type, packed_size
+from nlp_retrieval.retrievers.colbert_codec import Codec, Compressor, code_type, packed_size
+from nlp_retrieval.retrievers.column_streams import Stream, read_blocks
 
 TOKENS = "tokens.npy"
 TOKENS_AT_ONCE = 16_384
-PAIRS_AT_ONCE = 4 * 2**20
-
-
-class Stream:
-    """A ``.npy`` file that is written row by row; a map that is written to kills the process where the disk is full.
-
-    Args:
-        path: of the file.
-        dtype: of the array.
-        columns: the shape of a row.
-    """
-
-    def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
-        self._path, self._dtype, self._columns = path, np.dtype(dtype), columns
-        self.rows = 0
-
-    def __enter__(self) -> Self:
-        self._file = self._path.open("wb")
-        self._write_header()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._file as file:
-            if kind is None:
-                file.seek(0)
-                self._write_header()  # as long as the first, for numpy leaves room for the number of rows to grow
-
-    def write(self, rows: NDArray[np.generic]) -> None:
-        """Append rows."""
-        self._file.write(np.ascontiguousarray(rows, self._dtype).data)
-        self.rows += len(rows)
-
-    def _write_header(self) -> None:
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False}
-        np.lib.format.write_array_header_1_0(self._file, header | {"shape": (self.rows, *self._columns)})
-
-
-def read_blocks(path: Path, size: int) -> Iterator[NDArray[np.generic]]:
-    """Yield the rows of a ``.npy`` file, ``size`` at a time; of a file without rows, one block without rows.
-
-    They are read, not mapped, so that they do not stay in memory.
-    """
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        width = int(np.prod(shape[1:], dtype=np.int64))
-        for first in range(0, max(shape[0], 1), size):
-            n_rows = min(size, shape[0] - first)
-            yield np.fromfile(file, dtype, n_rows * width).reshape(n_rows, *shape[1:])
+PAIRS_AT_ONCE = 2**20
 
 
 def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vectors:
@@ -102,8 +52,7 @@ def write_compressed(folder: Path, compressor: Compressor, offsets: Rows) -> int
     """
     codec = compressor.codec
     n_centroids, dimension = codec.centroids.shape
-    np.save(folder / "centroids.npy", codec.centroids, allow_pickle=False)
-    np.save(folder / "weights.npy", codec.weights, allow_pickle=False)
+    write_codec(folder, codec)
     counts = np.zeros(n_centroids, np.int64)
     with (
         Stream(folder / "codes.npy", code_type(n_centroids)) as codes,
@@ -116,11 +65,26 @@ def write_compressed(folder: Path, compressor: Compressor, offsets: Rows) -> int
             codes.write(numbers)
             residuals.write(packed)
             advance(len(tokens))
-    return _write_lists(folder, counts, offsets)
+    return write_lists(folder, counts, offsets)
 
 
-def _write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
-    """Write the passages of each centroid, in as many passes over the codes as hold a few million pairs at once."""
+def write_codec(folder: Path, codec: Codec) -> None:
+    """Write what turns codes back into vectors."""
+    np.save(folder / "centroids.npy", codec.centroids, allow_pickle=False)
+    np.save(folder / "weights.npy", codec.weights, allow_pickle=False)
+
+
+def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
+    """Write the passages of each centroid, in as many passes over the codes as hold a million pairs at once.
+
+    Args:
+        folder: of the index; the codes are there.
+        counts: ``[centroids]``, how many tokens have each.
+        offsets: ``[passages + 1]``, where the tokens of each passage begin.
+
+    Returns:
+        The length of the inverted lists.
+    """
     lengths = np.zeros(len(counts), np.int64)
     ends = np.cumsum(counts)
     with Stream(folder / "list_rows.npy", np.int32) as rows:

@@ -34,20 +34,24 @@ class Centroids:
         vectors: ``[centroids, dimension]``.
         groups: ``[groups, dimension]``; one of zeros where there are no groups.
         owner: ``[centroids]`` ascending, the group of each centroid.
+        numbers: ``[centroids]``, what others call them; by default their places.
     """
 
-    def __init__(self, vectors: Vectors, groups: Vectors, owner: NDArray[np.int64]) -> None:
+    def __init__(
+        self, vectors: Vectors, groups: Vectors, owner: NDArray[np.int64], numbers: NDArray[np.int64] | None = None
+    ) -> None:
         self.vectors = vectors
+        self._numbers = numbers
         self._groups = groups
         self._bounds = np.searchsorted(owner, np.arange(len(groups) + 1)).tolist()
 
     def nearest(self, tokens: Vectors) -> NDArray[np.int64]:
-        """Return the nearest centroid of each token, ``[tokens]``."""
+        """Return the number of the nearest centroid of each token, ``[tokens]``."""
         found = np.zeros(len(tokens), np.int64)
         for first in range(0, len(tokens), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
             found[part] = self._nearest(tokens[part])
-        return found
+        return found if self._numbers is None else self._numbers[found]
 
     def _nearest(self, tokens: Vectors) -> NDArray[np.int64]:
         n_groups = len(self._groups)
@@ -90,6 +94,23 @@ def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
     for _ in range(_REFINEMENTS):
         trained.vectors = _means(sample, trained)
     return trained
+
+
+def regrouped(vectors: Vectors, n_tokens: int, seed: int) -> Centroids:
+    """Make centroids that were trained before searchable, with groups where finding those costs less than it saves.
+
+    Args:
+        vectors: ``[centroids, dimension]`` of length 1; they keep their numbers.
+        n_tokens: how many nearest ones will be asked for.
+        seed: of the k-means.
+    """
+    n_groups = math.isqrt(len(vectors))
+    if len(vectors) <= FLAT_UP_TO or n_tokens <= (_ITERATIONS + 1) * n_groups:
+        return Centroids(vectors, vectors[:1] * 0, np.zeros(len(vectors), np.int64))
+    groups = _kmeans(vectors, n_groups, seed)
+    member = _blockwise_argmax(vectors, groups)
+    order = np.argsort(member, kind="stable")
+    return Centroids(vectors[order], groups, member[order], order)
 
 
 def _kmeans(sample: Vectors, count: int, seed: int) -> Vectors:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_centroids import Centroids, train_centroids
+from nlp_retrieval.retrievers.colbert_centroids import Centroids, regrouped, train_centroids
 
 Bits = Literal[2, 4]
 Codes = NDArray[np.unsignedinteger]
@@ -70,6 +70,10 @@ class Codec:
     @property
     def dimension(self) -> int:
         return int(self.centroids.shape[1])
+
+    def equals(self, other: Codec) -> bool:
+        """Whether codes of the one are codes of the other."""
+        return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:
         """``[256, dimensions in a byte]``: the residuals that a byte stands for."""
@@ -130,6 +134,18 @@ def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -
     residuals = np.sort(_residuals(held, trained.nearest(held), centroids), axis=None)
     weights, cutoffs = _buckets(residuals, 2**bits)
     return Compressor(Codec(centroids, weights), trained, cutoffs)
+
+
+def compressor_of(codec: Codec, n_tokens: int, seed: int) -> Compressor:
+    """What compresses more tokens as those of an index were, from what the index keeps.
+
+    Args:
+        codec: of the index.
+        n_tokens: how many there are to compress.
+        seed: of the k-means that groups centroids.
+    """
+    vectors = codec.centroids.astype(np.float32) / np.float32(units_of(codec.dimension))
+    return Compressor(codec, regrouped(vectors, n_tokens, seed), (codec.weights[1:] + codec.weights[:-1]) / np.float32(2))
 
 
 def _buckets(residuals: Vectors, count: int) -> tuple[Vectors, Vectors]:

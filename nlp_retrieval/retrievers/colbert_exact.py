@@ -6,6 +6,8 @@ order, so that a score is the same to the last bit whatever else is computed bes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,14 +25,13 @@ class ExactIndex:
     """Search over tokens as they are.
 
     Args:
-        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
-        tokens: ``[tokens, dimension]``.
+        segments: of each ``[passages + 1]`` offsets, passage p owning ``offsets[p]:offsets[p + 1]`` of the tokens, and
+            ``[tokens, dimension]`` tokens. Passages are numbered through.
     """
 
-    def __init__(self, offsets: Rows, tokens: NDArray[np.float16]) -> None:
-        self._offsets = offsets
-        self._tokens = tokens
-        self._spoken = np.diff(offsets) > 0
+    def __init__(self, segments: Sequence[tuple[Rows, NDArray[np.float16]]]) -> None:
+        self._segments = segments
+        self._spoken = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None) -> Hits:
         """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
@@ -57,12 +58,17 @@ class ExactIndex:
         query_tokens = _in_units(np.concatenate(queries))
         bounds = offsets_of([len(query) for query in queries])[:-1]
         scores = np.zeros((len(queries), len(rows)))
-        for block in blocks_of(rows, self._offsets, _TOKENS_AT_ONCE):
-            part = rows[block]
-            products = query_tokens @ _in_units(self._tokens[entries_of(self._offsets, part)[0]]).T
-            starts = offsets_of(self._offsets[part + 1] - self._offsets[part])[:-1]
-            best = np.maximum.reduceat(products, starts, axis=1)
-            scores[:, block] = np.add.reduceat(best, bounds, axis=0)
+        first = 0
+        for offsets, tokens in self._segments:
+            begin, end = np.searchsorted(rows, [first, first + len(offsets) - 1]).tolist()
+            here = rows[begin:end] - first
+            for block in blocks_of(here, offsets, _TOKENS_AT_ONCE):
+                part = here[block]
+                products = query_tokens @ _in_units(tokens[entries_of(offsets, part)[0]]).T
+                starts = offsets_of(offsets[part + 1] - offsets[part])[:-1]
+                best = np.maximum.reduceat(products, starts, axis=1)
+                scores[:, begin + block.start : begin + block.stop] = np.add.reduceat(best, bounds, axis=0)
+            first += len(offsets) - 1
         return scores / _UNITS**2
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -22,7 +23,7 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.retrievers import colbert_steps
-from nlp_retrieval.retrievers.colbert_codec import Codes, in_units, units_of
+from nlp_retrieval.retrievers.colbert_codec import Codec, Codes, in_units, units_of
 from nlp_retrieval.retrievers.colbert_files import Compressed
 from nlp_retrieval.retrievers.colbert_runs import best_of
 
@@ -67,18 +68,24 @@ class Steps(Protocol):
 class CompressedIndex:
     """Search over centroids and residuals.
 
+    Candidates are looked for in each segment alone; a passage that is scored has the same score in any segment.
+
     Args:
-        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
-        columns: the compressed tokens and the inverted lists.
+        segments: of each ``[passages + 1]`` offsets, passage p owning ``offsets[p]:offsets[p + 1]`` of the tokens, and the
+            compressed tokens and inverted lists. Passages are numbered through.
     """
 
-    def __init__(self, offsets: Rows, columns: Compressed) -> None:
-        self._offsets = offsets
-        self._columns = columns
-        self._centroids = columns.codec.centroids.astype(np.float32)
-        self._table = columns.codec.table()
-        self._squared_unit = units_of(columns.codec.dimension) ** 2
-        self._spoken = np.diff(offsets) > 0
+    def __init__(self, segments: Sequence[tuple[Rows, Compressed]]) -> None:
+        codecs: list[Codec] = []
+        self._segments: list[tuple[Rows, Compressed, int]] = []
+        for offsets, columns in segments:
+            number = next((n for n, codec in enumerate(codecs) if codec.equals(columns.codec)), len(codecs))
+            codecs += [columns.codec] if number == len(codecs) else []
+            self._segments.append((offsets, columns, number))
+        self._centroids = [codec.centroids.astype(np.float32) for codec in codecs]
+        self._tables = [codec.table() for codec in codecs]
+        self._squared_unit = units_of(segments[0][1].codec.dimension) ** 2
+        self._spoken = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
@@ -107,27 +114,49 @@ class CompressedIndex:
         return Hits.from_lists(lists)
 
     def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:
-        columns = self._columns
         by_dimension = np.ascontiguousarray(query.T)
-        rows = np.flatnonzero(present)
         wanted = max(settings.rescored, 2 * k)
-        if len(rows) > wanted:
-            rows = self._candidates(self._centroids @ by_dimension, present, wanted, settings, steps)
-        sums = np.zeros(len(rows))
-        steps.maxsim(by_dimension, self._centroids, self._table, columns.codes, columns.residuals, self._offsets, rows, sums)
-        return best_of(rows, sums / self._squared_unit, k)
+        scores: dict[int, Vectors] = {}
+        all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
+        first = 0
+        for offsets, columns, number in self._segments:
+            here = present[first : first + len(offsets) - 1]
+            rows = np.flatnonzero(here)
+            if len(rows) > wanted:
+                if number not in scores:
+                    scores[number] = self._centroids[number] @ by_dimension
+                rows = self._candidates(offsets, columns, scores[number], here, wanted, settings, steps)
+            if len(rows):
+                sums = np.zeros(len(rows))
+                codec = self._centroids[number], self._tables[number]
+                steps.maxsim(by_dimension, *codec, columns.codes, columns.residuals, offsets, rows, sums)
+                all_rows.append(rows + first)
+                all_sums.append(sums)
+            first += len(here)
+        return best_of(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
 
-    def _candidates(self, scores: Vectors, present: Mask, wanted: int, settings: SearchSettings, steps: Steps) -> Rows:
-        """The passages to score exactly, ascending: as many as are wanted; more are present.
+    def _candidates(
+        self,
+        offsets: Rows,
+        columns: Compressed,
+        scores: Vectors,
+        present: Mask,
+        wanted: int,
+        settings: SearchSettings,
+        steps: Steps,
+    ) -> Rows:
+        """The passages of a segment to score exactly, ascending: as many as are wanted; more are present.
 
         Args:
+            offsets: of the segment.
+            columns: of the segment.
             scores: ``[centroids, query tokens]``.
             present: ``[passages]``, those that may be found.
             wanted: how many.
             settings: how widely to look.
             steps: what to do it with.
         """
-        bounds, listed = self._columns.list_offsets, self._columns.list_rows
+        bounds, listed = columns.list_offsets, columns.list_rows
         probed = np.zeros(len(scores), np.bool_)
         nprobe = min(settings.nprobe, len(scores))
         while True:
@@ -139,16 +168,13 @@ class CompressedIndex:
             if len(rows) >= wanted or nprobe == len(scores):
                 break
             nprobe = min(4 * nprobe, len(scores))
-        kept = probed | (scores.max(axis=1) >= settings.prune * self._squared_unit)
-        rows = self._best_by_centroids(scores, kept, rows, wanted * _PRUNED_TO, steps)
-        return self._best_by_centroids(scores, np.ones_like(kept), rows, wanted, steps)
-
-    def _best_by_centroids(self, scores: Vectors, kept: Mask, rows: Rows, wanted: int, steps: Steps) -> Rows:
-        if len(rows) <= wanted:
-            return rows
-        sums = np.zeros(len(rows))
-        steps.interaction(scores, kept, self._columns.codes, self._offsets, rows, sums)
-        return np.sort(best_of(rows, sums, wanted)[0])
+        close = probed | (scores.max(axis=1) >= settings.prune * self._squared_unit)
+        for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
+            if len(rows) > most:
+                sums = np.zeros(len(rows))
+                steps.interaction(scores, kept, columns.codes, offsets, rows, sums)
+                rows = np.sort(best_of(rows, sums, most)[0])
+        return rows
 
 
 def _steps(backend: Backend) -> Steps:

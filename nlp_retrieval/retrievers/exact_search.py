@@ -8,6 +8,7 @@ apart are computed again, pair by pair: equal vectors have equal scores.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -22,12 +23,50 @@ _PAIRS_AT_ONCE = 16_384
 _SORTING_COSTS = 60  # sorting a survivor costs about as much as selecting among this many scores
 
 
-def exact_search(queries: Vectors, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
+class Stack:
+    """Matrices one under another, that are searched as if they were one.
+
+    Args:
+        blocks: ``[rows, dimension]`` each, in memory or memory-mapped; they are not copied.
+    """
+
+    def __init__(self, *blocks: Vectors) -> None:
+        self._blocks = blocks
+        self._starts = offsets_of([len(block) for block in blocks])
+        self.dimension = int(blocks[0].shape[1])
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return int(self._starts[-1])
+
+    def under(self, first: Vectors) -> Stack:
+        """This stack with a matrix on top of it."""
+        return Stack(first, *self._blocks)
+
+    def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
+        """Yield all rows in order, at most ``size`` at a time, each piece with the number of its first row."""
+        for start, block in zip(self._starts.tolist(), self._blocks, strict=False):
+            for first in range(0, len(block), size):
+                yield start + first, block[first : first + size]
+
+    def at(self, rows: Rows) -> Vectors:
+        """Return some rows, ``[rows, dimension]``."""
+        if len(self._blocks) == 1:
+            return np.asarray(self._blocks[0][rows])
+        found = np.empty((len(rows), self.dimension), np.float32)
+        place = np.searchsorted(self._starts, rows, side="right") - 1
+        for number, (start, block) in enumerate(zip(self._starts.tolist(), self._blocks, strict=False)):
+            here = place == number
+            found[here] = block[rows[here] - start]
+        return found
+
+
+def exact_search(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None) -> Hits:
     """Return the k rows with the highest inner products per query; ties at the cut go to the lowest rows.
 
     Args:
         queries: ``[queries, dimension]``.
-        vectors: ``[items, dimension]``, in memory or memory-mapped.
+        vectors: of the items.
         k: at most this many per query.
         allowed: ``[items]``; only rows where it is True are returned. None allows all.
     """
@@ -37,16 +76,18 @@ def exact_search(queries: Vectors, vectors: Vectors, k: int, allowed: Mask | Non
     return Hits.from_lists(lists)
 
 
-def _search_chunk(queries: Vectors, vectors: Vectors, k: int, allowed: Mask | None) -> list[tuple[Rows, NDArray[np.floating]]]:
-    n_queries, n_items = len(queries), len(vectors)
+def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None) -> list[tuple[Rows, NDArray[np.floating]]]:
+    n_queries = len(queries)
     size = max(_PRODUCT_AT_ONCE // n_queries, 1)
     owner, rows, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
     threshold = np.full(n_queries, -np.inf, np.float32)
     slack = np.zeros(n_queries, np.float32)
-    for start in range(0, n_items, size):
-        stop = min(start + size, n_items)
-        product = queries @ vectors[start:stop].T
-        slack = np.maximum(slack, _rounding(vectors.shape[1]) * np.abs(product).max(axis=1))
+    for start, piece in vectors.pieces(size):
+        stop = start + len(piece)
+        if allowed is not None and not allowed[start:stop].any():
+            continue
+        product = queries @ piece.T
+        slack = np.maximum(slack, _rounding(vectors.dimension) * np.abs(product).max(axis=1))
         if allowed is not None:
             product[:, ~allowed[start:stop]] = -np.inf
         threshold = np.maximum(threshold, _kth_of_some(product, k))
@@ -65,19 +106,19 @@ def _search_chunk(queries: Vectors, vectors: Vectors, k: int, allowed: Mask | No
         owner, rows, scores = owner[near], rows[near], scores[near]
     close = (owner[1:] == owner[:-1]) & (scores[:-1] - scores[1:] <= slack[owner[1:]])
     doubtful = np.flatnonzero(np.append(close, False) | np.append(False, close))
-    scores[doubtful] = _pair_by_pair(queries, vectors, owner[doubtful], rows[doubtful])
+    scores[doubtful] = products_of(queries, vectors, owner[doubtful], rows[doubtful])
     order = np.lexsort((rows, -scores, owner))
     owner, rows, scores = owner[order], rows[order], scores[order]
     bounds = offsets_of(np.bincount(owner, minlength=n_queries)).tolist()
     return [(rows[begin : min(begin + k, end)], scores[begin : min(begin + k, end)]) for begin, end in pairwise(bounds)]
 
 
-def _pair_by_pair(queries: Vectors, vectors: Vectors, owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and ``vectors[rows]``, each computed in the same order of additions."""
+def products_of(queries: Vectors, vectors: Stack, owner: Rows, rows: Rows) -> NDArray[np.float32]:
+    """Inner products of ``queries[owner]`` and these rows, each computed in the same order of additions."""
     scores = np.empty(len(rows), np.float32)
     for first in range(0, len(rows), _PAIRS_AT_ONCE):
         part = slice(first, first + _PAIRS_AT_ONCE)
-        np.einsum("ij,ij->i", queries[owner[part]], vectors[rows[part]], out=scores[part])
+        np.einsum("ij,ij->i", queries[owner[part]], vectors.at(rows[part]), out=scores[part])
     return scores
 
 

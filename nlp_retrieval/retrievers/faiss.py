@@ -1,12 +1,15 @@
 """Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
 
 Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The flat index is
-that file itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.exact_search`).
+that file itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.exact_search`). What joins an index of
+any type is flat: a few items train nothing, and looking at all of them costs next to nothing.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,11 +22,21 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.core.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.retrievers.faiss_index import IndexType, VectorIndex, build_ann_index, open_index
+from nlp_retrieval.retrievers.column_streams import Stream
+from nlp_retrieval.retrievers.faiss_build import build_ann_index, join_codes, join_vectors
+from nlp_retrieval.retrievers.faiss_index import (
+    VECTORS_FILE,
+    IndexType,
+    VectorIndex,
+    dimension_of,
+    open_index,
+    open_segments,
+)
 
 FLAT_BELOW = 200_000
 """Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
@@ -33,6 +46,14 @@ _BATCH = 1024
 
 class FaissRetriever(BaseRetriever):
     """Dense retrieval with FAISS: inner product over an encoder's vectors.
+
+    After updates, a flat index gives what an index built at once gives: the same vectors, and scores that differ by rounding
+    (of 32 bits) at most; compacted, its files are the same. With the other types, added items are searched exactly, beside
+    the index of those that were there, until all segments are joined. Deleted ones stay in it unseen: an hnsw search still
+    walks through them. Compacted, hnsw is a new graph over the same vectors, and ``auto`` decides anew by the number of
+    items. sq8 and ivfpq keep no whole vectors: items that were there keep their codes, and so their scores, to the bit;
+    added ones get codes of the quantiser (and the lists) that the first items trained, so scores are those of an index
+    built at once within what quantisation loses. Index again where a collection has become another.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -94,15 +115,27 @@ class FaissRetriever(BaseRetriever):
         return {key: value for key, value in identity.items() if key in keep}
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        chosen: IndexType = self._chosen(len(items))
-        vectors = self._write_vectors(items, folder / "vectors.npy")
-        if chosen != "flat":
-            build_ann_index(vectors, chosen, self, folder)
-            del vectors
-            (folder / "vectors.npy").unlink()
+        self._write_vectors(items, folder / VECTORS_FILE)
+        self._make_chosen(len(items), folder)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self._write_vectors(items, folder / VECTORS_FILE, dimension_of(segments[0]))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        whole_index = segments[0].first_row == 0
+        if whole_index and self.index_type in ("sq8", "ivfpq"):
+            join_codes(segments, folder)
+            return
+        join_vectors(segments, folder)
+        if whole_index:
+            self._make_chosen(len(items), folder)
 
     def load(self, folder: Path) -> None:
         self._index: VectorIndex = open_index(folder)
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._index = open_segments(segments)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
@@ -139,26 +172,34 @@ class FaissRetriever(BaseRetriever):
         products: Scores = np.einsum("ij,j->i", self.vectors_of(rows), vector).astype(np.float64)
         return products
 
+    def _make_chosen(self, n_items: int, folder: Path) -> None:
+        """Make the vectors in a folder an index of the type that was chosen for so many."""
+        chosen = self._chosen(n_items)
+        if chosen != "flat":
+            build_ann_index(folder, chosen, self)
+
     def _chosen(self, n_items: int) -> IndexType:
         if self.index_type != "auto":
             return self.index_type
         return "flat" if n_items < FLAT_BELOW else "hnsw"
 
-    def _write_vectors(self, items: ItemTable, path: Path) -> Vectors:
-        """Encode all items into a ``.npy`` file; returns it memory-mapped.
+    def _write_vectors(self, items: ItemTable, path: Path, dimension: int | None = None) -> None:
+        """Encode all items into a ``.npy`` file.
 
-        It is written as a stream: a map that is written to kills the process where the disk is full.
+        Args:
+            items: whose texts are encoded.
+            path: of the file.
+            dimension: what the vectors must have; None where any will do.
         """
-        dimension: int | None = None
         n_cut = 0
-        with path.open("wb") as file:
+        stream: Stream | None = None
+        with ExitStack() as opened:
             for texts in tracked("faiss: encoding", items.texts(_BATCH), len(items)):
                 part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
-                if dimension is None:
+                if stream is None:
                     dimension = part.shape[1]
-                    header = np.lib.format.header_data_from_array_1_0(part) | {"shape": (len(items), dimension)}
-                    np.lib.format.write_array_header_1_0(file, header)
-                file.write(part.data)
+                    stream = opened.enter_context(Stream(path, np.float32, dimension))
+                stream.write(part)
                 n_cut += self.encoder.cut_passages(texts)
         if n_cut:
             warnings.warn(
@@ -167,5 +208,3 @@ class FaissRetriever(BaseRetriever):
                 RetrievalWarning,
                 stacklevel=2,
             )
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-        return vectors

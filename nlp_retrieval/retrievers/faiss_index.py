@@ -1,30 +1,31 @@
-"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.FaissRetriever`: building, opening, searching.
+"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.FaissRetriever`: opening and searching them.
 
-A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input.
+A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input. What
+is opened holds as many vectors, of the dimension, as the segment says, because native code follows these numbers.
 """
 
 from __future__ import annotations
 
-import math
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.columns import mapped
+from nlp_retrieval.core.columns import CURE, mapped
+from nlp_retrieval.core.segments import SegmentFolder, joined_hits
 from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, IndexWriteError
-from nlp_retrieval.retrievers.exact_search import exact_search
-
-if TYPE_CHECKING:
-    from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.exact_search import Stack, exact_search, products_of
 
 faiss: Any = _faiss
 """FAISS types its Python side in part only, and wrongly where it does."""
@@ -32,8 +33,10 @@ faiss: Any = _faiss
 IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
 SearchSettings = dict[str, int]
 
-_FILE = "index.faiss"
-_ADDED_AT_ONCE = 16_384
+VECTORS_FILE = "vectors.npy"
+ANN_FILE = "index.faiss"
+
+_HEADER = struct.Struct("<4siq")  # kind, dimension, number of vectors: what every FAISS index file begins with
 
 
 class VectorIndex(Protocol):
@@ -50,23 +53,22 @@ class VectorIndex(Protocol):
 
 
 class FlatIndex:
-    """Exact search over a memory-mapped file of vectors.
+    """Exact search over memory-mapped files of vectors.
 
     Args:
-        vectors: ``[items, dimension]``.
+        vectors: of the items.
     """
 
-    def __init__(self, vectors: Vectors) -> None:
-        self._vectors = vectors
-        self.n_items, self.dimension = vectors.shape
+    def __init__(self, vectors: Stack) -> None:
+        self.vectors = vectors
+        self.n_items, self.dimension = len(vectors), vectors.dimension
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         del settings  # exact search has none
-        return exact_search(queries, self._vectors, k, allowed)
+        return exact_search(queries, self.vectors, k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        found: Vectors = np.asarray(self._vectors[rows])
-        return found
+        return self.vectors.at(rows)
 
 
 @contextmanager
@@ -87,7 +89,7 @@ def _threads_for(n_queries: int) -> Iterator[None]:
 
 
 class AnnIndex:
-    """A FAISS index object.
+    """A FAISS index object. Where its own way of searching ends before k of the items that may be found, all are looked at.
 
     Args:
         index: as FAISS read it.
@@ -96,20 +98,27 @@ class AnnIndex:
     def __init__(self, index: Any) -> None:
         self._index = index
         self._mapping = threading.Lock()
-        self.n_items, self.dimension = index.ntotal, index.d
+        self.n_items, self.dimension = int(index.ntotal), int(index.d)
+        self.whole = whole_vectors(index)
+        """The vectors themselves, where the index keeps them."""
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         selector = None
         if allowed is not None:
             selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-
-        def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
-            parameters = self._parameters(selector, depth, settings)
-            with _threads_for(len(wanted)):
-                scores, rows = self._index.search(queries[wanted], depth, params=parameters)
-            return rows, scores
-
-        return search_past_ties(search, len(queries), k, self.n_items)
+        hits = self._search(queries, k, selector, settings)
+        wanted = min(k, self.n_items if allowed is None else int(np.count_nonzero(allowed)))
+        short = np.flatnonzero(np.diff(hits.offsets) < wanted)
+        if len(short) == 0:
+            return hits
+        if self.whole is not None:
+            found = exact_search(queries[short], Stack(self.whole), k, allowed)
+        else:
+            found = self._search(queries[short], k, selector, settings | {"nprobe": self.n_items})
+        lists = _lists_of(hits)
+        for number, one in zip(short.tolist(), _lists_of(found), strict=True):
+            lists[number] = one
+        return Hits.from_lists(lists)
 
     def vectors_of(self, rows: Rows) -> Vectors:
         if isinstance(self._index, faiss.IndexIVF):
@@ -119,6 +128,15 @@ class AnnIndex:
         found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
         return found
 
+    def _search(self, queries: Vectors, k: int, selector: Any, settings: SearchSettings) -> Hits:
+        def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+            parameters = self._parameters(selector, depth, settings)
+            with _threads_for(len(wanted)):
+                scores, rows = self._index.search(queries[wanted], depth, params=parameters)
+            return rows, scores
+
+        return search_past_ties(search, len(queries), k, self.n_items)
+
     def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
         if isinstance(self._index, faiss.IndexHNSW):
             return faiss.SearchParametersHNSW(sel=selector, efSearch=max(settings["ef_search"], depth))
@@ -127,66 +145,130 @@ class AnnIndex:
         return faiss.SearchParameters(sel=selector)
 
 
-def build_ann_index(vectors: Vectors, index_type: IndexType, settings: FaissRetriever, folder: Path) -> None:
-    """Build an index that is not flat, and write it.
+class ExtendedIndex:
+    """An approximate index, and the vectors that joined it, which are searched exactly.
 
     Args:
-        vectors: ``[items, dimension]``, on disk.
-        index_type: which.
-        settings: its parameters.
-        folder: receives the file.
-
-    Raises:
-        ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
+        first: of the first rows.
+        joined: of the others.
     """
-    n_items, dimension = vectors.shape
-    index = _empty_index(index_type, n_items, dimension, settings)
-    if not index.is_trained:
-        sample = np.random.default_rng(settings.seed).choice(n_items, min(settings.train_size, n_items), replace=False)
-        index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
-    for first in range(0, n_items, _ADDED_AT_ONCE):
-        index.add(np.ascontiguousarray(vectors[first : first + _ADDED_AT_ONCE]))
-    try:
-        faiss.write_index(index, str(folder / _FILE))
-    except RuntimeError as error:
-        raise IndexWriteError(f"FAISS cannot write {folder / _FILE}: {error}; is the disk full?") from error
+
+    def __init__(self, first: AnnIndex, joined: Stack) -> None:
+        self._first, self._joined = first, FlatIndex(joined)
+        self._whole = None if first.whole is None else joined.under(first.whole)
+        self.n_items, self.dimension = first.n_items + len(joined), first.dimension
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        found: list[Hits] = []
+        split = self._first.n_items
+        for index, rows in ((self._first, slice(0, split)), (self._joined, slice(split, self.n_items))):
+            part = None if allowed is None else allowed[rows]
+            if part is None or part.any():
+                hits = index.search(queries, min(k, index.n_items), part, settings)
+                hits = replace(hits, rows=hits.rows + rows.start)
+                if self._whole is not None:  # FAISS rounds otherwise; equal vectors have equal scores
+                    owner = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+                    scores = products_of(queries, self._whole, owner, hits.rows)
+                    hits = replace(hits, scores=scores.astype(np.float64))
+                found.append(hits)
+        return joined_hits(found, len(queries), k)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        if self._whole is not None:
+            return self._whole.at(rows)
+        found = np.empty((len(rows), self.dimension), np.float32)
+        here = rows < self._first.n_items
+        found[here] = self._first.vectors_of(rows[here])
+        found[~here] = self._joined.vectors_of(rows[~here] - self._first.n_items)
+        return found
 
 
-def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> Any:
-    metric = faiss.METRIC_INNER_PRODUCT
-    if index_type == "hnsw":
-        index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)
-        index.hnsw.efConstruction = settings.ef_construction
-        return index
-    if index_type == "sq8":
-        return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
-    if dimension % settings.pq_bytes:
-        fitting = [size for size in range(1, dimension + 1) if dimension % size == 0]
-        raise ConfigurationError(
-            f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
-        )
-    nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
-    bits = 8
-    sampled = min(settings.train_size, n_items)
-    if sampled < max(nlist, 2**bits) <= n_items:
-        raise ConfigurationError(
-            f"faiss: train_size={settings.train_size} is too small to train {nlist} lists and {2**bits} centroids; raise it"
-        )
-    if sampled < max(nlist, 2**bits):
-        raise ConfigurationError(
-            f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
-            "use index_type='flat'"
-        )
-    quantizer = faiss.IndexFlatIP(dimension)
-    index = faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)
-    index.cp.seed = settings.seed
-    index.cp.min_points_per_centroid = 1  # FAISS warns on standard error below 39; the size was checked above
-    index.pq.cp.min_points_per_centroid = 1
-    return index
+def whole_vectors(index: Any) -> Vectors | None:
+    """The vectors that an HNSW index keeps, ``[items, dimension]``, as a view of its memory; None of other indexes."""
+    if not isinstance(index, faiss.IndexHNSWFlat):
+        return None
+    storage = faiss.downcast_index(index.storage)
+    found: Vectors = faiss.rev_swig_ptr(storage.get_xb(), index.ntotal * index.d).reshape(index.ntotal, index.d)
+    return found
 
 
 def open_index(folder: Path) -> VectorIndex:
-    """Open what a build wrote; its files were checked."""
-    if (folder / _FILE).exists():
-        return AnnIndex(faiss.read_index(str(folder / _FILE)))
-    return FlatIndex(mapped(folder / "vectors.npy", np.float32, (None, None)))
+    """Open what a build wrote; its files were checked.
+
+    Raises:
+        IndexDamagedError: there is no such index.
+    """
+    if (folder / ANN_FILE).exists():
+        return AnnIndex(read_ann(folder, None))
+    return FlatIndex(Stack(mapped(folder / VECTORS_FILE, np.float32, (None, None))))
+
+
+def open_segments(segments: Sequence[SegmentFolder]) -> VectorIndex:
+    """Open all segments of an index as one, over the rows of all.
+
+    Raises:
+        IndexDamagedError: what a segment holds is not what its rows, or the first segment, say.
+    """
+    first = segments[0]
+    dimension = dimension_of(first)
+    is_ann = (first.folder / ANN_FILE).exists()
+    flat = [mapped(s.folder / VECTORS_FILE, np.float32, (len(s), dimension)) for s in segments[1 if is_ann else 0 :]]
+    if not is_ann:
+        return FlatIndex(Stack(*flat))
+    index = AnnIndex(read_ann(first.folder, len(first)))
+    return ExtendedIndex(index, Stack(*flat)) if flat else index
+
+
+def dimension_of(segment: SegmentFolder) -> int:
+    """The dimension of the vectors of a segment.
+
+    Raises:
+        IndexDamagedError: it holds no index, or one of another number of vectors.
+    """
+    path = segment.folder / ANN_FILE
+    if not path.exists():
+        vectors = mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None))
+        return int(vectors.shape[1])
+    try:
+        with path.open("rb") as file:
+            _, dimension, n_items = _HEADER.unpack(file.read(_HEADER.size))
+    except (OSError, struct.error) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    _check_size(path, n_items, len(segment))
+    return int(dimension)
+
+
+def read_ann(folder: Path, n_items: int | None) -> Any:
+    """Read the FAISS index in a folder.
+
+    Args:
+        folder: whose files were checked.
+        n_items: how many vectors it has to hold; None where that is not known.
+
+    Raises:
+        IndexDamagedError: it is none that was written here, or holds another number of vectors.
+    """
+    path = folder / ANN_FILE
+    try:
+        index = faiss.read_index(str(path))
+    except RuntimeError as error:
+        raise IndexDamagedError(f"{path} is damaged: FAISS cannot read it ({str(error)[:200]}); {CURE}") from error
+    if not isinstance(index, faiss.IndexHNSWFlat | faiss.IndexIVFPQ | faiss.IndexScalarQuantizer):
+        raise IndexDamagedError(f"{path} is damaged: it holds {type(index).__name__}, which is not built here; {CURE}")
+    _check_size(path, index.ntotal, n_items)
+    inner = faiss.downcast_index(index.storage if isinstance(index, faiss.IndexHNSW) else getattr(index, "quantizer", index))
+    if inner is not index and inner.d != index.d:
+        raise IndexDamagedError(f"{path} is damaged: dimension {index.d} outside, {inner.d} inside; {CURE}")
+    if isinstance(index, faiss.IndexHNSWFlat):
+        _check_size(path, inner.ntotal, index.ntotal)
+    return index
+
+
+def _check_size(path: Path, found: int, wanted: int | None) -> None:
+    if wanted is not None and found != wanted:
+        raise IndexDamagedError(f"{path} is damaged: it holds {found:,} vectors, and {wanted:,} items are in it; {CURE}")
+
+
+def _lists_of(hits: Hits) -> list[tuple[Rows, NDArray[np.float64]]]:
+    bounds = hits.offsets.tolist()
+    return [(hits.rows[begin:end], hits.scores[begin:end]) for begin, end in pairwise(bounds)]

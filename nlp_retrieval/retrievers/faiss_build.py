@@ -1,0 +1,176 @@
+"""Writing vector indexes: from the vectors of a build, and from the segments of an index that are joined.
+
+Vectors are read from disk in blocks; what is held beside a block is the index itself, and for training a sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.columns import CURE, mapped
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.segments import SegmentFolder
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError
+from nlp_retrieval.retrievers.column_streams import Stream, read_blocks
+from nlp_retrieval.retrievers.faiss_index import (
+    ANN_FILE,
+    VECTORS_FILE,
+    IndexType,
+    dimension_of,
+    faiss,
+    read_ann,
+    whole_vectors,
+)
+
+if TYPE_CHECKING:
+    from nlp_retrieval.retrievers.faiss import FaissRetriever
+
+_AT_ONCE = 16_384
+
+
+def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetriever) -> None:
+    """Build an index that is not flat in place of the vectors in a folder.
+
+    Args:
+        folder: holds ``vectors.npy``, and receives the index.
+        index_type: which.
+        settings: its parameters.
+
+    Raises:
+        ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
+    """
+    path = folder / VECTORS_FILE
+    n_items, dimension = mapped(path, np.float32, (None, None)).shape
+    index = _empty_index(index_type, n_items, dimension, settings)
+    if not index.is_trained:
+        index.train(_sample(path, n_items, settings))
+    _make_room(index, n_items)
+    with progress(f"faiss: building {index_type}", n_items) as advance:
+        for block in read_blocks(path, _AT_ONCE):
+            index.add(block)
+            advance(len(block))
+    path.unlink()
+    _write(index, folder)
+
+
+def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
+    """Write the vectors of what is there in some segments, which keep them whole, as the ``vectors.npy`` of a build."""
+    with Stream(folder / VECTORS_FILE, np.float32, dimension_of(segments[0])) as stream:
+        for segment in segments:
+            for block in _live_vectors(segment):
+                stream.write(block)
+
+
+def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
+    """Write an index that keeps codes alone of what is there in some segments, by the quantiser of the first.
+
+    Args:
+        segments: the first has codes, and keeps those of what is there; the others are flat.
+        folder: receives the index.
+    """
+    first = segments[0]
+    index = read_ann(first.folder, len(first))
+    if first.live is not None:
+        index.remove_ids(faiss.IDSelectorBitmap(np.packbits(~first.live, bitorder="little")))
+        if isinstance(index, faiss.IndexIVF):  # others number what is left from 0
+            _number_anew(index.invlists, np.cumsum(first.live) - 1)
+    for segment in segments[1:]:
+        for block in _live_vectors(segment):
+            index.add(block)
+    _write(index, folder)
+
+
+def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
+    """Yield the vectors of what is there in a segment that keeps them whole, in order, a block at a time."""
+    if (segment.folder / ANN_FILE).exists():
+        index = read_ann(segment.folder, len(segment))
+        whole = whole_vectors(index)
+        if whole is None:
+            raise IndexDamagedError(f"{segment.folder / ANN_FILE} is damaged: it holds codes and no vectors; {CURE}")
+        blocks: Iterator[Vectors] = (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
+        yield from _live_parts(blocks, segment)
+    else:
+        mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None))
+        yield from _live_parts(read_blocks(segment.folder / VECTORS_FILE, _AT_ONCE), segment)
+
+
+def _live_parts(blocks: Iterator[Vectors], segment: SegmentFolder) -> Iterator[Vectors]:
+    first = 0
+    for block in blocks:
+        yield block if segment.live is None else block[segment.live[first : first + len(block)]]
+        first += len(block)
+
+
+def _number_anew(lists: Any, numbers: Rows) -> None:
+    for number in range(lists.nlist):
+        size = lists.list_size(number)
+        if size:
+            ids = faiss.rev_swig_ptr(lists.get_ids(number), size)
+            ids[:] = numbers[ids]
+
+
+def _sample(path: Path, n_items: int, settings: FaissRetriever) -> Vectors:
+    """Vectors to train on, in the order of their rows."""
+    count = min(settings.train_size, n_items)
+    chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
+    parts, first = [], 0
+    for block in read_blocks(path, _AT_ONCE):
+        begin, end = np.searchsorted(chosen, [first, first + len(block)])
+        parts.append(block[chosen[begin:end] - first])
+        first += len(block)
+    return np.concatenate(parts)
+
+
+def _make_room(index: Any, n_items: int) -> None:
+    """Have an index take the memory for its vectors at once; as it grew it would hold them twice."""
+    flat = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
+    if isinstance(flat, faiss.IndexFlatCodes):
+        flat.codes.resize(n_items * flat.code_size)
+        flat.codes.resize(0)
+
+
+def _write(index: Any, folder: Path) -> None:
+    try:
+        faiss.write_index(index, str(folder / ANN_FILE))
+    except RuntimeError as error:
+        raise IndexWriteError(f"FAISS cannot write {folder / ANN_FILE}: {error}; is the disk full?") from error
+
+
+def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> Any:
+    metric = faiss.METRIC_INNER_PRODUCT
+    if index_type == "hnsw":
+        index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)
+        index.hnsw.efConstruction = settings.ef_construction
+        return index
+    if index_type == "sq8":
+        return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
+    if dimension % settings.pq_bytes:
+        fitting = [size for size in range(1, dimension + 1) if dimension % size == 0]
+        raise ConfigurationError(
+            f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
+        )
+    nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
+    bits = 8
+    sampled = min(settings.train_size, n_items)
+    if sampled < max(nlist, 2**bits) <= n_items:
+        raise ConfigurationError(
+            f"faiss: train_size={settings.train_size} is too small to train {nlist} lists and {2**bits} centroids; raise it"
+        )
+    if sampled < max(nlist, 2**bits):
+        raise ConfigurationError(
+            f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
+            "use index_type='flat'"
+        )
+    quantizer = faiss.IndexFlatIP(dimension)
+    index = faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)
+    index.cp.seed = settings.seed
+    index.cp.min_points_per_centroid = 1  # FAISS warns on standard error below 39; the size was checked above
+    index.pq.cp.min_points_per_centroid = 1
+    return index
