@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.table import printable
 
 WIDTH = 420.0
 LEFT = 38.0

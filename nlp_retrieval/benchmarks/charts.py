@@ -34,8 +34,9 @@ from nlp_retrieval.benchmarks.chart_parts import (
     text_width,
 )
 from nlp_retrieval.benchmarks.pareto import not_dominated
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.table import COST_COLUMNS, Column, family_label, price_columns, printable
+from nlp_retrieval.benchmarks.table import COST_COLUMNS, Column, family_label, price_columns
 
 _COLOURS = 8
 _SHORTEST = 272.0

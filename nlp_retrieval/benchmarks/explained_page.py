@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ExplainedHit, ExplainedQuery
-from nlp_retrieval.benchmarks.table import printable
 from nlp_retrieval.core.explanation import Explanation, Step, name_of
 
 

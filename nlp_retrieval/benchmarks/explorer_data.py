@@ -27,7 +27,8 @@ from itertools import chain
 import numpy as np
 
 from nlp_retrieval.benchmarks.lists import Listing, RunLists
-from nlp_retrieval.benchmarks.table import printable, split_measure
+from nlp_retrieval.benchmarks.printable import printable
+from nlp_retrieval.benchmarks.table import split_measure
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 
 __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "packed_numbers", "unpacked"]

@@ -6,8 +6,8 @@ They have no figures, and no other configuration's figures depend on them.
 from __future__ import annotations
 
 from nlp_retrieval.benchmarks.page_text import escaped, isolated
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.table import printable
 
 
 def failure_notes(report: BenchmarkReport) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.durable import clear_asides, make_folder, sync_folder, write_atomically
 from nlp_retrieval.errors import OutputError
 
 _LONGEST = 200
@@ -20,20 +20,22 @@ def write_output(path: Path, content: bytes) -> None:
         OutputError: the folder or the file cannot be written; what was there before is unchanged.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        clear_asides(path)
         write_atomically(path, content)
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror}); choose another path or free some space") from error
 
 
 def remove_output(path: Path) -> None:
-    """Remove a file, if it is there.
+    """Remove a file, if it is there; what is written afterwards is not found beside it, also after a crash.
 
     Raises:
         OutputError: it cannot be removed.
     """
     try:
         path.unlink()
+        sync_folder(path.parent)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from nlp_retrieval.benchmarks.notes import latency_note
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.table import language_model_of, printable
+from nlp_retrieval.benchmarks.table import language_model_of
 
 
 def escaped(text: object) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.page_text import counted
-from nlp_retrieval.benchmarks.table import printable
+from nlp_retrieval.benchmarks.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType

@@ -17,6 +17,7 @@ from nlp_retrieval.benchmarks.prices import read_prices
 from nlp_retrieval.benchmarks.run_manifest import MANIFEST_FORMAT
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.core.registry import build, build_as
 from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
@@ -39,7 +40,7 @@ def read_manifest(path: str | Path) -> Config:
     """
     path = Path(path) / "manifest.json" if Path(path).is_dir() else Path(path)
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = read_json_file(path)
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error}); name the manifest.json of a run") from error
     except ValueError as error:

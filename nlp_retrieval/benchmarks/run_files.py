@@ -78,7 +78,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["queries"], parquet_bytes(queries_table(run.lists)))
     written = replace(report, files={kind: str(path) for kind, path in files.items()})
     write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
-    write_output(files["report_data"], report_bytes(written))
+    write_output(files["report_data"], report_bytes(written, target))
     return written
 
 

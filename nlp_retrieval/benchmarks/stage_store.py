@@ -1,9 +1,9 @@
 """Results of stages on disk: one file each, named by what it is a result of, so that nothing is computed twice.
 
 A file is written aside, synced and renamed, so it is there whole or not at all. It carries its own checksum and name: what
-is damaged, cut off, of another format or of another name is not there, and is computed again. Arrays are stored as their
-plain bytes with type and shape, so that reading one runs no code. Files are never changed; the folder may be deleted at any
-time, at the price of computing again.
+is damaged, cut off, of another format or of another name, or could have been written by another user, is not there, and is
+computed again. Arrays are stored as their plain bytes with type and shape, so that reading one runs no code. Files are never
+changed; the folder may be deleted at any time, at the price of computing again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.durable import make_folder, write_atomically
+from nlp_retrieval.core.own_files import read_own
 from nlp_retrieval.errors import RetrievalWarning
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -104,7 +105,7 @@ class StageStore:
         """Write an entry; where the disk does not take it, the run goes on and one warning says so."""
         path = self._path(group, name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             write_atomically(path, _packed(name, entry))
         except OSError as error:
             if not self._told:
@@ -154,7 +155,7 @@ def _packed(name: str, entry: Entry) -> bytes:
 def _read(path: Path) -> Entry | None:
     """The entry in a file; None where it is missing, or anything about it is not as it was written."""
     try:
-        content = path.read_bytes()
+        content = read_own(path)
     except OSError:
         return None
     begin = len(_MAGIC) + _DIGEST + 1
@@ -163,7 +164,7 @@ def _read(path: Path) -> Entry | None:
         return None
     try:
         return _unpacked(content, begin, path.name.removesuffix(_SUFFIX))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -180,6 +181,8 @@ def _unpacked(content: bytes, begin: int, name: str) -> Entry:
         count = math.prod(shape)
         arrays[key] = np.frombuffer(content, dtype, count, start).reshape(shape) if count else np.zeros(shape, dtype)
         end = start + count * arrays[key].itemsize
+    if not isinstance(head["told"], dict):
+        raise TypeError("it tells nothing")
     return Entry(head["told"], arrays)
 
 

@@ -7,7 +7,6 @@ stands. "Best" is the best value measured, and every value that prints the same 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -205,11 +204,6 @@ def _measure_order(measure: tuple[str, str, str]) -> tuple[int, str, int, str]:
     known = list(_MEASURES)
     rank = known.index(family) if family in _MEASURES else len(known)
     return rank, family, int(cutoff) if cutoff.isdecimal() else 0, cutoff
-
-
-def printable(text: str) -> str:
-    """Replace what neither a terminal nor a page should get: control characters and halves of surrogate pairs."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cs") else char for char in text)
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:

@@ -14,8 +14,9 @@ from nlp_retrieval.benchmarks.failures import failure_notes
 from nlp_retrieval.benchmarks.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_figure, legend, out_of_reach
 from nlp_retrieval.benchmarks.notes import prices_legend, selection_note
 from nlp_retrieval.benchmarks.pareto import MARK, front_legend, fronts
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.table import COST, Column, family_label, printable, query_groups, summary_columns
+from nlp_retrieval.benchmarks.table import COST, Column, family_label, query_groups, summary_columns
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nlp_retrieval.benchmarks.changes import ChangedQuery
 from nlp_retrieval.benchmarks.lists import RunLists
-from nlp_retrieval.benchmarks.table import printable
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.why import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
 
 __all__ = ["difference_view", "queries_view"]

@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.failures import failure_notes
 from nlp_retrieval.benchmarks.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES, Marks, by_figure, legend, out_of_reach
 from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, latency_note, price_note, prices_legend
 from nlp_retrieval.benchmarks.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
+from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.significance import Comparison
 from nlp_retrieval.benchmarks.table import (
@@ -23,7 +24,6 @@ from nlp_retrieval.benchmarks.table import (
     Column,
     language_model_of,
     price_columns,
-    printable,
     query_groups,
     summary_columns,
 )

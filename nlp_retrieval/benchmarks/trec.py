@@ -41,6 +41,9 @@ Run = dict[str, list[tuple[str, float]]]
 _ENCODED = "%:"
 # A byte order mark is dropped by readers where it begins a file; a lone surrogate has no UTF-8.
 _UNSAFE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_LONGEST_LINE = 2**20
 
 _Value = TypeVar("_Value", int, float)
 
@@ -85,12 +88,9 @@ def read_run(path: str | Path) -> Run:
     found: dict[str, dict[str, float]] = {}
     for number, columns in _read(path, 6, "query Q0 item rank score tag"):
         query_id, _, item_id, _, text, _ = columns
-        try:
-            score = float(text)
-        except ValueError:
-            score = math.nan
+        score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
-            raise SourceError(f"{path}, line {number}: the score is {text!r}; it must be a finite number")
+            raise SourceError(f"{path}, line {number}: the score is {text[:40]!r}; it must be a finite number")
         _put(found, (query_id, item_id), score, f"{path}, line {number}")
     return {query_id: _as_trec_eval(hits) for query_id, hits in found.items()}
 
@@ -125,11 +125,9 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for number, columns in _read(path, 4, "query 0 item grade"):
         query_id, _, item_id, text = columns
-        try:
-            grade = int(text)
-        except ValueError:
-            raise SourceError(f"{path}, line {number}: the grade is {text!r}; it must be an integer") from None
-        _put(found, (query_id, item_id), grade, f"{path}, line {number}")
+        if not _GRADE.fullmatch(text):
+            raise SourceError(f"{path}, line {number}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits")
+        _put(found, (query_id, item_id), int(text), f"{path}, line {number}")
     return found
 
 
@@ -224,12 +222,18 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
 
 def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str]]]:
     """The lines that are not blank, numbered from 1, as decoded columns."""
+    if "\0" in str(path):
+        raise SourceError(f"{str(path)!r} is no path of a file: it holds a zero byte")
     number = 0
     try:
         with Path(path).open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            for number, line in enumerate(gzip.GzipFile(fileobj=raw) if packed else raw, start=1):
+            stream = gzip.GzipFile(fileobj=raw) if packed else raw
+            while line := stream.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise SourceError(f"{path}, line {number}: longer than {_LONGEST_LINE >> 20} MiB; is this a TREC file?")
                 # Bytes split at ASCII white space alone, as in C; str would split at a no-break space too.
                 columns = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
                 if not columns:
@@ -240,7 +244,11 @@ def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[s
                     )
                 text = b" ".join(columns).decode()
                 names = text.split(" ")
-                yield number, [_decode(name) for name in names] if _ENCODED in text else names
+                if _ENCODED in text:
+                    names = [_decode(name) for name in names]
+                    if not all(names):
+                        raise SourceError(f"{path}, line {number}: {_ENCODED!r} with nothing behind it is an empty id")
+                yield number, names
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}, line {number}: not UTF-8 ({error}); convert the file first") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from nlp_retrieval.benchmarks.lists import Ranking
 from nlp_retrieval.benchmarks.trec import read_run
+from nlp_retrieval.core.checksums import sha256_of
 from nlp_retrieval.core.component import Component, canonical_json
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
 
@@ -43,10 +44,12 @@ class TrecRun(Component):
             SourceError: it cannot be read.
         """
         try:
-            content = Path(self.path).read_bytes()
+            content = sha256_of(Path(self.path))
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
-        told = {"name": self.name, "content": hashlib.sha256(content).hexdigest()}
+        except ValueError:
+            raise SourceError(f"{self.path!r} is no path of a file: it holds a zero byte") from None
+        told = {"name": self.name, "content": content}
         return hashlib.sha256(canonical_json(told).encode()).hexdigest()
 
     def rankings(self, query_ids: Sequence[str], item_ids: Container[str], k: int) -> list[Ranking]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.durable import sync_folder, sync_tree
 
 _FILE = "wandb-logged.json"
 _FORMAT = 1
@@ -59,7 +61,11 @@ class Ledger:
         self._note(name, "")
 
     def finish(self, name: str, folder: Path) -> None:
-        """Note where a run was logged."""
+        """Note where a run was logged, after all of it is on disk: the W&B client leaves that to the system."""
+        with suppress(OSError):  # a run that cannot be read is noted as it is
+            sync_tree(folder)
+            for above in folder.parents[: len(folder.relative_to(self._folder).parts)]:
+                sync_folder(above)
         self._note(name, str(folder.relative_to(self._folder)))
 
     def _note(self, name: str, where: str) -> None:

@@ -11,15 +11,19 @@ import hashlib
 import json
 import os
 import stat
+import threading
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.durable import clear_asides, replace_file
 from nlp_retrieval.errors import IndexDamagedError
 
+_MEMORY = "checked.json"
 _REMEMBERED_AT_MOST = 4096
+
+_noting = threading.Lock()
 
 
 class FileRecord(BaseModel):
@@ -56,7 +60,7 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
         trust_memory: a file that was checked before and has not changed since is not read again.
 
     Raises:
-        IndexDamagedError: it is missing, of another size, or its content differs.
+        IndexDamagedError: it is missing, unreadable, of another size, or its content differs.
     """
     cure = "restore it from a copy, or index again with replace=True"
     try:
@@ -70,7 +74,12 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
     if trust_memory and _memory().get(state) == record.sha256:
         return
-    actual = sha256_of(path)
+    try:
+        actual = sha256_of(path)
+    except PermissionError:
+        raise IndexDamagedError(f"{path} may not be read by this user; have the permission given") from None
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {cure}") from error
     if actual != record.sha256:
         raise IndexDamagedError(f"{path} is damaged: SHA-256 {actual}, the manifest says {record.sha256}; {cure}")
     _remember(state, actual)
@@ -83,11 +92,12 @@ def cache_folder() -> Path:
 
 
 def _memory() -> dict[str, str]:
-    return _read_memory(cache_folder() / "checked.json")
+    return _read_memory(cache_folder() / _MEMORY)
 
 
 @cache
 def _read_memory(file: Path) -> dict[str, str]:
+    clear_asides(file)
     try:
         found = file.stat()
         if found.st_uid != os.getuid() or found.st_mode & 0o022:
@@ -100,13 +110,17 @@ def _read_memory(file: Path) -> dict[str, str]:
 
 def _remember(state: str, checksum: str) -> None:
     memory = _memory()
-    memory[state] = checksum
-    while len(memory) > _REMEMBERED_AT_MOST:
-        memory.pop(next(iter(memory)))
-    file = cache_folder() / "checked.json"
+    with _noting:  # other threads check files too
+        if memory.get(state) == checksum:
+            return
+        memory[state] = checksum
+        while len(memory) > _REMEMBERED_AT_MOST:
+            memory.pop(next(iter(memory)))
+        content = json.dumps(memory).encode()
+    file = cache_folder() / _MEMORY
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(file, json.dumps(memory).encode())
+        replace_file(file, content)
         file.chmod(0o600)
     except OSError:
         return  # the next process checks again

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 from uuid import uuid4
 
@@ -62,20 +65,71 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make all that lies in a folder durable; its own name in the folder above is not."""
+    for path in folder.rglob("*"):
+        if not path.is_symlink() and path.is_dir():
+            sync_folder(path)
+        elif not path.is_symlink() and path.is_file():
+            sync_file(path)
+    sync_folder(folder)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are missing, and make their names durable.
+
+    Without that, a crash may take away a folder that was made just before, with all that is durable inside it.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(missing):
+        with suppress(PermissionError):  # a folder may be written to and not read
+            sync_folder(folder.parent)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by ``content``: a reader sees the old file or the new one, never a part."""
+    """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash."""
+    with _replacing(path) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file as :func:`write_atomically` does, without waiting for the disk.
+
+    After a power failure it may be cut off or empty: for what is checked when it is read, and can be made again.
+    """
+    with _replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BufferedWriter]:
     aside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
         with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            yield file
         aside.replace(path)
     except BaseException:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+
+
+def clear_asides(path: Path, seconds: float = 3600.0) -> None:
+    """Remove what writers of a file left beside it when they were killed.
+
+    Args:
+        path: the file.
+        seconds: how old such a file has to be; a younger one may belong to a process that is writing it now.
+    """
+    with suppress(OSError):  # a folder that may not be read
+        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > seconds:
+                    left.unlink()
 
 
 def publish_folder(scratch: Path, target: Path) -> None:

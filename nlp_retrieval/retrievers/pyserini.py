@@ -33,8 +33,8 @@ class PyseriniRetriever(BaseRetriever):
 
     Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java.
 
-    After updates, deleted items are never found, but Lucene counts them in its statistics (document frequencies, mean length), and
-    feedback may read them, until :meth:`~nlp_retrieval.core.searcher.Searcher.compact`.
+    After updates, deleted items are never found, but Lucene counts them in its statistics (document frequencies, mean
+    length), and feedback may read them, until :meth:`~nlp_retrieval.core.searcher.Searcher.compact`.
 
     Args:
         k1: saturation of term frequency; 0.9 is Anserini's default.

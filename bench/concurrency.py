@@ -1,0 +1,65 @@
+"""One searcher asked by several threads at once, one query a call: queries per second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.common import Data, Row
+from bench.composition import RememberedQueries
+from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+
+THREADS = (1, 2, 4, 8)
+QUERIES = 400
+TOP = 10
+
+
+def measure(data: Data) -> list[Row]:
+    """Throughput of lexical, dense and hybrid searchers over the wiki collection; query vectors are remembered."""
+    return measure_threads(data, SentenceTransformerEncoder(), "wiki-index", data.questions()[:QUERIES])
+
+
+def measure_threads(data: Data, encoder: BaseEncoder, folder: str, questions: Sequence[str]) -> list[Row]:
+    """Throughput with any encoder.
+
+    Args:
+        data: where the collection is, and where the index is kept.
+        encoder: of passages and queries.
+        folder: of the index.
+        questions: each is asked once per measurement.
+    """
+    remembered = RememberedQueries(encoder)
+    remembered.remember(questions)
+    lexical, dense, lucene = Bm25sRetriever(backend="numba"), FaissRetriever(remembered), PyseriniRetriever(threads=1)
+    path = data.work / folder
+    Searcher([lexical, dense, lucene]).index(BeirLoader(str(data.corpus)), path)
+    searchers = {
+        "bm25s": Searcher([lexical]),
+        "faiss, flat": Searcher([dense]),
+        "pyserini": Searcher([lucene]),
+        "hybrid: bm25s + faiss + RRF, depth 20": Searcher([lexical, dense], depth=20),
+    }
+    return [_row(name, searcher.open(path), questions) for name, searcher in searchers.items()]
+
+
+def _row(name: str, searcher: Searcher, questions: Sequence[str]) -> Row:
+    for question in questions[:20]:
+        searcher.search(question, TOP)
+    rates = [max(_rate(searcher, questions, threads) for _ in range(3)) for threads in THREADS]
+    measured = ", ".join(f"{rate:,.0f} from {threads}" for rate, threads in zip(rates, THREADS, strict=True))
+    return Row(f"{name}: queries/s of one searcher, by threads", "-", f"{measured} (one query a call, top {TOP}, items)", None)
+
+
+def _rate(searcher: Searcher, questions: Sequence[str], threads: int) -> float:
+    with ThreadPoolExecutor(threads) as pool:
+        begin = time.perf_counter()
+        found = list(pool.map(lambda question: searcher.search(question, TOP), questions))
+        seconds = time.perf_counter() - begin
+    return len(found) / seconds

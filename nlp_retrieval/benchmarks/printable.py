@@ -1,0 +1,17 @@
+"""What of a text a terminal or a page should get: nothing that either obeys.
+
+An escape sequence in a title could recolour or rewrite what stands on a terminal, set its title or its clipboard.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_OBEYED = ("Cc", "Cs", "Zl", "Zp")
+
+
+def printable(text: str) -> str:
+    """Replace control characters (tabs among them), line ends of all kinds, and halves of surrogate pairs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in _OBEYED else char for char in text)

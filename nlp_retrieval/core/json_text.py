@@ -1,0 +1,211 @@
+"""JSON of unknown origin: the one reader of all files, records and answers that hold it.
+
+What is read is what the standard has and a file of UTF-8 can hold. NaN, infinities and numbers that overflow to them, integers
+of thousands of digits, half of a surrogate pair, and a key that stands twice in one object are refused, and so are a text that
+is longer, and values that are nested deeper, than the limits say. Depth is measured on the text, in one linear pass, before
+anything is parsed: Python's own parser stops by the depth of its stack, which differs by version, by what else is
+on the stack, and by what a program made of its recursion limit.
+
+Whatever is wrong is a ValueError whose message says it in half a sentence; who reads knows the file, and raises the project's
+own error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from codecs import BOM_UTF8
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "decode_json",
+    "describe_json_error",
+    "is_deeper",
+    "parse_json",
+    "read_json_file",
+    "value_is_deeper",
+]
+
+MAX_DEPTH = 100
+"""Lists and objects inside each other; people and programs need ten."""
+
+MAX_BYTES = 2**30
+"""Of a file or text that is read as one JSON value."""
+
+_AT_ONCE = 2**24
+_QUOTED_BACKSLASH, _QUOTED_QUOTE = b"\\\\", b'\\"'
+_STRUCTURE = b'"[]{}'
+_ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(_STRUCTURE))
+_MARK = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Return the value that a text holds; Any, as of :func:`json.loads`, because the text decides what it is.
+
+    Args:
+        text: one value, and white space around it; of bytes, UTF-8, and a byte order mark is passed over.
+        max_bytes: a longer text is refused.
+
+    Raises:
+        ValueError: it is no such text, or too long or too deep.
+    """
+    if len(text) > max_bytes:
+        raise ValueError(f"it is longer than {_size(max_bytes)}")
+    if isinstance(text, bytes):
+        try:
+            text = text.removeprefix(BOM_UTF8).decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not UTF-8 (byte 0x{error.object[error.start]:02x} at {error.start})") from None
+    if is_deeper(text):
+        raise ValueError(_TOO_DEEP)
+    try:
+        value, end = decode_json(text, len(text) - len(text.lstrip(_SPACE)))
+        if rest := text[end:].strip(_SPACE):
+            raise json.JSONDecodeError("Extra data", text, text.index(rest, end))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(describe_json_error(error)) from None
+    return value
+
+
+def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Return the value that a file holds; a file that is too large is not read to its end.
+
+    Args:
+        path: of the file.
+        max_bytes: a larger one is refused.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: as :func:`parse_json`.
+    """
+    parts: list[bytes] = []
+    left = max_bytes
+    with path.open("rb") as file:
+        while left >= 0 and (part := file.read(_AT_ONCE)):
+            parts.append(part)
+            left -= len(part)
+    return parse_json(b"".join(parts), max_bytes=max_bytes)
+
+
+def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
+    """Decode the JSON value that starts at a position; return it and the position after it.
+
+    Args:
+        text: that is known not to be too deep.
+        start: no white space stands there.
+
+    Raises:
+        ValueError: what stands there is not JSON; a JSONDecodeError where it may have been cut off.
+        RecursionError: the program's own recursion limit is below the depth.
+    """
+    value, end = _DECODER.raw_decode(text, start)
+    if _SURROGATE.search(text, start, end):
+        # a file of UTF-8 cannot hold half a pair, but an escape in it can: refused here, before an index chokes on it
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(f"{half} is half of a surrogate pair; write the character itself") from None
+    return value, end
+
+
+def is_deeper(text: str) -> bool:
+    """Whether JSON, one value or several, is nested deeper than ``MAX_DEPTH``.
+
+    Linear in time and memory, without recursion. Of a text that is no JSON either answer may come, but a parser that is let
+    through stops at the first error, and up to there the depth is right.
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    raw = text.encode("utf-8", "surrogatepass")
+    # a backslash stands in strings only; without the escapes of backslash and quote, every quote begins or ends a string
+    bare = raw.replace(_QUOTED_BACKSLASH, b"").replace(_QUOTED_QUOTE, b"").translate(None, _ALL_BUT_STRUCTURE)
+    marks = np.frombuffer(b"".join(bare.split(b'"')[::2]), np.uint8)
+    opens = marks & 0x06 == 0x02  # [ and { are 0x5b and 0x7b; ] and } are 0x5d and 0x7d
+    depth = np.cumsum(np.where(opens, 1, -1), dtype=np.int64)
+    return bool(depth.max(initial=0) > MAX_DEPTH)
+
+
+def value_is_deeper(text: str, start: int) -> bool:
+    """The same of the one value that starts at a position; slower, and no longer than the value.
+
+    Args:
+        text: with other text before and behind it.
+        start: of the value.
+    """
+    if text[start : start + 1] not in ("[", "{"):
+        return False
+    depth, quoted = 0, False
+    for found in _MARK.finditer(text, start):
+        mark = found.group()
+        if mark == '"':
+            quoted = not quoted
+        elif not quoted and mark in ("[", "{"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif not quoted and mark in ("]", "}"):
+            depth -= 1
+        if depth == 0:
+            return False
+    return False
+
+
+def describe_json_error(error: Exception) -> str:
+    """Say in half a sentence what is wrong.
+
+    Args:
+        error: a ValueError or RecursionError of :func:`decode_json`.
+    """
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON: {error.msg} (column {error.colno}); repair this entry, or write the file again"
+    return f"not valid JSON: {error}"
+
+
+_SPACE = " \t\n\r"
+_TOO_DEEP = f"JSON that is nested too deeply (more than {MAX_DEPTH} levels); flatten it"
+
+
+def _refuse_constant(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is not JSON; leave the field out, or write null, where there is no value")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {literal[:40]} is too large")
+    return value
+
+
+def _integer(literal: str) -> int:
+    if len(literal) > _MAX_DIGITS:
+        raise ValueError(f"the number {literal[:40]}... has {len(literal):,} digits")
+    return int(literal)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice[:40]!r} stands twice in one object; keep one")
+    return made
+
+
+_MAX_DIGITS = 640
+"""What every Python converts, whatever its own limit is set to."""
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_object)
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 2**20 else f"{count} bytes"

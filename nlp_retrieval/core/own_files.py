@@ -1,0 +1,28 @@
+"""Which files of a cache are believed: those that nobody but this user, and root, could have written.
+
+A cache is looked up by name, so whoever can put a file there decides what is found. What another user owns, or every user may
+write to, is treated as if it were not there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_WRITABLE_BY_ALL = 0o002
+
+
+def read_own(path: Path) -> bytes:
+    """Return the content of a file.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: it is missing or cannot be read; of a file of somebody else, or that everybody may write to, a PermissionError.
+    """
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_uid not in (os.getuid(), 0) or found.st_mode & _WRITABLE_BY_ALL:
+            raise PermissionError(f"{path} could have been written by another user")
+        return file.read()

@@ -1,0 +1,163 @@
+"""Readers while a writer publishes: no error, and every answer is of exactly one generation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from soaking import Figures
+
+from nlp_retrieval import Searcher, verify_index
+
+from .generations import QUERIES, corpus, generation_of, searcher, told
+
+TESTS = Path(__file__).parent.parent
+
+
+def replaced(writer: Searcher, path: Path, number: int) -> None:
+    writer.index(corpus(number), path, replace=True)
+
+
+def updated(writer: Searcher, path: Path, number: int) -> None:
+    writer.update(corpus(number))
+    if number % 4 == 0:
+        writer.compact()
+
+
+def folders_in_use(path: Path) -> set[str]:
+    return set(re.findall('"folder":"([^"]+)"', (path / "manifest.json").read_text()))
+
+
+def reader_processes(index: Path, stop: Path, processes: int, threads: int) -> list[subprocess.Popen[str]]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    environment["OMP_NUM_THREADS"] = "1"
+    command = [sys.executable, "-m", "concurrency.readers", str(index), str(threads), str(stop)]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=TESTS) for _ in range(processes)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "reading\n", process.communicate()
+    return started
+
+
+def check_readers(
+    tmp_path: Path, publish: Callable[[Searcher, Path, int], None], processes: int, threads: int, generations: int
+) -> tuple[int, int]:
+    index, stop = tmp_path / "index", tmp_path / "stop"
+    writer = searcher()
+    writer.index(corpus(1), index)
+    readers = reader_processes(index, stop, processes, threads)
+    try:
+        for number in range(2, generations + 1):
+            publish(writer, index, number)
+            assert generation_of(writer.search(QUERIES)) == number
+    finally:
+        stop.touch()
+        seen = [json.loads(process.communicate(timeout=300)[0]) for process in readers]
+    assert [one["errors"] for one in seen] == [[]] * processes
+    assert {number for one in seen for number in one["last"]} == {generations}, "a last refresh() takes up the newest"
+    assert all(one["generations"][0] == 1 for one in seen), "one reader of each process keeps what it opened"
+    assert verify_index(index) == []
+    del writer
+    searcher().index(corpus(1), index, replace=True)  # comes back for what was held
+    assert {folder.name for folder in index.iterdir() if folder.is_dir()} <= folders_in_use(index)
+    return sum(one["searches"] for one in seen), len({number for one in seen for number in one["generations"]})
+
+
+@pytest.mark.parametrize("publish", [replaced, updated])
+def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Callable[[Searcher, Path, int], None]) -> None:
+    searches, _ = check_readers(tmp_path, publish, processes=2, threads=3, generations=5)
+    assert searches > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("publish", [replaced, updated])
+def test_a_hundred_readers_while_twenty_generations_are_published(
+    tmp_path: Path, figures: Figures, publish: Callable[[Searcher, Path, int], None]
+) -> None:
+    searches, seen = check_readers(tmp_path, publish, processes=4, threads=25, generations=20)
+    note = f"100 readers in 4 processes, 20 generations {publish.__name__}, {seen} of them read: each answer of one generation"
+    figures.add("Concurrency", f"searches while items are {publish.__name__}", searches, searches, note)
+
+
+def test_a_reader_keeps_its_generation_and_its_folders_until_it_is_gone(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    searcher().index(corpus(1), index)
+    reader = searcher().open(index)
+    before = told(reader.search(QUERIES))
+    held = folders_in_use(index)
+    for number in (2, 3, 4):
+        replaced(searcher(), index, number)
+    assert told(reader.search(QUERIES)) == before
+    there = {folder.name for folder in index.iterdir() if folder.is_dir()}
+    assert there == held | folders_in_use(index), "the generations between, which nobody reads, are gone"
+    assert reader.refresh()
+    assert generation_of(reader.search(QUERIES)) == 4
+    assert not reader.refresh()
+    replaced(searcher(), index, 5)
+    assert {folder.name for folder in index.iterdir() if folder.is_dir()} > folders_in_use(index)
+    del reader
+    replaced(searcher(), index, 6)
+    assert {folder.name for folder in index.iterdir() if folder.is_dir()} == folders_in_use(index)
+
+
+def test_one_searcher_is_searched_refreshed_and_asked_alone_from_many_threads(tmp_path: Path, effort: int) -> None:
+    index = tmp_path / "index"
+    writer = searcher()
+    writer.index(corpus(1), index)
+    shared, alone = searcher().open(index), searcher()
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def guarded(work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                while not done.is_set():
+                    work()
+            except BaseException as error:
+                wrong.append(error)
+
+        return run
+
+    def search() -> None:
+        generation_of(shared.search(QUERIES))
+
+    def retrieve() -> None:
+        for retriever in alone.retrievers.values():
+            generation_of(retriever.retrieve([[query] for query in QUERIES], index, 5))
+
+    def search_filtered() -> None:
+        number = generation_of(shared.search(QUERIES))
+        found = shared.search(QUERIES, where={"generation": {"gte": number}})
+        assert generation_of(found) >= number
+
+    work = [
+        search,
+        search,
+        search_filtered,
+        retrieve,
+        retrieve,
+        lambda: shared.refresh() or None,
+        lambda: shared.refresh() or None,
+    ]
+    threads = [threading.Thread(target=guarded(one)) for one in work]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(2, 4 + 4 * effort):
+            replaced(writer, index, number)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+    shared.refresh()
+    assert generation_of(shared.search(QUERIES)) == 3 + 4 * effort

@@ -1,0 +1,97 @@
+"""One searcher, many threads: each finds what it finds alone, from the first search on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from core.engines import Brief, SplitAt
+from damage.collection import QUERIES, pages, retrievers
+from hashed_words import HashedWords
+from soaking import Figures
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
+from nlp_retrieval.core.retriever import BaseRetriever
+
+from .generations import corpus
+from .racing import raced
+from .test_readers import TESTS
+
+THREADS = 8
+
+
+def searchers() -> dict[str, Searcher]:
+    """Every retriever alone, and compositions of them."""
+    encoder = HashedWords(16)
+    quantised = FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4)
+    lexical, dense = Bm25sRetriever(), FaissRetriever(encoder, index_type="flat")
+    return {label: Searcher([one]) for label, one in retrievers().items()} | {
+        "link graph over ivfpq": Searcher([LinkGraphRetriever([lexical, quantised], encoder=encoder, pagerank="exact")]),
+        "hybrid": Searcher([lexical, dense]),
+        "hybrid, reranked": Searcher([lexical, dense], reranker=Brief(blend="rank"), depth=20),
+        "per sub-query": Searcher([lexical], processor=SplitAt(" "), reranker=Brief(), scope="per_subquery"),
+    }
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    index = tmp_path_factory.mktemp("threads") / "index"
+    for searcher in searchers().values():
+        searcher.index(pages(), index)
+    return index
+
+
+def signals(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float, str]]]:
+    """Ids, scores and what led to them."""
+    return [[(hit.item.item_id, hit.score, repr(sorted(hit.signals.items()))) for hit in hits] for hits in results]
+
+
+@pytest.mark.filterwarnings("ignore:bm25s found nothing:nlp_retrieval.errors.RetrievalWarning")
+@pytest.mark.parametrize("label", searchers())
+def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path, effort: int, figures: Figures) -> None:
+    shared = searchers()[label].open(path)
+    where = {"year": {"gte": 1950}, "old": True}
+
+    def search(place: int) -> Callable[[], list[object]]:
+        asked = QUERIES[place % len(QUERIES) :] + QUERIES[: place % len(QUERIES)]
+        calls = [lambda: shared.search(asked, 10), lambda: shared.search(asked[:1], 7), lambda: shared.search(asked, 5, where)]
+        turned = calls[place % 3 :] + calls[: place % 3]
+        return lambda: [signals(call()) for call in turned * effort]
+
+    together = raced([search(place) for place in range(THREADS)])
+    for place, found in enumerate(together):
+        assert found == search(place)(), f"thread {place}"
+    searches = 3 * effort * THREADS
+    figures.add("Concurrency", f"{label}: searched by {THREADS} threads", searches, searches, "answers as alone")
+
+
+@pytest.mark.parametrize("label", retrievers())
+def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
+    label: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[BaseRetriever] = []
+    opening = BaseRetriever.open
+
+    def counted(self: BaseRetriever, *arguments: object) -> BaseRetriever:
+        opened.append(self)
+        return opening(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(BaseRetriever, "open", counted)
+    retriever = retrievers()[label]
+    asked = [[query] for query in QUERIES]
+    together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
+    assert [one for one in opened if one is retriever] == [retriever]
+    assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
+
+
+def test_threads_that_start_java_at_once_start_it_once(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    Searcher([PyseriniRetriever(), PyseriniRetriever(document_vectors=True)]).index(corpus(1), index)
+    command = [sys.executable, "-m", "concurrency.first_use", str(index)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=TESTS, timeout=300, check=False)
+    assert done.stdout == "21 right\n", done.stderr

@@ -1,0 +1,137 @@
+"""One writer at a time: the second is told who the first is, and a dead one holds nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from soaking import Figures
+
+from nlp_retrieval import SearchableItem, verify_index
+from nlp_retrieval.errors import IndexLockedError
+
+from .generations import QUERIES, corpus, generation_of, searcher
+from .test_readers import TESTS, folders_in_use
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@contextmanager
+def another_process(index: Path, number: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that has begun to write a generation."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "concurrency.writing", str(index), str(number)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=TESTS
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def check_told(error: IndexLockedError, pid: int, index: Path) -> None:
+    assert (error.pid, error.host) == (pid, socket.gethostname())
+    began = datetime.fromisoformat(error.since)
+    assert timedelta(seconds=-2) <= datetime.now(UTC) - began < timedelta(minutes=10)
+    for said in (str(pid), socket.gethostname(), error.since, str(index), "wait"):
+        assert said in str(error)
+
+
+def left_over(index: Path) -> set[str]:
+    """What lies in an index directory beside what its manifest names."""
+    return {path.name for path in index.iterdir()} - folders_in_use(index) - {"manifest.json", ".lock"}
+
+
+def test_of_two_processes_the_second_is_told_who_writes_and_readers_go_on(index: Path) -> None:
+    searcher().index(corpus(1), index)
+    with another_process(index, 2) as process:
+        with pytest.raises(IndexLockedError) as caught:
+            searcher().index(corpus(3), index, replace=True)
+        check_told(caught.value, process.pid, index)
+        assert generation_of(searcher().open(index).search(QUERIES)) == 1
+        assert process.communicate("\n", timeout=60)[0] == "done\n"
+    assert generation_of(searcher().open(index).search(QUERIES)) == 2
+    assert left_over(index) == set()
+
+
+def test_a_killed_writer_leaves_no_lock_and_no_scratch(index: Path, effort: int, figures: Figures) -> None:
+    searcher().index(corpus(1), index)
+    for number in range(2, 2 + effort):
+        with another_process(index, number) as process:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert left_over(index), "it was killed in the middle of its work"
+        assert generation_of(searcher().open(index).search(QUERIES)) == number - 1
+        fresh = searcher()
+        fresh.index(corpus(number), index, replace=True)
+        assert generation_of(fresh.search(QUERIES)) == number
+        assert left_over(index) == set()
+        assert verify_index(index) == []
+    figures.add("Concurrency", "locks of killed writers", effort, effort, "taken over at once, scratch cleared")
+
+
+def test_of_two_threads_the_second_is_told_that_its_own_process_writes(index: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def halting() -> Iterator[SearchableItem]:
+        begun.set()
+        assert go_on.wait(60)
+        yield from corpus(1)
+
+    first = threading.Thread(target=lambda: searcher().index(halting(), index))
+    first.start()
+    assert begun.wait(60)
+    with pytest.raises(IndexLockedError) as caught:
+        searcher().index(corpus(2), index)
+    go_on.set()
+    first.join()
+    check_told(caught.value, os.getpid(), index)
+    searcher().index(corpus(2), index, replace=True)
+    assert generation_of(searcher().open(index).search(QUERIES)) == 2
+    assert left_over(index) == set()
+
+
+def test_of_many_writers_each_writes_all_or_is_told_to_wait(index: Path, effort: int, figures: Figures) -> None:
+    searcher().index(corpus(0), index)
+    outcomes: list[int | BaseException] = []
+    start = threading.Barrier(6)
+
+    def write(first: int) -> None:
+        start.wait()
+        for number in range(first, first + 3 * effort):
+            try:
+                mine = searcher()
+                mine.index(corpus(number), index, replace=True)
+                outcomes.append(number)
+            except BaseException as error:
+                outcomes.append(error)
+
+    threads = [threading.Thread(target=write, args=(1000 * (number + 1),)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    assert {type(error) for error in refused} <= {IndexLockedError}
+    written = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    assert generation_of(searcher().open(index).search(QUERIES)) in written
+    assert verify_index(index) == []
+    searcher().index(corpus(7), index, replace=True)
+    assert left_over(index) == set()
+    tried = len(outcomes)
+    figures.add("Concurrency", "writers at once", tried, tried, f"{len(written)} wrote, {len(refused)} were told to wait")

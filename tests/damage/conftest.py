@@ -1,0 +1,43 @@
+"""One index of every kind, and processes in which damaged files are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .collection import build
+from .trials import Trials
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the collection for every retriever that needs no Java; a test leaves it as it was."""
+    path = tmp_path_factory.mktemp("damage") / "index"
+    build(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def lucene_index(tmp_path_factory: pytest.TempPathFactory, believing: Trials) -> Path:
+    """An index of the collection for Lucene."""
+    path = tmp_path_factory.mktemp("damage-lucene") / "index"
+    assert believing.run("index", path=str(path), label="lucene") == {"found": None}
+    return path
+
+
+@pytest.fixture(scope="session")
+def believing() -> Iterator[Trials]:
+    """A process that believes every file, whatever its checksum."""
+    trials = Trials()
+    yield trials
+    trials.close()
+
+
+@pytest.fixture(scope="session")
+def checking() -> Iterator[Trials]:
+    """A process that checks files as it always does, and tells which it opened."""
+    trials = Trials(believing=False)
+    yield trials
+    trials.close()

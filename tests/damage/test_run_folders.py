@@ -1,0 +1,95 @@
+"""Damage to what a benchmark leaves: the files of a run, which are read back to compare it, and the results of its stages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import benchmarker, collection, configuration
+from soaking import Figures
+
+from nlp_retrieval import write_run_files
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+
+from .damages import Damage, damaged, flips, structural
+from .trials import Trials
+
+READ_BACK = ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of a run in ``run``, and the results of its stages in ``stages``."""
+    folder = tmp_path_factory.mktemp("runs")
+    write_run_files(benchmarker(folder / "index", stage_folder=folder / "stages").run(), folder / "run")
+    return folder
+
+
+def every_damage(path: Path, effort: int) -> list[Damage]:
+    size = path.stat().st_size
+    others = [other for other in path.parent.iterdir() if other.is_file()]
+    ends = flips(size, 4 * effort, 1, (max(0, size - 4000), size))  # where Parquet says what is in the file
+    return [*structural(path, others, effort), *flips(size, 6 * effort, 2), *ends]
+
+
+@pytest.mark.parametrize("name", READ_BACK)
+def test_a_file_of_a_run_that_was_changed_is_named(
+    name: str, run: Path, believing: Trials, effort: int, figures: Figures
+) -> None:
+    folder = run / "run"
+    healthy = believing.run("read_run", folder=str(folder))
+    assert healthy["found"]
+    tried = 0
+    for damage in every_damage(folder / name, effort):
+        if name == "report.json" and damage == Damage("cut", 1):
+            continue  # the line's end alone
+        with damaged(folder / name, damage):
+            answer = believing.run("read_run", folder=str(folder))
+        what = f"{name} {damage}: {str(answer)[:300]}"
+        assert answer.get("error") == "SourceError", what
+        assert name in answer["message"], what
+        tried += 1
+    figures.add("Damage", f"run folder: {name}", tried, tried, "named; nothing is read from it")
+
+
+def test_a_damaged_result_of_a_stage_is_not_there(run: Path, believing: Trials, effort: int, figures: Figures) -> None:
+    entries = sorted((run / "stages").rglob("*.stage"))
+    chosen = list({path.parent.name: path for path in entries}.values())
+    assert len(chosen) > 2, "one entry of every stage"
+    outcomes: Counter[str] = Counter()
+    for path in chosen:
+        told = {"folder": str(run / "stages"), "group": str(path.parent.relative_to(run / "stages")), "name": path.stem}
+        healthy = believing.run("read_stage", **told)
+        assert healthy["found"]
+        for damage in every_damage(path, effort):
+            with damaged(path, damage):
+                answer = believing.run("read_stage", **told)
+            assert answer == {"found": None}, f"{path} {damage}: {str(answer)[:300]}"
+            outcomes[path.parent.name] += 1
+    tried = outcomes.total()
+    figures.add("Damage", "results of stages", tried, tried, f"{len(chosen)} kinds: computed again")
+
+
+def test_a_damaged_manifest_of_a_run_is_a_typed_error_or_another_benchmark(
+    tmp_path: Path, believing: Trials, effort: int, figures: Figures
+) -> None:
+    data = collection(tmp_path / "data")
+    config = read_benchmark_config(configuration(tmp_path, data))
+    write_run_files(config.benchmarker(lambda _: None, config.output).run(), config.output)
+    path = config.output / "manifest.json"
+    outcomes: Counter[str] = Counter()
+    assert believing.run("read_manifest", path=str(path)) == {"found": json.loads(path.read_bytes())}
+    for damage in every_damage(path, 4 * effort):
+        with damaged(path, damage):
+            answer = believing.run("read_manifest", path=str(path))
+        what = f"{damage}: {str(answer)[:300]}"
+        assert "untyped" not in answer, what
+        assert "died" not in answer, what
+        outcomes["refused" if "error" in answer else "read"] += 1
+    assert outcomes["refused"] > 0
+    tried = outcomes.total()
+    figures.add(
+        "Damage", "run folder: manifest.json", tried, tried, f"{outcomes['refused']} refused, {outcomes['read']} read; no crash"
+    )

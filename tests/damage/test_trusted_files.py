@@ -1,0 +1,144 @@
+"""What readers do with damaged files that the checksum pass let through, as if its memory were poisoned.
+
+The interpreter never dies and never hangs. What a header or a size can tell is a typed error; numbers that lead outside are
+too. What is left are values that only the checksum can tell from right ones: then the answer is still well formed.
+Arrow's and FAISS's files are not among these: their readers trust their input, and see only what was checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from soaking import Figures
+
+from .collection import SIZE, IndexFile, files_of, retrievers
+from .damages import Damage, damaged, flips, structural
+from .trials import Trials
+
+HEADER = 128
+TRUSTING = ("items.arrow", "index.faiss")
+CROSS_CHECKED = ("rows.npy", "frequencies.npy", "lengths.npy")
+"""Of bm25s: any other number in one contradicts the others."""
+
+
+def own_files(index: Path, label: str, effort: int) -> list[IndexFile]:
+    return [file for file in files_of(index, effort) if file.owner == label and file.name not in TRUSTING]
+
+
+def every_damage(index: Path, file: IndexFile, effort: int) -> Iterator[tuple[Damage, bool]]:
+    """Damages, and whether the answer may differ: one byte of the content may be another value."""
+    path = index / file.path
+    size = path.stat().st_size
+    header = HEADER if file.name.endswith(".npy") else 0
+    others = [index / other.path for other in files_of(index) if other.path != file.path]
+    for damage in structural(path, others, effort):
+        yield damage, damage.kind == "swapped with" and file.owner != "bm25s"  # columns of one kind look alike
+    for damage in flips(size, 3 * effort, len(file.path), (0, header)) if header else []:
+        yield damage, False
+    for damage in flips(size, 4 * effort, len(file.path) + 1, (header, size)):
+        yield damage, file.owner != "bm25s" or file.name not in CROSS_CHECKED
+
+
+def well_formed(found: list[list[list[Any]]]) -> bool:
+    known = {f"d{row}" for row in range(SIZE)}
+    return all(
+        len({item for item, _ in hits}) == len(hits) <= 10
+        and {item for item, _ in hits} <= known
+        and all(math.isfinite(score) for _, score in hits)
+        and all(one >= other for (_, one), (_, other) in pairwise(hits))
+        for hits in found
+    )
+
+
+def check(trials: Trials, index: Path, label: str, file: IndexFile, effort: int, backend: str) -> Counter[str]:
+    told = {"index": str(index), "label": label, "backend": backend}
+    healthy = trials.run("search", **told)
+    assert well_formed(healthy["found"])
+    outcomes: Counter[str] = Counter()
+    for damage, may_differ in every_damage(index, file, effort):
+        with damaged(index / file.path, damage):
+            answer = trials.run("search", **told)
+        what = f"{label}, {file.path} {damage}: {str(answer)[:300]}"
+        assert "died" not in answer, what
+        assert "untyped" not in answer, what
+        if "error" in answer:
+            assert answer["error"] == "IndexDamagedError" or may_differ, what
+            outcomes["refused"] += 1
+        elif answer == healthy:
+            outcomes["without effect"] += 1
+        else:
+            assert may_differ, what
+            assert well_formed(answer["found"]), what
+            outcomes["other values"] += 1
+    assert trials.run("search", **told) == healthy
+    return outcomes
+
+
+def note(figures: Figures, label: str, outcomes: Counter[str], files: int) -> None:
+    tried = outcomes.total()
+    parts = ", ".join(f"{count:,} {what}" for what, count in outcomes.most_common())
+    figures.add("Damage", f"{label}: opened unchecked", tried, tried, f"{files} files: {parts}; no crash")
+
+
+@pytest.mark.parametrize("label", [label for label in retrievers() if label not in ("hnsw", "ivfpq", "sq8")])
+def test_no_reader_follows_damaged_numbers(label: str, index: Path, believing: Trials, effort: int, figures: Figures) -> None:
+    outcomes: Counter[str] = Counter()
+    files = own_files(index, label, effort)
+    for file in files:
+        outcomes += check(believing, index, label, file, effort, "numpy")
+    assert outcomes["refused"] > outcomes.total() / 2
+    note(figures, label, outcomes, len(files))
+
+
+def test_damaged_numbers_of_deleted_rows_bring_nothing_back(
+    index: Path, believing: Trials, effort: int, figures: Figures
+) -> None:
+    (file,) = own_files(index, "items", effort)
+    outcomes = check(believing, index, "bm25s", file, effort, "numpy")
+    assert outcomes["refused"] > outcomes.total() / 2
+    note(figures, "deleted rows", outcomes, 1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("label", ["bm25s", "colbert, 2 bits", "colbert, 4 bits"])
+def test_compiled_code_follows_no_damaged_numbers(label: str, index: Path, effort: int, figures: Figures) -> None:
+    trials = Trials()
+    outcomes: Counter[str] = Counter()
+    files = own_files(index, label, effort)
+    for file in files:
+        outcomes += check(trials, index, label, file, effort, "numba")
+    trials.close()
+    note(figures, f"{label}, compiled", outcomes, len(files))
+
+
+def test_java_survives_damaged_lucene_files(lucene_index: Path, effort: int, figures: Figures) -> None:
+    trials = Trials()
+    told = {"index": str(lucene_index), "label": "lucene"}
+    healthy = trials.run("search", **told)
+    assert well_formed(healthy["found"])
+    outcomes: Counter[str] = Counter()
+    files = own_files(lucene_index, "lucene", effort)
+    for file in files:
+        path = lucene_index / file.path
+        size = path.stat().st_size
+        for damage in [Damage("cut", 1), Damage("emptied"), Damage("removed"), *flips(size, 3 * effort, size)]:
+            with damaged(path, damage):
+                answer = trials.run("search", **told)
+            what = f"{file.path} {damage}: {str(answer)[:300]}"
+            assert "died" not in answer, what
+            assert "untyped" not in answer, what
+            if "found" in answer and answer != healthy:
+                assert damage.kind == "flipped", what
+                assert well_formed(answer["found"]), what
+                outcomes["other values"] += 1
+            else:
+                outcomes["refused" if "error" in answer else "without effect"] += 1
+    assert trials.run("search", **told) == healthy
+    trials.close()
+    note(figures, "lucene", outcomes, len(files))

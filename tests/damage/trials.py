@@ -1,0 +1,221 @@
+"""A process that opens what was damaged, trusting it: where it dies, so would a user's.
+
+It reads a JSON object a line, and answers each with one: what was found, or which error was raised. :class:`Trials` drives
+it from a test, and starts another where one has died or hangs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import nlp_retrieval
+from nlp_retrieval.errors import IndexDamagedError, RetrievalError
+
+TESTS = Path(__file__).parent.parent
+HANGS_AFTER = 60.0
+
+
+class Trials:
+    """Runs what may kill the interpreter in another one.
+
+    Args:
+        believing: whether every file is believed, whatever its checksum; else files are checked as they always are.
+    """
+
+    def __init__(self, *, believing: bool = True) -> None:
+        self._mode = "believing" if believing else "checking"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.died: list[str] = []
+
+    def run(self, action: str, **told: object) -> dict[str, Any]:
+        """Return what came of an action: ``found``, or ``error`` and ``message``; or ``died``, with the signal or "hangs"."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps({"action": action} | told).encode() + b"\n")
+            process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], HANGS_AFTER)
+        line = process.stdout.readline() if ready else b""
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        if not ready:
+            process.kill()
+        process.communicate()
+        code = process.returncode
+        self._process = None
+        ended = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        self.died.append(f"{action} {told}: {ended if ready else 'hangs'}")
+        return {"died": ended if ready else "hangs"}
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate(timeout=10)
+            self._process = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "damage.trials", self._mode]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=TESTS, start_new_session=True
+        )
+        return self._process
+
+
+def believe_all_files() -> None:
+    """Make the checksum pass believe every file, as if its memory were poisoned: what is left are the readers' own checks."""
+
+    def believed(*_: object, **__: object) -> None:
+        return None
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("nlp_retrieval.") and hasattr(module, "check_file"):
+            module.check_file = believed
+
+
+def search(index: str, label: str, backend: str = "numpy") -> list[list[list[object]]]:
+    """Search with one retriever: ids and scores."""
+    from damage.collection import QUERIES, lucene, retrievers
+    from nlp_retrieval import Searcher
+
+    retriever = lucene() if label == "lucene" else retrievers(backend)[label]
+    results = Searcher([retriever]).open(index).search(QUERIES, 10)
+    return [[[hit.item.item_id, hit.score] for hit in hits] for hits in results]
+
+
+def read_run(folder: str) -> object:
+    """Read a run folder back as the commands that compare runs do: lists, measures and the report."""
+    from nlp_retrieval.benchmarks.saved import read_run_folder
+
+    saved = read_run_folder(folder)
+    measures = {
+        name: {key: values.tolist() for key, values in one.per_query.items()} for name, one in saved.evaluations.items()
+    }
+    ranks = {name: values.tolist() for name, values in saved.retrievers.items()}
+    lists = {name: saved.lists.rankings(name) for name in saved.lists.listings}
+    gold = [sorted(saved.lists.gold_of(number).items()) for number in range(len(saved.lists.query_ids))]
+    signals = {
+        name: {key: [value if value == value else None for value in column.tolist()] for key, column in one.signals.items()}
+        for name, one in saved.lists.listings.items()
+    }
+    texts = [saved.lists.query_ids, saved.lists.texts, saved.lists.families, saved.lists.groups, saved.lists.titles]
+    return [repr(saved.report), measures, ranks, lists, gold, signals, texts]
+
+
+def read_stage(folder: str, group: str, name: str) -> object:
+    """Read an entry of a stage store."""
+    from nlp_retrieval.benchmarks.stage_store import StageStore
+
+    entry = StageStore(folder).find(group, name)
+    return entry and [entry.told, {key: array.tolist() for key, array in entry.arrays.items()}]
+
+
+def read_manifest(path: str) -> object:
+    """Read the manifest of a run, and make ready the benchmark that it describes."""
+    from nlp_retrieval.benchmarks.repeating import benchmark_of, read_manifest
+
+    manifest = read_manifest(path)
+    benchmark_of(manifest)
+    return manifest
+
+
+def index(path: str, label: str) -> None:
+    """Index the collection for one retriever."""
+    from damage.collection import build
+
+    build(Path(path), [label])
+
+
+def watch(index: str, label: str) -> list[tuple[str, str]]:
+    """Open an index, and tell in order which files Python opened and which were handed to a reader that trusts its input."""
+    seen: list[tuple[str, str]] = []
+    _watching.append(seen)
+    try:
+        search(index, label)
+    except IndexDamagedError as error:
+        seen.append(("refused", str(error)))
+    finally:
+        _watching.clear()
+    return seen
+
+
+_watching: list[list[tuple[str, str]]] = []
+
+
+def keep_watch() -> None:
+    """Note every file that Python opens, by an audit hook, and every call of a reader that trusts what it reads."""
+
+    def opened(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and _watching and isinstance(arguments[0], str | os.PathLike):
+            _watching[0].append(("opened", os.fspath(arguments[0])))
+
+    def noted(reader: Callable[..., Any]) -> Callable[..., Any]:
+        def read(path: Any, *arguments: Any, **options: Any) -> Any:
+            if _watching:
+                _watching[0].append(("read", os.fspath(path)))
+            return reader(path, *arguments, **options)
+
+        return read
+
+    import faiss
+    import numpy as np
+    import pyarrow as pa
+
+    from nlp_retrieval.retrievers import lucene
+
+    for module, name in (
+        (faiss, "read_index"), (pa, "memory_map"), (pa, "OSFile"), (np, "load"), (np.lib.format, "open_memmap"), (np, "memmap"),
+        (lucene, "open_directory"),
+    ):  # fmt: skip
+        setattr(module, name, noted(getattr(module, name)))
+    sys.addaudithook(opened)
+
+
+ACTIONS: dict[str, Callable[..., object]] = {
+    "search": search, "index": index, "watch": watch, "read_run": read_run, "read_stage": read_stage,
+    "read_manifest": read_manifest,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    for name in nlp_retrieval.__all__:
+        getattr(nlp_retrieval, name)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "believing":
+        believe_all_files()
+    else:
+        keep_watch()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what an engine prints is no answer
+    for line in sys.stdin:
+        told = json.loads(line)
+        try:
+            answer: dict[str, object] = {"found": ACTIONS[told.pop("action")](**told)}
+        except RetrievalError as error:
+            answer = {"error": type(error).__name__, "message": str(error)}
+        except BaseException as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            answer = {"untyped": type(error).__name__, "message": f"{error} ({where.filename}:{where.lineno})"}
+        answers.write(json.dumps(answer, allow_nan=False) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
