@@ -28,7 +28,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.column_streams import Stream
-from nlp_retrieval.retrievers.faiss_build import build_ann_index, join_codes, join_vectors
+from nlp_retrieval.retrievers.faiss_build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss_index import (
     VECTORS_FILE,
     IndexType,
@@ -53,7 +53,8 @@ class FaissRetriever(BaseRetriever):
     walks through them. Compacted, hnsw is a new graph over the same vectors, and ``auto`` decides anew by the number of
     items. sq8 and ivfpq keep no whole vectors: items that were there keep their codes, and so their scores, to the bit;
     added ones get codes of the quantiser (and the lists) that the first items trained, so scores are those of an index
-    built at once within what quantisation loses. Index again where a collection has become another.
+    built at once within what quantisation loses. Where an index has become four times as large as the one that trained it,
+    it is encoded and trained again.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -125,7 +126,10 @@ class FaissRetriever(BaseRetriever):
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         whole_index = segments[0].first_row == 0
         if whole_index and self.index_type in ("sq8", "ivfpq"):
-            join_codes(segments, folder)
+            if has_outgrown(segments[0], len(items)):
+                self.build(items, folder)
+            else:
+                join_codes(segments, folder)
             return
         join_vectors(segments, folder)
         if whole_index:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from nlp_retrieval.retrievers.faiss import FaissRetriever
 
 _AT_ONCE = 16_384
+_TRAINED = "trained_at.npy"
+"""How many items an index had when its quantiser was trained."""
+_OUTGROWN = 4
 
 
 def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetriever) -> None:
@@ -51,6 +54,7 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetrieve
     index = _empty_index(index_type, n_items, dimension, settings)
     if not index.is_trained:
         index.train(_sample(path, n_items, settings))
+        np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
     _make_room(index, n_items)
     with progress(f"faiss: building {index_type}", n_items) as advance:
         for block in read_blocks(path, _AT_ONCE):
@@ -58,6 +62,16 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetrieve
             advance(len(block))
     path.unlink()
     _write(index, folder)
+
+
+def has_outgrown(segment: SegmentFolder, n_items: int) -> bool:
+    """Whether a quantiser was trained on an index of so few items that it says little of so many.
+
+    Args:
+        segment: has codes.
+        n_items: of the index that they are to be part of.
+    """
+    return n_items > _OUTGROWN * int(mapped(segment.folder / _TRAINED, np.int64, (1,))[0])
 
 
 def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
@@ -84,6 +98,7 @@ def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
     for segment in segments[1:]:
         for block in _live_vectors(segment):
             index.add(block)
+    np.save(folder / _TRAINED, mapped(first.folder / _TRAINED, np.int64, (1,)), allow_pickle=False)
     _write(index, folder)
 
 

@@ -16,7 +16,7 @@ from hashed_words import HashedWords, items_of
 from soaking import Figures
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
-from nlp_retrieval import FaissRetriever
+from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalWarning
@@ -104,7 +104,7 @@ def test_compacted_it_is_the_index_built_at_once(index_type: str, tmp_path: Path
             assert same == [(name, before[query][name]) for name, _ in same]
             by_id = dict(other)
             np.testing.assert_allclose([s for _, s in one], [by_id[name] for name, _ in one], atol=TOLERANCE[index_type])
-    names = {"flat": ["vectors.npy"]}.get(index_type, ["index.faiss"])
+    names = ["vectors.npy"] if index_type == "flat" else ["index.faiss", *["trained_at.npy"] * (index_type in CODED)]
     assert [name for name in collection.files("*") if not name.startswith(".")] == names
     if index_type == "flat":
         assert collection.files() == files_of(at_once)
@@ -262,7 +262,7 @@ def segment_of(folder: Path, n_rows: int) -> SegmentFolder:
 
 def written(index_type: str, folder: Path) -> Path:
     retriever(index_type).index(items_of(some_texts(300)), folder / "index")
-    (found,) = (file.parent for file in (folder / "index").glob("faiss-*/*.*") if file.suffix in (".npy", ".faiss"))
+    (found,) = (folder / "index").glob("faiss-*")
     return Path(shutil.copytree(found, folder / "copy"))
 
 
@@ -344,3 +344,25 @@ def test_training_and_building_read_vectors_in_blocks(tmp_path: Path, monkeypatc
     other.add(some_texts(70, 2))
     other.searcher.compact()
     assert [found_by(collection.searcher, q, 30) for q in QUERIES] == [found_by(other.searcher, q, 30) for q in QUERIES]
+
+
+@pytest.mark.parametrize(("steps", "off"), [([60], 0.02), ([15] * 4, 0.12)], ids=["at once", "little by little"])
+def test_a_quantiser_that_few_items_trained_is_trained_again_where_they_have_become_many(
+    tmp_path: Path, steps: list[int], off: float
+) -> None:
+    texts = [" ".join(f"word{(7 * row + place * place) % 83}" for place in range(6)) for row in range(5 + sum(steps))]
+    items = items_of(texts)
+    grown = Searcher([FaissRetriever(HashedWords(), index_type="sq8")])
+    grown.index(items[:5], tmp_path / "grown")
+    for count in steps:
+        there = grown.opened.manifest.corpus.n_items
+        grown.add(items[there : there + count], auto_compact=False)
+        grown.compact()
+    at_once = Searcher([FaissRetriever(HashedWords(), index_type="sq8")])
+    at_once.index(items, tmp_path / "at once")
+    scores = [
+        {hit.item.item_id: hit.score for hit in searcher.search("word1 word50 word77", k=len(items))[0]}
+        for searcher in (grown, at_once)
+    ]
+    assert scores[0].keys() == scores[1].keys()
+    assert max(abs(score - scores[1][item_id]) for item_id, score in scores[0].items()) < off  # 0.27 by the first quantiser
