@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from array import array
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Annotated
 
 import numpy as np
@@ -17,13 +17,16 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, RetrievalWarning
 from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
-from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.hashed_rows import HashedRows, hash_of
+from nlp_retrieval.graph.joining import Extracted, Joining
+from nlp_retrieval.graph.links import Links
 from nlp_retrieval.graph.named_rows import names_itself, shared_links
-from nlp_retrieval.graph.surfaces import first_mention, surface_of, words_of
-from nlp_retrieval.graph.title_table import HashedRows, hash_of
+from nlp_retrieval.graph.surfaces import first_mention, grouped, surface_of, words_of
 
 _PARENT = "parent_id"
-_AT_ONCE = 1 << 16
+_NAMING = frozenset({"title", _PARENT})
+_NAMES, _GIVEN = "names", "given"
+_AT_ONCE, _STEP = 1 << 16, 1024
 
 
 class Hyperlinks(BaseLinkExtractor):
@@ -42,6 +45,7 @@ class Hyperlinks(BaseLinkExtractor):
 
     name = "hyperlinks"
     search_only = frozenset({"along", "against"})
+    tables = (_NAMES, _GIVEN)
 
     def __init__(
         self,
@@ -64,22 +68,33 @@ class Hyperlinks(BaseLinkExtractor):
         Warns:
             RetrievalWarning: names that no item carries, or that more than ``max_shared`` items do.
         """
-        table = HashedRows.of(_names(items))
-        sources, numbers = array("q"), array("q")
-        unknown: list[tuple[int, str]] = []
-        n_given = n_unknown = 0
-        given = self._given(items)
-        while batch := list(islice(given, _AT_ONCE)):
-            found = _resolved(table, [name for _, name in batch])
-            missing = np.flatnonzero(found < 0)
-            n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
-            unknown += [batch[place] for place in missing[: 1 - len(unknown)]]
-            sources.extend(row for (row, _), number in zip(batch, found, strict=True) if number >= 0)
-            numbers.extend(found[found >= 0].tolist())
-        if unknown:
-            row, name = unknown[0]
-            self._warn(items, row, f"{n_unknown} of {n_given} links", f"names {name!r}, which no item has as its id or title")
-        return self._shared(items, table, np.array(sources, np.int64), np.array(numbers, np.int64))
+        return self.extracted(items).links
+
+    def extracted(self, items: ItemTable) -> Extracted:
+        """Find the links, the names that items carry, and which items give which."""
+        names = HashedRows.of(_names(items.stream(_NAMING)))
+        links, given = self._links(names, self._given(enumerate(items.stream({self.links}))), items)
+        return Extracted(links, {_NAMES: names, _GIVEN: given})
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find the links from and to items that join: those that they have when all items are indexed at once.
+
+        Links among the items before stay as they were until ``compact``: one whose name a new item carries too keeps its
+        weight, and stays where that item's id or title is now what the name means.
+        """
+        new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
+        called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _called(item)}
+        givers = np.unique(joining.known(_GIVEN, _distinct(called)).rows)
+        everything, first_row = joining.everything, joining.first_row
+        rows = np.concatenate([givers, np.arange(first_row, len(everything))])
+        givers_items = (item for part in _parts(givers) for item in everything.items(part))
+        giving = zip(rows.tolist(), chain(givers_items, joining.items.stream({self.links})), strict=True)
+        given = [(row, name) for row, name in self._given(giving) if row >= first_row or _words_key(name) in called]
+        keys = _distinct(key(name) for _, name in given for key in _KEYS)
+        names = joining.with_new(joining.known(_NAMES, keys), new_names)
+        links, _ = self._links(names, iter(given), everything)
+        by_new = HashedRows.of((_words_key(name), row - first_row) for row, name in given if row >= first_row)
+        return Extracted(joining.touching(links), {_NAMES: new_names, _GIVEN: by_new})
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
         wanted, own = surface_of(target.title, min_characters=1), surface_of(source.title, min_characters=1)
@@ -88,9 +103,30 @@ class Hyperlinks(BaseLinkExtractor):
         span = first_mention(source.content, [wanted], [own] if own is not None else [])
         return None if span is None else sentence_at(source.content, *span)
 
-    def _given(self, items: ItemTable) -> Iterator[tuple[int, str]]:
+    def _links(self, table: HashedRows, given: Iterator[tuple[int, str]], items: ItemTable) -> tuple[Links, HashedRows]:
+        """The links of the names that some items give, and these names, by their words."""
+        sources, numbers = array("q"), array("q")
+        words, givers = array("Q"), array("q")
+        unknown: list[tuple[int, str]] = []
+        n_given = n_unknown = 0
+        while batch := list(islice(given, _AT_ONCE)):
+            found = _resolved(table, [name for _, name in batch])
+            missing = np.flatnonzero(found < 0)
+            n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
+            unknown += [batch[place] for place in missing[: 1 - len(unknown)]]
+            sources.extend(row for (row, _), number in zip(batch, found, strict=True) if number >= 0)
+            numbers.extend(found[found >= 0].tolist())
+            words.extend(hash_of(_words_key(name)) for _, name in batch)
+            givers.extend(row for row, _ in batch)
+        if unknown:
+            row, name = unknown[0]
+            self._warn(items, row, f"{n_unknown} of {n_given} links", f"names {name!r}, which no item has as its id or title")
+        links = self._shared(items, table, np.array(sources, np.int64), np.array(numbers, np.int64))
+        return links, HashedRows(*grouped(np.array(words, np.uint64), np.array(givers, np.int64)))
+
+    def _given(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
         """Rows and the names that they give."""
-        for row, item in enumerate(items.stream({self.links})):
+        for row, item in items:
             given = item.metadata.get(self.links)
             for name in given if isinstance(given, list) else [] if given in (None, "") else [given]:
                 if not isinstance(name, str):
@@ -118,9 +154,9 @@ class Hyperlinks(BaseLinkExtractor):
         warnings.warn(message, RetrievalWarning, stacklevel=4)
 
 
-def _names(items: ItemTable) -> Iterator[tuple[str, int]]:
+def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
     """What an item may be called, each with a mark of how, and its row."""
-    for row, item in enumerate(items.stream({"title", _PARENT})):
+    for row, item in enumerate(items):
         yield f"id {item.item_id}", row
         parent = item.metadata.get(_PARENT)
         if isinstance(parent, str):
@@ -130,15 +166,32 @@ def _names(items: ItemTable) -> Iterator[tuple[str, int]]:
             yield _words_key(item.title), row
 
 
+def _called(item: SearchableItem) -> list[str]:
+    """What an item may be called."""
+    parent = item.metadata.get(_PARENT)
+    return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
+
+
+def _distinct(keys: Iterable[str]) -> NDArray[np.uint64]:
+    return np.unique(np.fromiter(map(hash_of, keys), np.uint64))
+
+
+def _parts(rows: Rows) -> Iterator[Rows]:
+    return (rows[first : first + _STEP] for first in range(0, len(rows), _STEP))
+
+
 def _words_key(title: str) -> str:
     # titles without any word, such as "!!!", are equal only to themselves
     return "\0".join(["words", *(words_of(title) or ["", title])])
 
 
+_KEYS: tuple[Callable[[str], str], ...] = ("id {}".format, "parent {}".format, "title {}".format, _words_key)
+
+
 def _resolved(table: HashedRows, names: list[str]) -> Rows:
     """The numbers of names in the table, read as an id, a parent, a title and words, in this order; -1 for none."""
     found = np.full(len(names), -1, np.int64)
-    for key in ("id {}".format, "parent {}".format, "title {}".format, _words_key):
+    for key in _KEYS:
         open_places = np.flatnonzero(found < 0)
         hashes = np.array([hash_of(key(names[place])) for place in open_places], np.uint64)
         found[open_places] = table.find(hashes)

@@ -11,7 +11,7 @@ entry (v, u, along) stands at v where (u, v, against) stands at u, with the same
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
-from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, nearest
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
+from nlp_retrieval.graph.links import Links
+
+__all__ = ["LinkGraph", "Links", "Pulls", "WeightedGraph", "write_link_graph"]
 
 _MOST_KINDS = 127  # two types each, in one byte
 _ENTRIES_AT_ONCE = 1 << 17
@@ -33,59 +36,6 @@ _DTYPES: dict[str, type[np.generic]] = {
     "types": np.uint8,
     "sums": np.float32,
 }
-
-
-@dataclass(frozen=True)
-class Links:
-    """Links of one kind as columns; the text of the source points to the target.
-
-    Args:
-        sources: item rows.
-        targets: item rows.
-        weights: finite, above 0.
-    """
-
-    sources: Rows
-    targets: Rows
-    weights: NDArray[np.float32]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Links]) -> Links:
-        """Put lists of links one after another."""
-        none = np.zeros(0, np.int64)
-        return cls(
-            np.concatenate([none, *(part.sources for part in parts)]),
-            np.concatenate([none, *(part.targets for part in parts)]),
-            np.concatenate([none.astype(np.float32), *(part.weights for part in parts)]),
-        )
-
-    def merged(self, kind: str, n_nodes: int) -> Links:
-        """Leave out self links, add up repeated ones, and sort by source and target.
-
-        Raises:
-            EngineError: columns of unequal length, a row outside ``0..n_nodes - 1``, or a weight that is not above 0.
-        """
-        if not len(self.sources) == len(self.targets) == len(self.weights):
-            found = f"{len(self.sources)} sources, {len(self.targets)} targets and {len(self.weights)} weights"
-            raise EngineError(f"links of kind {kind!r}: {found}; the columns must be equally long")
-        for rows in (self.sources, self.targets):
-            if len(rows) and (rows.min() < 0 or rows.max() >= n_nodes):
-                wrong = int(rows[(rows < 0) | (rows >= n_nodes)][0])
-                raise EngineError(f"links of kind {kind!r} name the row {wrong}; rows are 0..{n_nodes - 1}")
-        if not (np.isfinite(self.weights) & (self.weights > 0)).all():
-            wrong_weight = self.weights[~(np.isfinite(self.weights) & (self.weights > 0))][0]
-            raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weight}; weights are finite and above 0")
-        keys = np.where(self.sources != self.targets, self.sources * n_nodes + self.targets, -1)
-        order = np.argsort(keys, kind="stable")
-        order = order[np.searchsorted(keys, 0, sorter=order) :]
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        weights = self.weights[order].astype(np.float64)
-        weights = np.add.reduceat(weights, first) if len(first) else weights
-        if weights.max(initial=0.0) > np.finfo(np.float32).max:
-            raise EngineError(f"links of kind {kind!r}: the weights of one repeated link add up to more than float32 holds")
-        sources, targets = np.divmod(keys[first], max(n_nodes, 1))
-        return Links(sources, targets, weights.astype(np.float32))
 
 
 def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> None:
@@ -100,40 +50,17 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
         ConfigurationError: more kinds or nodes than the files can hold.
         EngineError: links that cannot be stored; the message names the kind.
     """
-    if len(links) > _MOST_KINDS:
-        raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
-    if not 0 <= n_nodes <= np.iinfo(np.int32).max:
-        raise ConfigurationError(f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection")
-    merged = [part.merged(kind, n_nodes) for kind, part in links.items()]
-    n_types = 2 * len(merged)
-    counts = np.zeros(n_nodes, np.int64)
-    for part in merged:
-        counts += np.bincount(part.sources, minlength=n_nodes) + np.bincount(part.targets, minlength=n_nodes)
-    offsets = offsets_of(counts)
-    neighbours, weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-    types, sums = np.empty(offsets[-1], np.uint8), np.zeros((n_nodes, n_types), np.float32)
-    filled = offsets[:-1].copy()
-    for kind, part in enumerate(merged):
-        turned = np.argsort(part.targets, kind="stable")  # by target, then by source
-        along = part.sources, part.targets, part.weights
-        against = part.targets[turned], part.sources[turned], part.weights[turned]
-        for number, (nodes, others, values) in enumerate((along, against), 2 * kind):
-            found = np.bincount(nodes, minlength=n_nodes)
-            places = np.arange(len(nodes)) + (filled - offsets_of(found)[:-1])[nodes]
-            neighbours[places], weights[places], types[places] = others, values, number
-            sums[:, number] = np.bincount(nodes, values, n_nodes)
-            filled += found
+    graph = LinkGraph.of(n_nodes, links)
     folder.mkdir(parents=True, exist_ok=True)
-    columns = {"offsets": offsets, "neighbours": neighbours, "weights": weights, "types": types, "sums": sums}
-    for name, column in columns.items():
-        np.save(folder / f"{name}.npy", column, allow_pickle=False)
-    facts = {"n_nodes": n_nodes, "kinds": list(links), "n_links": [len(part.sources) for part in merged]}
+    for name in _DTYPES:
+        np.save(folder / f"{name}.npy", getattr(graph, name), allow_pickle=False)
+    facts = {"n_nodes": n_nodes, "kinds": list(graph.n_links), "n_links": list(graph.n_links.values())}
     (folder / "graph.json").write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 @dataclass(frozen=True, eq=False)
 class LinkGraph:
-    """A graph as :func:`write_link_graph` wrote it; the columns are memory-mapped and read-only.
+    """A graph in columns; as :func:`write_link_graph` wrote it they are memory-mapped and read-only.
 
     Args:
         n_links: by kind, in the order of the types; each link counts once.
@@ -150,6 +77,37 @@ class LinkGraph:
     weights: NDArray[np.float32]
     types: NDArray[np.uint8]
     sums: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, n_nodes: int, links: Mapping[str, Links]) -> LinkGraph:
+        """Make a graph in memory; see :func:`write_link_graph`."""
+        if len(links) > _MOST_KINDS:
+            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
+        if not 0 <= n_nodes <= np.iinfo(np.int32).max:
+            raise ConfigurationError(
+                f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection"
+            )
+        merged = [part.merged(kind, n_nodes) for kind, part in links.items()]
+        n_types = 2 * len(merged)
+        counts = np.zeros(n_nodes, np.int64)
+        for part in merged:
+            counts += np.bincount(part.sources, minlength=n_nodes) + np.bincount(part.targets, minlength=n_nodes)
+        offsets = offsets_of(counts)
+        neighbours, weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+        types, sums = np.empty(offsets[-1], np.uint8), np.zeros((n_nodes, n_types), np.float32)
+        filled = offsets[:-1].copy()
+        for kind, part in enumerate(merged):
+            turned = np.argsort(part.targets, kind="stable")  # by target, then by source
+            along = part.sources, part.targets, part.weights
+            against = part.targets[turned], part.sources[turned], part.weights[turned]
+            for number, (nodes, others, values) in enumerate((along, against), 2 * kind):
+                found = np.bincount(nodes, minlength=n_nodes)
+                places = np.arange(len(nodes)) + (filled - offsets_of(found)[:-1])[nodes]
+                neighbours[places], weights[places], types[places] = others, values, number
+                sums[:, number] = np.bincount(nodes, values, n_nodes)
+                filled += found
+        n_links = {kind: len(part.sources) for kind, part in zip(links, merged, strict=True)}
+        return cls(n_links, offsets, neighbours, weights, types, sums)
 
     @classmethod
     def open(cls, folder: Path) -> LinkGraph:
@@ -189,6 +147,21 @@ class LinkGraph:
         part = slice(int(self.offsets[node]), int(self.offsets[node + 1]))
         columns = zip(self.neighbours[part].tolist(), self.types[part].tolist(), self.weights[part].tolist(), strict=True)
         return [(neighbour, kinds[number // 2], number % 2 == 0, weight) for neighbour, number, weight in columns]
+
+    def links(self) -> dict[str, Links]:
+        """Return all links by kind, as :meth:`of` takes them."""
+        owner = np.repeat(np.arange(self.n_nodes), np.diff(self.offsets))
+        found = {}
+        for number, kind in enumerate(self.n_links):
+            entries = np.flatnonzero(self.types == 2 * number)
+            found[kind] = Links(owner[entries], self.neighbours[entries].astype(np.int64), self.weights[entries])
+        return found
+
+    def n_incoming(self, kind: str, nodes: Rows) -> Rows:
+        """Return how many links of a kind point to each of some nodes."""
+        entries, counts = entries_of(self.offsets, nodes)
+        against = self.types[entries] == 2 * list(self.n_links).index(kind) + 1
+        return np.bincount(np.repeat(np.arange(len(nodes)), counts)[against], minlength=len(nodes))
 
     def weighted(self, kinds: Mapping[str, tuple[float, float]]) -> WeightedGraph:
         """Say what walking a link of each kind is worth.

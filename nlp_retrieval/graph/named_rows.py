@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, entries_of
-from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.links import Links
 
 
 class NamedRows(Protocol):

@@ -12,8 +12,12 @@ from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight
-from nlp_retrieval.graph.link_graph import Links
-from nlp_retrieval.graph.title_table import hash_of
+from nlp_retrieval.graph.hashed_rows import HashedRows, hash_of
+from nlp_retrieval.graph.joining import Extracted, Joining
+from nlp_retrieval.graph.links import Links
+from nlp_retrieval.graph.surfaces import grouped
+
+_TABLE = "parents"
 
 
 class SameParent(BaseLinkExtractor):
@@ -30,6 +34,7 @@ class SameParent(BaseLinkExtractor):
 
     name = "same_parent"
     search_only = frozenset({"weight"})
+    tables = (_TABLE,)
 
     def __init__(
         self,
@@ -43,20 +48,39 @@ class SameParent(BaseLinkExtractor):
         self.along = self.against = weight
 
     def extract(self, items: ItemTable) -> Links:
+        return self.extracted(items).links
+
+    def extracted(self, items: ItemTable) -> Extracted:
+        """Find the links, and which passages have which parent."""
+        table = self._members(items)
+        return Extracted(self._links(table), {_TABLE: table})
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find the links of passages that join: those that they have when all passages are indexed at once.
+
+        Passages before that a deleted one stood between draw together at ``compact``.
+        """
+        new = self._members(joining.items)
+        table = joining.with_new(joining.known(_TABLE, new.hashes), new)
+        return Extracted(joining.touching(self._links(table)), {_TABLE: new})
+
+    def _members(self, items: ItemTable) -> HashedRows:
+        """Parents and the rows of their passages."""
         parents, members = array("Q"), array("q")
         for row, item in enumerate(items.stream({self.parent})):
             parent = item.metadata.get(self.parent)
             if parent is not None:
                 parents.append(hash_of(canonical_json(parent)))
                 members.append(row)
-        keys, rows = np.array(parents, np.uint64), np.array(members, np.int64)
-        order = np.argsort(keys, kind="stable")
-        keys, rows = keys[order], rows[order]
+        return HashedRows(*grouped(np.array(parents, np.uint64), np.array(members, np.int64)))
+
+    def _links(self, table: HashedRows) -> Links:
+        keys = np.repeat(table.hashes, np.diff(table.offsets))
         parts = []
         for distance in range(1, self.window + 1):
             near = np.flatnonzero(keys[:-distance] == keys[distance:])
             weights = np.full(len(near), 1 / distance, np.float32)
-            parts.append(Links(rows[near], rows[near + distance], weights))
+            parts.append(Links(table.rows[near], table.rows[near + distance], weights))
         return Links.joined(parts)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:

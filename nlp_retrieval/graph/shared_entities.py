@@ -13,12 +13,14 @@ from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
-from nlp_retrieval.graph.link_graph import Links
+from nlp_retrieval.graph.hashed_rows import HashedRows, hash_of
+from nlp_retrieval.graph.joining import Extracted, Joining
+from nlp_retrieval.graph.links import Links
 from nlp_retrieval.graph.mentions import SpacyMentions, entities_by_rules
 from nlp_retrieval.graph.surfaces import Surface, first_mention, grouped, words_of
-from nlp_retrieval.graph.title_table import hash_of
 
 _RULES = "rules"
+_TABLE = "entities"
 _STEP = 1024
 
 
@@ -37,6 +39,7 @@ class SharedEntities(BaseLinkExtractor):
 
     name = "shared_entities"
     search_only = frozenset({"weight"})
+    tables = (_TABLE,)
 
     def __init__(
         self,
@@ -57,6 +60,24 @@ class SharedEntities(BaseLinkExtractor):
             DependencyError: spaCy is not installed.
             ModelError: the pipeline does not load, or recognises no entities.
         """
+        return self.extracted(items).links
+
+    def extracted(self, items: ItemTable) -> Extracted:
+        """Find the links, and which passages name which entity."""
+        table = self._naming(items)
+        return Extracted(self._links(table, len(items)), {_TABLE: table})
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find the links of passages that join; they weigh what they do when all passages are indexed at once.
+
+        Links among those before keep their weights, and stay where an entity has become too common, until ``compact``.
+        """
+        new = self._naming(joining.items)
+        table = joining.with_new(joining.known(_TABLE, new.hashes), new)
+        return Extracted(joining.touching(self._links(table, len(joining.everything))), {_TABLE: new})
+
+    def _naming(self, items: ItemTable) -> HashedRows:
+        """Entities and the rows that name them."""
         entities, rows = array("Q"), array("q")
         with progress("finding entities", len(items)) as advance:
             for row, found in enumerate(self._entities(item.text for item in items.stream({"title"}))):
@@ -64,14 +85,16 @@ class SharedEntities(BaseLinkExtractor):
                 rows.extend([row] * len(found))
                 if row % _STEP == _STEP - 1:
                     advance(_STEP)
-        _, offsets, naming = grouped(np.array(entities, np.uint64), np.array(rows, np.int64))
-        counts = np.diff(offsets)
+        return HashedRows(*grouped(np.array(entities, np.uint64), np.array(rows, np.int64)))
+
+    def _links(self, table: HashedRows, n_items: int) -> Links:
+        counts = np.diff(table.offsets)
         parts = []
         for count in range(2, self.max_passages + 1):
-            starts = offsets[:-1][counts == count]
-            lower, higher = (naming[np.add.outer(starts, places)].ravel() for places in np.triu_indices(count, 1))
+            starts = table.offsets[:-1][counts == count]
+            lower, higher = (table.rows[np.add.outer(starts, places)].ravel() for places in np.triu_indices(count, 1))
             parts.append(Links(lower, higher, np.full(len(lower), 1 / count, np.float32)))
-        return Links.joined(parts).merged(self.name, len(items))
+        return Links.joined(parts).merged(self.name, n_items)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
         mine, theirs = self._entities([source.text, target.text])

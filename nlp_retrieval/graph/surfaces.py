@@ -52,9 +52,26 @@ def _pattern(text: str) -> re.Pattern[str]:
     return marked_word if mark.search(text) else _WORD
 
 
+@cache
+def _separators() -> re.Pattern[str]:
+    mark, _ = _marks()
+    return re.compile(rf"(?:[^\w{mark.pattern[1:-1]}]|_)+")
+
+
+@lru_cache(maxsize=2**16)
+def plain_part(part: str) -> str:
+    """Return a part of a text without accents, in its case, with spaces for what separates words: as words are compared."""
+    return unaccented(_separators().sub(" ", part))
+
+
+def unaccented(text: str) -> str:
+    """Return a text without accents, in its case."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
 @lru_cache(maxsize=2**16)
 def _unaccented(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)).casefold()
+    return unaccented(word).casefold()
 
 
 def _compared(word: str) -> str:
@@ -179,9 +196,9 @@ class SurfaceMatcher:
             state = self._steps.setdefault(key, len(self._steps) + 2)
         return state
 
-    def surfaces_in(self, text: str) -> set[int]:
-        """Return the numbers of the surfaces that a text mentions."""
-        return {surface for surface, _, _ in self.mentions(text)}
+    def named_in(self, texts: Iterable[str]) -> list[set[int]]:
+        """Return the numbers of the surfaces that each text mentions."""
+        return [{surface for surface, _, _ in self.mentions(text)} for text in texts]
 
     def mentions(self, text: str) -> list[tuple[int, int, int]]:
         """Return the mentions in a text, in order: number of the surface, and where it begins and ends."""

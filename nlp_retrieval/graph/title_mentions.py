@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from array import array
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated
 
 import numpy as np
@@ -17,9 +18,12 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
-from nlp_retrieval.graph.link_graph import Links
-from nlp_retrieval.graph.named_rows import names_itself, shared_links
+from nlp_retrieval.graph.joining import Extracted, Joining
+from nlp_retrieval.graph.links import Links
+from nlp_retrieval.graph.mentions_before import mentions_before
+from nlp_retrieval.graph.named_rows import NamedRows, names_itself, shared_links
 from nlp_retrieval.graph.surfaces import Surface, SurfaceMatcher, first_mention, surfaces_of
+from nlp_retrieval.graph.title_table import TitleTable
 
 _STEP = 1024
 
@@ -75,45 +79,81 @@ class TitleMentions(BaseLinkExtractor):
         """
         matcher = SurfaceMatcher(self.surfaces(items))
         sources, mentioned = _mentions(items, matcher)
-        own = names_itself(matcher, sources, mentioned, len(items))
-        sources, mentioned = sources[~own], mentioned[~own]
-        too_common = np.diff(matcher.offsets)[mentioned] > self.max_shared
-        if too_common.any():
-            self._warn(items, matcher, mentioned[too_common])
-        links = shared_links(matcher, sources[~too_common], mentioned[~too_common], len(items))
-        times_mentioned = np.bincount(links.targets, minlength=len(items))[links.targets]
-        weights = links.weights / times_mentioned**self.rarity
-        return Links(links.sources, links.targets, weights.astype(np.float32))
+        links = self._shared(items, matcher, sources, mentioned)
+        return self._weighed(links, np.bincount(links.targets, minlength=len(items)))
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find what passages that join mention, and which passages before mention them; deleted passages do not count.
+
+        These are the links that touch the new passages when all are indexed at once, with the same shares. What differs
+        until ``compact``: links among the passages before keep their shares, also of a title that new passages carry too
+        or deleted ones carried; they stay where the text is now read as a longer title of a new passage, and are missing
+        where a longer title of a deleted one was read; the number of passages that mention a target, which rarity goes
+        by, is the one at the time when a link was found; and a new title whose rarest two words stand together in more
+        than 1,000 passages before, and in more than one of 500, is not looked for in them.
+        """
+        if joining.titles is None:
+            return super().extend(joining)
+        titles, first_row, n_items = joining.titles.table, joining.first_row, len(joining.everything)
+        sources, mentioned = _mentions(joining.items, joining.titles)
+        # a title is new where a row that joins is among those that carry it, and they ascend
+        is_new = titles.rows[titles.offsets[1:] - 1] >= first_row
+        before, mentioned_before = mentions_before(joining, list(self.surfaces(joining.items)), is_new)
+        links = self._shared(
+            joining.everything,
+            titles,
+            np.concatenate([sources + first_row, before]),
+            np.concatenate([mentioned, mentioned_before]),
+        )
+        links = joining.touching(links)
+        times_mentioned = np.bincount(links.targets, minlength=n_items)
+        targets = np.unique(links.targets[links.targets < first_row])
+        if len(targets):
+            times_mentioned[targets] += joining.graph.n_incoming(joining.kind, targets)
+        return Extracted(self._weighed(links, times_mentioned))
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
         span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
         return None if span is None else sentence_at(source.content, *span)
 
+    def _shared(self, items: ItemTable, titles: NamedRows, sources: Rows, mentioned: NDArray[np.int64]) -> Links:
+        """Links to all that carry the mentioned titles; a link weighs its share."""
+        own = names_itself(titles, sources, mentioned, len(items))
+        sources, mentioned = sources[~own], mentioned[~own]
+        too_common = np.diff(titles.offsets)[mentioned] > self.max_shared
+        if too_common.any():
+            self._warn(items, titles, mentioned[too_common])
+        return shared_links(titles, sources[~too_common], mentioned[~too_common], len(items))
+
+    def _weighed(self, links: Links, times_mentioned: Rows) -> Links:
+        weights = links.weights / times_mentioned[links.targets] ** self.rarity
+        return Links(links.sources, links.targets, weights.astype(np.float32))
+
     def _surfaces(self, item: SearchableItem) -> list[Surface]:
         return surfaces_of(item, self.aliases, self.min_characters)
 
-    def _warn(self, items: ItemTable, matcher: SurfaceMatcher, left_out: NDArray[np.int64]) -> None:
+    def _warn(self, items: ItemTable, titles: NamedRows, left_out: NDArray[np.int64]) -> None:
         surfaces = np.unique(left_out)
-        counts = np.diff(matcher.offsets)[surfaces]
+        counts = np.diff(titles.offsets)[surfaces]
         worst = surfaces[counts.argmax()]
-        (carrier,) = items.items(matcher.rows[matcher.offsets[worst] :][:1])
+        (carrier,) = items.items(titles.rows[titles.offsets[worst] :][:1])
         warnings.warn(
             f"{len(left_out)} mentions of {len(surfaces)} titles link nothing, because more than max_shared={self.max_shared} "
             f"passages carry each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), carried by "
             f"{counts.max()}: give passages titles of their own, or raise max_shared",
             RetrievalWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def _mentions(items: ItemTable, matcher: SurfaceMatcher) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows and the surfaces that their contents mention, each pair once."""
+def _mentions(items: ItemTable, titles: SurfaceMatcher | TitleTable) -> tuple[Rows, NDArray[np.int64]]:
+    """Rows and the titles that their contents mention, by number, each pair once."""
     sources, mentioned = array("q"), array("q")
+    contents = ((row, item.content) for row, item in enumerate(items.stream(())))
     with progress("finding mentioned titles", len(items)) as advance:
-        for row, item in enumerate(items.stream(())):
-            found = matcher.surfaces_in(item.content)
-            mentioned.extend(found)
-            sources.extend([row] * len(found))
-            if row % _STEP == _STEP - 1:
-                advance(_STEP)
+        while part := list(islice(contents, _STEP)):
+            for (row, _), found in zip(part, titles.named_in([content for _, content in part]), strict=True):
+                mentioned.extend(found)
+                sources.extend([row] * len(found))
+            advance(len(part))
     return np.array(sources, np.int64), np.array(mentioned, np.int64)

@@ -1,68 +1,26 @@
-"""Tables from texts to rows that live in flat files: the titles of an index, to be found in queries.
+"""The titles of an index in flat files, to be found in queries and texts.
 
-Keys are kept as 64-bit hashes (BLAKE2b) in ascending order, so that a table is mapped, never read, and a look-up is a
-binary search. Of ten million keys two meet with a probability of 3 in a million.
+The table is mapped, never read. Beside the titles it knows how they begin, so that what begins at a word of a text is
+followed no further than some title goes.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.columns import CURE, check_offsets, mapped
-from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.surfaces import Surface, grouped, spans_of, stands_alone, words_of
+from nlp_retrieval.core.candidates import Mask, Rows
+from nlp_retrieval.core.columns import mapped
+from nlp_retrieval.core.segments import SegmentFolder
+from nlp_retrieval.graph.hashed_rows import HashedRows, Hashes, Placed, check_rising, hash_of
+from nlp_retrieval.graph.surfaces import MOST_WORDS, Surface, spans_of, stands_alone, words_of
 
 _FEWEST_ALONE = 6
-_DTYPES = {"title_hashes": np.uint64, "title_offsets": np.int64, "title_rows": np.int64, "title_longest": np.int64}
-
-
-def hash_of(key: str) -> int:
-    """Return the 64-bit hash of a text that is valid Unicode."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
-
-
-@dataclass(frozen=True, eq=False)
-class HashedRows:
-    """Rows by key.
-
-    Args:
-        hashes: ``[keys]`` uint64, ascending.
-        offsets: ``[keys + 1]`` int64; key number k has ``rows[offsets[k]:offsets[k + 1]]``.
-        rows: int64, ascending within a key.
-    """
-
-    hashes: NDArray[np.uint64]
-    offsets: Rows
-    rows: Rows
-
-    @classmethod
-    def of(cls, pairs: Iterable[tuple[str, int]]) -> HashedRows:
-        """Build from keys and rows in any order."""
-        hashes, rows = array("Q"), array("q")
-        for key, row in pairs:
-            hashes.append(hash_of(key))
-            rows.append(row)
-        return cls(*grouped(np.array(hashes, np.uint64), np.array(rows, np.int64)))
-
-    def find(self, hashes: NDArray[np.uint64]) -> Rows:
-        """Return the numbers of the keys with these hashes, -1 for those that are not there."""
-        places = np.searchsorted(self.hashes, hashes)
-        found = np.zeros(len(hashes), bool)
-        inside = places < len(self.hashes)
-        found[inside] = self.hashes[places[inside]] == hashes[inside]
-        return np.where(found, places, -1)
-
-    def rows_of(self, number: int) -> Rows:
-        """Return the rows of a key."""
-        return self.rows[self.offsets[number] : self.offsets[number + 1]]
+_TABLE, _PREFIXES = "title", "title_prefixes.npy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,48 +45,67 @@ class TitleTable:
 
     Args:
         table: rows by the words of a surface, and by whether a mention begins in lower case.
-        longest: words of the longest surface.
+        prefixes: hashes of all that more words of a surface may follow, ascending.
     """
 
-    def __init__(self, table: HashedRows, longest: int) -> None:
-        self._table = table
-        self._longest = longest
+    def __init__(self, table: HashedRows, prefixes: Hashes) -> None:
+        self.table = table
+        self._prefixes = prefixes
 
-    @staticmethod
-    def write(folder: Path, surfaces: Iterable[tuple[int, Surface]]) -> None:
-        """Write a table.
-
-        Args:
-            folder: an existing one; receives four files ``title_*.npy``. Equal surfaces give equal bytes.
-            surfaces: rows and their surfaces.
-        """
-        longest = np.zeros(1, np.int64)
+    @classmethod
+    def of(cls, surfaces: Iterable[tuple[int, Surface]]) -> TitleTable:
+        """Build a table from rows and their surfaces."""
+        prefixes = array("Q")
 
         def pairs() -> Iterator[tuple[str, int]]:
             for row, surface in surfaces:
-                longest[0] = max(longest[0], len(surface.words))
-                yield _key(surface.words, lower=False), row
-                if surface.lower:
-                    yield _key(surface.words, lower=True), row
+                for lower in (False, True) if surface.lower else (False,):
+                    prefixes.extend(hash_of(_key(surface.words[:n], lower=lower)) for n in range(1, len(surface.words)))
+                    yield _key(surface.words, lower=lower), row
 
         table = HashedRows.of(pairs())
-        for name, column in zip(_DTYPES, (table.hashes, table.offsets, table.rows, longest), strict=True):
-            np.save(folder / f"{name}.npy", column, allow_pickle=False)
+        return cls(table, np.unique(np.array(prefixes, np.uint64)))
+
+    def write(self, folder: Path) -> None:
+        """Write four files ``title_*.npy`` into an existing folder. Equal surfaces give equal bytes."""
+        self.table.write(folder, _TABLE)
+        np.save(folder / _PREFIXES, self._prefixes, allow_pickle=False)
 
     @classmethod
-    def open(cls, folder: Path) -> TitleTable:
+    def open(cls, folder: Path, n_rows: int) -> TitleTable:
         """Map a table that :meth:`write` wrote.
 
+        Args:
+            folder: where it is.
+            n_rows: how many rows there are.
+
         Raises:
-            IndexDamagedError: a file is missing, cut off or none of a table.
+            IndexDamagedError: a file is missing, cut off or none of a table, or names other rows.
         """
-        hashes, offsets, rows, longest = (mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items())
-        if len(offsets) != len(hashes) + 1 or offsets[-1] != len(rows) or len(longest) != 1 or longest[0] < 0:
-            raise IndexDamagedError(f"the title_*.npy in {folder} contradict one another; {CURE}")
-        check_offsets(folder / "title_offsets.npy", offsets, len(rows))
-        if (hashes[1:] <= hashes[:-1]).any():
-            raise IndexDamagedError(f"{folder / 'title_hashes.npy'} is damaged: it does not rise; {CURE}")
-        return cls(HashedRows(hashes, offsets, rows), int(longest[0]))
+        prefixes: Hashes = mapped(folder / _PREFIXES, np.uint64)
+        check_rising(folder / _PREFIXES, prefixes)
+        return cls(HashedRows.open(folder, _TABLE, n_rows), prefixes)
+
+    @classmethod
+    def open_all(cls, segments: Sequence[SegmentFolder]) -> TitleTable:
+        """Open the tables of all segments as one; a title is carried by the rows of the index that are there.
+
+        One table of which nothing was deleted stays mapped; others are put together in memory.
+        """
+        tables = [cls.open(segment.folder, len(segment)) for segment in segments]
+        if len(tables) == 1 and segments[0].live is None:
+            return tables[0]
+        return cls.joined([(one, part.first_row, part.live) for one, part in zip(tables, segments, strict=True)])
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[TitleTable, int, Mask | None]]) -> TitleTable:
+        """Put tables together: each with the first row of its segment, and with which of its rows are there (None: all)."""
+        prefixes = np.unique(np.concatenate([one._prefixes for one, _, _ in parts]))  # those of deleted titles lead nowhere
+        return cls(HashedRows.joined([Placed(one.table, first_row, live) for one, first_row, live in parts]), prefixes)
+
+    def renumbered(self, new_rows: Rows) -> TitleTable:
+        """Return the table with each row replaced by ``new_rows[row]``, which must rise with it."""
+        return TitleTable(self.table.renumbered(new_rows), self._prefixes)
 
     def find(self, query: str) -> list[TitleMention]:
         """Return the titles that a query mentions, in order, by the rules for texts.
@@ -136,28 +113,74 @@ class TitleTable:
         A query without any upper-case letter has no case to go by: there a mention may begin in lower case, if it has
         at least two words or six characters.
         """
-        spans, words = spans_of(query), words_of(query)
-        has_case = any(map(str.isupper, query))
-        places: list[tuple[int, int]] = []
-        hashes = array("Q")
-        for first, (start, _) in enumerate(spans):
-            lower = query[start].islower()
-            for last in range(first + 1, min(first + self._longest, len(words)) + 1):
-                counts = last - first > 1 or len(words[first]) >= _FEWEST_ALONE
-                hashes.append(hash_of(_key(words[first:last], lower=lower and (has_case or not counts))))
-                places.append((first, last))
-        numbers = self._table.find(np.array(hashes, np.uint64)).tolist()
-        # of equal beginnings the longest comes last, and stays
-        longest = {first: (last, number) for (first, last), number in zip(places, numbers, strict=True) if number >= 0}
-        mentions: list[TitleMention] = []
-        free = 0
-        for first, (last, number) in longest.items():
-            if first >= free and (last - first > 1 or stands_alone(query, spans, first)):
-                start, end = spans[first][0], spans[last - 1][1]
-                mentions.append(TitleMention(self._table.rows_of(number), start, end, query[start:end]))
-                free = last
-        return mentions
+        (mentions,) = self._mentioned([query], has_case=any(map(str.isupper, query)))
+        return [TitleMention(self.table.rows_of(number), start, end, query[start:end]) for number, start, end in mentions]
+
+    def named_in(self, texts: Sequence[str]) -> list[set[int]]:
+        """Return the numbers of the titles that each text mentions, as a matcher does; for some hundred texts at once."""
+        return [{number for number, _, _ in found} for found in self._mentioned(texts, has_case=True)]
+
+    def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> list[list[tuple[int, int, int]]]:
+        """By text its mentions, in order: number of the title, and where the mention begins and ends."""
+        words: list[str] = []
+        alone: list[bool] = []  # whether a title of one word, which begins here, must begin in lower case
+        longer: list[bool] = []  # whether a longer one must
+        ends: list[int] = []
+        spans = []
+        for text in texts:
+            spans.append(spans_of(text))
+            words += words_of(text)
+            ends += [len(words)] * len(spans[-1])
+            for (start, _), word in zip(spans[-1], words[len(alone) :], strict=True):
+                lower = text[start].islower()
+                longer.append(lower and has_case)
+                alone.append(lower and (has_case or len(word) < _FEWEST_ALONE))
+        numbers, lasts = self._longest(words, np.array(ends, np.int64), alone, longer)
+        first, found = 0, []
+        for text, places in zip(texts, spans, strict=True):
+            part = slice(first, first + len(places))
+            found.append(list(_apart(text, places, numbers[part], lasts[part], first)))
+            first += len(places)
+        return found
+
+    def _longest(self, words: list[str], ends: Rows, alone: list[bool], longer: list[bool]) -> tuple[list[int], list[int]]:
+        """By word, the number of the longest key that begins there (-1 for none) and the word behind its last."""
+        numbers, lasts = np.full(len(words), -1, np.int64), np.zeros(len(words), np.int64)
+        single = list(zip(words, alone, strict=True)), list(zip(words, longer, strict=True))
+        known = {(word, lower): hash_of(_key((word,), lower=lower)) for word, lower in {*single[0], *single[1]}}
+        keys, beginnings = (np.array([known[pair] for pair in pairs], np.uint64) for pairs in single)
+        places = np.arange(len(words))
+        for width in range(1, MOST_WORDS + 1):
+            found = self.table.find(keys)
+            numbers[places[found >= 0]] = found[found >= 0]
+            lasts[places[found >= 0]] = places[found >= 0] + width
+            places = places[self._goes_on(beginnings) & (places + width < ends[places])]
+            if len(places) == 0:
+                break
+            parts = [_key(words[place : place + width + 1], lower=longer[place]) for place in places.tolist()]
+            keys = beginnings = np.array(list(map(hash_of, parts)), np.uint64)
+        return numbers.tolist(), lasts.tolist()
+
+    def _goes_on(self, hashes: Hashes) -> Mask:
+        if len(self._prefixes) == 0:
+            return np.zeros(len(hashes), bool)
+        places = np.minimum(np.searchsorted(self._prefixes, hashes), len(self._prefixes) - 1)
+        found: Mask = self._prefixes[places] == hashes
+        return found
 
 
-def _key(words: tuple[str, ...], *, lower: bool) -> str:
+def _apart(
+    text: str, spans: list[tuple[int, int]], numbers: list[int], lasts: list[int], offset: int
+) -> Iterator[tuple[int, int, int]]:
+    """Of the mentions that may begin at each word those that count, from left to right."""
+    free = 0
+    for first, number in enumerate(numbers):
+        if number < 0 or first < free:
+            continue
+        free = lasts[first] - offset
+        if free - first > 1 or stands_alone(text, spans, first):
+            yield number, spans[first][0], spans[free - 1][1]
+
+
+def _key(words: Sequence[str], *, lower: bool) -> str:
     return "\0".join(["lower" if lower else "", *words])

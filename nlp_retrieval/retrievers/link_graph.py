@@ -8,7 +8,6 @@ instead of triples that a language model extracted). The foremost passages are t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,20 +22,20 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.retriever import BaseRetriever, MergeRule, labelled
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.graph.added_links import live_of
 from nlp_retrieval.graph.chains import strongest_chains
 from nlp_retrieval.graph.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.extractor import BaseLinkExtractor
-from nlp_retrieval.graph.link_graph import LinkGraph, WeightedGraph, write_link_graph
+from nlp_retrieval.graph.link_graph import LinkGraph, WeightedGraph
 from nlp_retrieval.graph.pagerank import Restarts, local_pagerank, pagerank
-from nlp_retrieval.graph.passage_terms import PassageTerms
 from nlp_retrieval.graph.shared_entities import SharedEntities
 from nlp_retrieval.graph.title_mentions import TitleMentions
-from nlp_retrieval.graph.title_table import TitleTable
 from nlp_retrieval.retrievers.faiss import FaissRetriever
 from nlp_retrieval.retrievers.link_graph_explain import explanation_of
+from nlp_retrieval.retrievers.link_graph_files import build_files, extend_files, join_files, open_files
 from nlp_retrieval.retrievers.link_graph_pool import Pool, Seeded, by_row, foremost, looked_up, normalised
 
 _QUERIES_AT_ONCE = 64
@@ -45,6 +44,10 @@ _DECIMALS = 6  # of the logarithm of the walk: what is beyond them is rounding, 
 
 class LinkGraphRetriever(BaseRetriever):
     """Follows the links between passages from what other retrievers find: multi-hop without a language model.
+
+    After an update, new passages have the links that they have in an index built at once, and so have titles and coverage all
+    that they go by; deleted passages are neither found nor walked through. Until ``Searcher.compact`` links among the passages
+    that were there before stay as they were found: each kind of link says under ``extend`` what differs.
 
     Args:
         seeds: the retrievers whose hits the search begins at; each keeps its own index, shared with other configurations.
@@ -65,6 +68,7 @@ class LinkGraphRetriever(BaseRetriever):
     """
 
     name = "link_graph"
+    format_version = 2
     search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
 
     def __init__(
@@ -106,25 +110,26 @@ class LinkGraphRetriever(BaseRetriever):
         return [*self.seeds.values(), *extra]
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        found = {kind: extractor.extract(items) for kind, extractor in self._kinds().items()}
-        if not any(len(links.sources) for links in found.values()):
-            warnings.warn(
-                f"link_graph found no links by {', '.join(found) or 'anything'}: its results will be those of its seeds. Give "
-                "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use "
-                "shared_entities",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-        write_link_graph(folder, len(items), found)
-        TitleTable.write(folder, self._titles().surfaces(items))
-        PassageTerms.write(folder, items)
+        build_files(items, folder, self._kinds(), self._titles())
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        extend_files(items, folder, segments, everything, self._kinds(), self._titles())
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        if segments[0].first_row == 0:
+            self.build(items, folder)
+        else:  # the links to what stands before, which is not among these items
+            join_files(segments, folder, self._kinds())
 
     def load(self, folder: Path) -> None:
+        self.load_segments([SegmentFolder(folder, 0, LinkGraph.open(folder).n_nodes)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
-        self._graph: WeightedGraph = LinkGraph.open(folder).weighted(kinds)
-        self._title_table = TitleTable.open(folder)
+        graph, self._title_table, self._terms = open_files(segments)
+        self._graph: WeightedGraph = graph.weighted(kinds)
+        self._n_live = int(live_of(segments).sum())
         self._max_shared = self._titles().max_shared
-        self._terms = PassageTerms.open(folder)
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=False))
         opened = self._opened_parts[self.parts().index(self._dense)] if self._dense else None
         self._open_dense = opened if isinstance(opened, FaissRetriever) else None
@@ -183,7 +188,7 @@ class LinkGraphRetriever(BaseRetriever):
     def _seeded(self, queries: list[str]) -> tuple[Vectors | None, list[Seeded]]:
         """Run the seeds; each query is encoded once, for its seed and for its similarities."""
         n_items = self._graph.graph.n_nodes
-        depth = min(self.depth, n_items)
+        depth = min(self.depth, self._n_live)
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         found: dict[str, Hits] = {}
         for label, seed in self._open_seeds.items():
@@ -196,7 +201,7 @@ class LinkGraphRetriever(BaseRetriever):
         return vectors, [self._restarts_of(number, query, found) for number, query in enumerate(queries)]
 
     def _restarts_of(self, number: int, query: str, found: dict[str, Hits]) -> Seeded:
-        depth = min(self.depth, self._graph.graph.n_nodes)
+        depth = min(self.depth, self._n_live)
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
         for label, hits in found.items():

@@ -12,6 +12,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.passage_terms import PassageTerms
 
@@ -22,10 +23,15 @@ FILES = ["term_hashes", "term_offsets", "term_vocabulary", "term_passages"]
 WORDS = "running runs runner lighthouse lighthouses Zürich zurich the what U2 1990 o'Neill café".split()
 
 
+def opened(folder: Path, n_passages: int) -> PassageTerms:
+    """The terms of an index of one segment."""
+    return PassageTerms.open_all([SegmentFolder(folder, 0, n_passages)])
+
+
 def terms_of(texts: list[str], folder: Path) -> PassageTerms:
     """The terms of passages with these contents, through files."""
     PassageTerms.write(folder, table_of([passage(None, text, f"p{row}") for row, text in enumerate(texts)], folder))
-    return PassageTerms.open(folder)
+    return opened(folder, len(texts))
 
 
 def covers(terms: PassageTerms, query: str, n_passages: int) -> list[int]:
@@ -64,7 +70,7 @@ def test_words_are_compared_by_their_stems_without_case_accents_possessives_and_
 
 def test_titles_are_read_too(tmp_path: Path) -> None:
     PassageTerms.write(tmp_path, table_of([passage("Old Tower", "copper"), passage("Quill", "walnut")], tmp_path))
-    assert covers(PassageTerms.open(tmp_path), "towers of copper", 2) == [0]
+    assert covers(opened(tmp_path, 2), "towers of copper", 2) == [0]
 
 
 @given(
@@ -130,5 +136,5 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path, file: str, damage: str)
         spoilt = {"dtype": column.astype(np.float32), "shape": column[None], "longer": np.append(column, column[-1:] + 1)}
         np.save(path, spoilt[damage].astype(column.dtype if damage != "dtype" else np.float32))
     with pytest.raises(IndexDamagedError, match=r"replace=True") as caught:
-        PassageTerms.open(tmp_path)
+        opened(tmp_path, 2)
     assert path.name in str(caught.value) or "contradict one another" in str(caught.value)

@@ -246,7 +246,7 @@ def test_mentions_are_those_of_a_naive_reading(parts: list[str], titles: list[st
         for number, start, end in matcher.mentions(text)
     ]
     assert found == naive(text, titles)
-    assert {number for number, _, _ in matcher.mentions(text)} == matcher.surfaces_in(text)
+    assert {number for number, _, _ in matcher.mentions(text)} == matcher.named_in([text])[0]
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=10), max_size=5))
@@ -267,5 +267,5 @@ def test_titles_made_to_be_almost_mentioned_everywhere_cost_no_more_than_their_3
 
     matcher = SurfaceMatcher([(row, Surface(("a",) * length + ("b",), lower=True)) for row, length in enumerate(range(1, 32))])
     matcher._steps = steps = Counting(matcher._steps)
-    assert matcher.surfaces_in("a " * 10_000) == set()
+    assert matcher.named_in(["a " * 10_000]) == [set()]
     assert steps.looked_up <= 10_000 * (MOST_WORDS + 1)

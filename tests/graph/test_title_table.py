@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.surfaces import Surface, SurfaceMatcher, surface_of
-from nlp_retrieval.graph.title_table import HashedRows, TitleTable, hash_of
+from nlp_retrieval.graph.title_table import TitleTable
 
 from .test_surfaces import TEXT, TITLES
 
@@ -23,8 +23,8 @@ def surfaces(titles: Iterable[str]) -> list[tuple[int, Surface]]:
 
 
 def written(titles: Iterable[str], folder: Path) -> TitleTable:
-    TitleTable.write(folder, surfaces(titles))
-    return TitleTable.open(folder)
+    TitleTable.of(surfaces(titles)).write(folder)
+    return TitleTable.open(folder, 1_000)
 
 
 def found(table: TitleTable, query: str) -> list[tuple[list[int], str]]:
@@ -73,9 +73,9 @@ def test_the_longest_mention_counts_and_names_all_that_carry_it(tmp_path: Path) 
 def test_equal_surfaces_give_equal_bytes(tmp_path: Path) -> None:
     for name, order in (("a", 1), ("b", -1)):
         (tmp_path / name).mkdir()
-        TitleTable.write(tmp_path / name, surfaces(["Heat", "New York", "Heat (film)", "iPod"])[::order])
+        TitleTable.of(surfaces(["Heat", "New York", "Heat (film)", "iPod"])[::order]).write(tmp_path / name)
     files = sorted(file.name for file in (tmp_path / "a").iterdir())
-    assert files == ["title_hashes.npy", "title_longest.npy", "title_offsets.npy", "title_rows.npy"]
+    assert files == ["title_hashes.npy", "title_offsets.npy", "title_prefixes.npy", "title_rows.npy"]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -92,7 +92,7 @@ def test_queries_of_any_kind_are_harmless(query: str, tmp_path: Path) -> None:
 
 def test_a_table_is_mapped_and_not_read(tmp_path: Path) -> None:
     table = written(["Heat"], tmp_path)
-    column = table._table.hashes
+    column = table.table.hashes
     while column.base is not None and not isinstance(column, np.memmap):
         column = column.base
     assert isinstance(column, np.memmap)
@@ -103,22 +103,46 @@ def test_a_damaged_file_is_named(content: bytes, tmp_path: Path) -> None:
     written(["Heat"], tmp_path)
     (tmp_path / "title_rows.npy").write_bytes(content)
     with pytest.raises(IndexDamagedError, match=r"title_rows\.npy is missing or damaged"):
-        TitleTable.open(tmp_path)
+        TitleTable.open(tmp_path, 2)
 
 
 def test_files_that_are_missing_or_contradict_one_another_are_damage(tmp_path: Path) -> None:
     written(["Heat", "York"], tmp_path)
-    np.save(tmp_path / "title_rows.npy", np.zeros(7, np.int64))
+    np.save(tmp_path / "title_hashes.npy", np.arange(7, dtype=np.uint64))
     with pytest.raises(IndexDamagedError, match="contradict"):
-        TitleTable.open(tmp_path)
+        TitleTable.open(tmp_path, 2)
     (tmp_path / "title_rows.npy").unlink()
     with pytest.raises(IndexDamagedError, match=r"title_rows\.npy"):
-        TitleTable.open(tmp_path)
+        TitleTable.open(tmp_path, 2)
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=20))
-def test_rows_by_hash_are_rows_by_key(pairs: list[tuple[str, int]]) -> None:
-    table = HashedRows.of(pairs)
-    for key, number in zip("abcdef", table.find(np.array([hash_of(key) for key in "abcdef"], np.uint64)), strict=True):
-        expected = sorted({row for other, row in pairs if other == key})
-        assert (table.rows_of(number).tolist() if number >= 0 else []) == expected
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("prefixes", np.array([7, 3], np.uint64)), ("rows", np.array([0, 2])), ("rows", np.array([-1, 0]))],
+)
+def test_numbers_that_lead_outside_are_damage(name: str, column: np.ndarray, tmp_path: Path) -> None:
+    written(["Heat", "York"], tmp_path)
+    np.save(tmp_path / f"title_{name}.npy", column)
+    with pytest.raises(IndexDamagedError, match=rf"title_{name}\.npy is damaged"):
+        TitleTable.open(tmp_path, 2)
+
+
+@given(
+    st.lists(TEXT, max_size=4),
+    TITLES,
+    TITLES,
+    st.lists(st.booleans(), min_size=20, max_size=20),
+    st.sampled_from([" ", "-", ", "]),
+)
+def test_tables_of_several_segments_name_what_one_table_of_the_live_titles_names(
+    texts: list[list[str]], first: list[str], second: list[str], live: list[bool], between: str
+) -> None:
+    kept = np.array(live[: len(second)], bool)
+    joined = TitleTable.joined([(TitleTable.of(surfaces(first)), 0, None), (TitleTable.of(surfaces(second)), len(first), kept)])
+    wanted = [*surfaces(first), *((row + len(first), surface) for row, surface in surfaces(second) if kept[row])]
+    matcher, read = SurfaceMatcher(wanted), [between.join(parts) for parts in texts]
+    expected = [
+        sorted(matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist() for number in found)
+        for found in matcher.named_in(read)
+    ]
+    assert [sorted(joined.table.rows_of(number).tolist() for number in found) for found in joined.named_in(read)] == expected

@@ -490,7 +490,7 @@ def graph_files(path: Path) -> Iterator[Path]:
 def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "index"
     link_graph(BM25).index(ITEMS[:20], path)
-    assert len([*graph_files(path)]) == 14
+    assert len([*graph_files(path)]) == 17
     for file in graph_files(path):
         whole = file.read_bytes()
         flipped = bytearray(whole)
