@@ -48,7 +48,7 @@ def _value(option: str, value: str) -> Any:
         return parse_yaml(value, "the value")
     except ConfigurationError as error:
         raise ConfigurationError(
-            f"{option[:80]!r}: the value is no list or mapping ({error}); write [one, two] or {{key: value}}"
+            f"{option[:80]!r}: the value is no list or mapping; write [one, two] or {{key: value}} ({error})"
         ) from None
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 
 Config = dict[str, Any]
@@ -86,7 +87,8 @@ class Component:
 
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
-        shown = (f"{key}={value!r}" for key, value in self._arguments.items() if value != defaults.get(key))
+        given = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
+        shown = (f"{key}={value!r}" for key, value in without_secrets(given).items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
@@ -149,4 +151,5 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
         # a union reports each of its branches; the one that got furthest into the value is the one that was meant
         found = max(reversed(error.errors(include_url=False)), key=lambda problem: len(problem["loc"]))
         place = "".join(f"[{part!r}]" for part in found["loc"] if isinstance(part, int))
-        raise ConfigurationError(f"{cls.__name__}: {parameter}{place}={value!r}: {found['msg']}") from None
+        shown = without_secrets({parameter: value})[parameter]
+        raise ConfigurationError(f"{cls.__name__}: {parameter}{place}={shown!r}: {found['msg']}") from None

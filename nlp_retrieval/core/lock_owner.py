@@ -37,13 +37,16 @@ class Owner:
 def owning(directory: Path) -> Iterator[None]:
     """Leave word in a directory of who writes to it, while the block runs; where that cannot be written, nothing is told."""
     owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
+    path = directory / OWNER_FILE
     with suppress(OSError):
-        (directory / OWNER_FILE).write_text(json.dumps(asdict(owner)) + "\n")
+        path.unlink(missing_ok=True)  # never written through: a link that somebody planted leads to another file
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+            file.write(json.dumps(asdict(owner)) + "\n")
     try:
         yield
     finally:
         with suppress(OSError):
-            (directory / OWNER_FILE).unlink()
+            path.unlink()
 
 
 def owner_of(directory: Path) -> Owner | None:
@@ -51,7 +54,7 @@ def owner_of(directory: Path) -> Owner | None:
     try:
         told = json.loads((directory / OWNER_FILE).read_text("utf-8"))
         owner = Owner(int(told["pid"]), str(told["host"]), str(told["since"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
 

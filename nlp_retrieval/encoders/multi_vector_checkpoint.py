@@ -54,5 +54,5 @@ def _read(path: Path) -> Any:
         return None
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None

@@ -1,7 +1,8 @@
 """Answers of language models on disk: one JSON file each, named by what was asked of whom.
 
 A file holds the whole question beside the answer, is written atomically, and is believed only if it holds the very
-question that is asked; anything else there is a miss. No pickle: DSPy's own disk cache is never used.
+question that is asked, and if no other user could have written it; anything else there is a miss. No pickle: DSPy's own disk
+cache is never used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.own_files import read_own
 from nlp_retrieval.errors import RetrievalWarning
 
 Question = dict[str, JsonValue]
@@ -49,7 +51,7 @@ class AnswerStore:
     def find(self, question: Question) -> Answer | None:
         """Return the answer kept for a question, or None."""
         try:
-            kept = json.loads(self.path_of(question).read_bytes())
+            kept = json.loads(read_own(self.path_of(question)))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
@@ -62,7 +64,8 @@ class AnswerStore:
         path = self.path_of(question)
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             write_atomically(path, content.encode("utf-8", "surrogatepass"))
         except OSError as error:
             if not self._told:

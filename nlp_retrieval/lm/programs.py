@@ -15,6 +15,7 @@ from typing import Any
 
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.json_text import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 
 _KEYS = frozenset({"traces", "train", "demos", "signature", "lm", "fields"})
@@ -74,10 +75,10 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
     file = _json_path(path)
     try:
         content = file.read_bytes()
-        state = json.loads(content)
+        state = parse_json(content)
     except FileNotFoundError:
         raise SourceError(f"there is no compiled program at {file}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise SourceError(f"{file} is no compiled program: {error}") from None
     if not isinstance(state, dict) or not all(_is_state(value) for key, value in state.items() if key != "metadata"):
         raise ConfigurationError(f"{file} is no state of a DSPy program; it is to be what optimize or dspy.Module.save wrote")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,20 @@ HIDDEN = "***"
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little,
 # also in what is hardly a URL
 _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.*)(?=@)", re.DOTALL)
-_SECRET_SETTING = re.compile(r"(?i)([?&;][^=&;]*(?:pass|pwd|secret|token|key|credential|odbc_connect)[^=&;]*=)([^&;]*)")
+_SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]*)")
+_SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
+
+_READING = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_TRANSACTION,
+}
+_READING_PRAGMAS = {
+    "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list", "database_list",
+    "data_version",
+}  # fmt: skip
 
 _PACKAGES = {
     "psycopg2": "psycopg2-binary",
@@ -49,7 +63,11 @@ def hide_secrets(url: str) -> str:
     Args:
         url: a URL, even one that is not well formed.
     """
-    return _SECRET_SETTING.sub(rf"\g<1>{HIDDEN}", _PASSWORD.sub(rf"\g<1>{HIDDEN}", url))
+    return _SETTING.sub(_without_secret, _PASSWORD.sub(rf"\g<1>{HIDDEN}", url))
+
+
+def _without_secret(setting: re.Match[str]) -> str:
+    return f"{setting[1]}{HIDDEN}" if _SECRET_NAME.search(setting[1]) else setting[0]
 
 
 def scrub(text: object, url: str) -> str:
@@ -60,7 +78,8 @@ def scrub(text: object, url: str) -> str:
         url: the URL as it is.
     """
     found = _PASSWORD.search(url)
-    secrets = [value for _, value in _SECRET_SETTING.findall(url)] + ([found[2]] if found else [])
+    settings = [value for name, value in _SETTING.findall(url) if _SECRET_NAME.search(name)]
+    secrets = settings + ([found[2]] if found else [])
     shown = str(text).strip().replace(url, hide_secrets(url))
     for secret in sorted({form for one in secrets for form in (one, unquote(one), unquote_plus(one))}, key=len):
         if secret and secret != HIDDEN:
@@ -88,17 +107,20 @@ def resolve(url: str) -> str:
 
 
 @contextmanager
-def connect(url: str) -> Iterator[Connection]:
+def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
     """Open a connection that streams its results and is rolled back at the end.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
+        shown: stands for it in messages; by default the URL without its secrets. What an environment variable holds may be
+            no URL at all, and is then not to be shown: pass ``env:NAME``.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
         SourceError: the URL is malformed, or the database cannot be reached.
     """
-    engine = _engine(url)
+    shown = hide_secrets(url) if shown is None else shown
+    engine = _engine(url, shown)
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -107,25 +129,40 @@ def connect(url: str) -> Iterator[Connection]:
         except (SQLAlchemyError, OSError) as error:
             reason = scrub(getattr(error, "orig", None) or error, url)
             raise SourceError(
-                f"{hide_secrets(url)}: the database cannot be opened: {reason}; check host, name, user and password"
+                f"{shown}: the database cannot be opened: {reason}; check host, name, user and password"
             ) from None  # the driver's own message may show the password
         with connection:
             if engine.dialect.name == "sqlite":
                 # what defines tables takes effect at once there, and a rollback would come too late
                 connection.exec_driver_sql("PRAGMA query_only = ON")
+                _allow_reading_alone(connection.connection.driver_connection)
             yield connection.execution_options(stream_results=True)
     finally:
         engine.dispose()
 
 
-def _engine(url: str) -> Engine:
+def _allow_reading_alone(driver: object) -> None:
+    """Forbid an SQLite connection what query_only lets through: other files are attached, copied to, and journals switched."""
+    if isinstance(driver, sqlite3.Connection):
+        driver.set_authorizer(_reads)
+
+
+def _reads(action: int, name: str | None, *_: str | None) -> int:
+    """Whether a part of a statement does nothing but read, as SQLite's authorizer is asked; ``name`` is that of a pragma."""
+    if action == sqlite3.SQLITE_PRAGMA:
+        return sqlite3.SQLITE_OK if name is not None and name.lower() in _READING_PRAGMAS else sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_UPDATE and name == "sqlite_master":
+        return sqlite3.SQLITE_OK  # asked when a virtual table (full text) is opened; query_only forbids the real thing
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+
+
+def _engine(url: str, shown: str) -> Engine:
     try:
         from sqlalchemy import create_engine, make_url
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
         raise DependencyError(f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
-    shown = hide_secrets(url)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

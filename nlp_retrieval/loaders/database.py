@@ -90,8 +90,9 @@ class DatabaseLoader(BaseLoader):
             ConfigurationError: the parameters are not those of the query.
         """
         url = resolve(self._url)
-        source = f"{self._arguments['url']}, {f'table {self.table}' if self.table is not None else 'query'}"
-        with connect(url) as connection:
+        shown = str(self._arguments["url"])
+        source = f"{shown}, {f'table {self.table}' if self.table is not None else 'query'}"
+        with connect(url, shown) as connection:
             for number, row in enumerate(self._rows(connection, source, url), start=1):
                 yield self._item(f"{source}, row {number}", row)
 

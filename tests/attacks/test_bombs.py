@@ -1,0 +1,150 @@
+"""Small files that unpack to gigabytes, or nest without end, are one error, in bounded memory; archives stay closed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
+from nlp_retrieval.benchmarks.trec import read_qrels, read_run
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.lm.programs import read_program
+
+from .conftest import Tally
+from .planting import in_child
+
+FAMILY = "zip, gzip and JSON bombs"
+MEMBER = 64 * 2**20
+MEMBERS = 16
+MOST = 700
+"""Megabytes of memory that reading may take: Python and its libraries are a third of it, and the bomb alone is larger."""
+
+LOADERS = {
+    "jsonl": "list(JsonlLoader(path).stream())",
+    "hover": "HoverLoader(path).queries()",
+    "trec run": "read_run(path)",
+}
+CODE = """
+import resource, sys
+from nlp_retrieval import HoverLoader, JsonlLoader
+from nlp_retrieval.benchmarks.trec import read_run
+from nlp_retrieval.errors import SourceError
+path = sys.argv[1]
+for attack in {attacks!r}:
+    try:
+        eval(attack)
+    except SourceError as error:
+        print(type(error).__name__, str(error).replace(path, "")[:200].replace(chr(10), " "))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gzip file of 1 MB that unpacks to one line of 1 GiB."""
+    path = tmp_path_factory.mktemp("bomb") / "corpus.jsonl"
+    member = gzip.compress(b"[" + b" " * (MEMBER - 1))
+    path.write_bytes(member * MEMBERS)
+    assert path.stat().st_size < 2 * 2**20
+    return path
+
+
+def test_a_bomb_that_is_unpacked_at_once_fills_memory(bomb: Path) -> None:
+    done = in_child("import gzip, sys; gzip.open(sys.argv[1]).read()", str(bomb), seconds=60, megabytes=MOST)
+    assert done.returncode != 0
+    assert "MemoryError" in done.stderr
+
+
+def test_no_loader_unpacks_more_than_an_entry(bomb: Path, tally: Tally) -> None:
+    done = in_child(CODE.format(attacks=list(LOADERS.values())), str(bomb), seconds=60)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *said, memory = done.stdout.splitlines()
+    assert int(memory) < MOST
+    for name, line in zip(LOADERS, said, strict=True):
+        with tally(FAMILY):
+            assert line.startswith("SourceError"), name
+
+
+NESTED = {
+    "lists": "[" * 100_000,
+    "closed lists": "[" * 5000 + "]" * 5000,
+    "objects": '{"a":' * 100_000,
+    "both": '[{"a":' * 50_000,
+    "beside text": json.dumps("[" * 500) + ", " + "[" * 5000,
+}
+
+
+def sources(value: str, folder: Path) -> list[Callable[[], object]]:
+    """What reads files whose first entry holds a value, by every loader."""
+    line = folder / "line.jsonl"
+    line.write_text(f'{{"id": "a", "_id": "a", "content": "x", "text": "x", "metadata": {{"m": {value}}}}}\n')
+    whole = folder / "list.json"
+    whole.write_text(f'[{{"uid": "a", "_id": "a", "claim": "x", "question": "x", "m": {value}}}]')
+    hotpotqa = HotpotqaLoader(whole)
+    return [JsonlLoader(line).load, BeirLoader(line).load, HoverLoader(whole).queries, hotpotqa.load, hotpotqa.queries]
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_what_is_nested_without_end_is_one_error(shape: str, tmp_path: Path, tally: Tally) -> None:
+    naive = "".join(NESTED[shape])
+    if shape != "beside text":
+        with pytest.raises((RecursionError, json.JSONDecodeError)):
+            json.loads(naive)
+    (tmp_path / "program.json").write_text(NESTED[shape])
+    for read in sources(NESTED[shape], tmp_path):
+        with tally(FAMILY), pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
+            read()
+    with tally(FAMILY), pytest.raises(RetrievalError):
+        read_program(tmp_path / "program.json")
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "9" * 5000, "NaN", "Infinity", '"\\ud800"'])
+def test_a_value_that_nothing_could_hold_is_one_error(value: str, tmp_path: Path, tally: Tally) -> None:
+    for read in sources(value, tmp_path):
+        with tally(FAMILY), pytest.raises(SourceError, match=r"line\.jsonl|list\.json"):
+            read()
+
+
+def archive(kind: str) -> bytes:
+    content = b'{"id": "a", "content": "x"}\n'
+    if kind == "zip":
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+            made.writestr("../../outside.jsonl", content)
+        return packed.getvalue()
+    if kind == "gzip, cut off":
+        return gzip.compress(content * 1000)[:-20]
+    if kind == "gzip, damaged":
+        whole = bytearray(gzip.compress(content * 1000))
+        whole[len(whole) // 2] ^= 0xFF
+        return bytes(whole)
+    if kind == "gzip in gzip":
+        return gzip.compress(gzip.compress(content))
+    if kind == "zlib":
+        return zlib.compress(content)
+    return {"zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh9", "xz": b"\xfd7zXZ\0", "tar": b"../../outside\0" + b"\0" * 600}[
+        kind
+    ] + content
+
+
+@pytest.mark.parametrize(
+    "kind", ["zip", "gzip, cut off", "gzip, damaged", "gzip in gzip", "zlib", "zstd", "bzip2", "xz", "tar"]
+)
+def test_an_archive_is_refused_and_never_unpacked(kind: str, tmp_path: Path, tally: Tally) -> None:
+    path = tmp_path / "work" / "corpus.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(archive(kind))
+    before = {found.name for found in tmp_path.rglob("*")}
+    for read in (lambda: list(JsonlLoader(path).stream()), lambda: list(BeirLoader(path).stream()),
+                 lambda: HoverLoader(path).queries(), lambda: read_run(path), lambda: read_qrels(path)):  # fmt: skip
+        with tally(FAMILY):
+            with pytest.raises(SourceError, match=r"corpus\.jsonl"):
+                read()
+            assert {found.name for found in tmp_path.rglob("*")} == before

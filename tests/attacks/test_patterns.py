@@ -1,0 +1,253 @@
+"""No text makes a pattern work longer than in proportion to its length: 100,000 characters of the worst kind take a second.
+
+What a regular expression does is bounded by the kernel: a process that uses more CPU time than a linear one could is killed.
+Every module that has patterns is named here with the texts that its patterns are worst at.
+"""
+
+from __future__ import annotations
+
+import ast
+import signal
+from pathlib import Path
+
+import nlp_retrieval
+
+from .conftest import Tally
+from .planting import in_child
+
+FAMILY = "regular expressions that blow up"
+LENGTH = 100_000
+SECONDS = 60
+"""Of CPU time, for all; a quadratic pattern needs minutes for a single one of these texts."""
+
+ROOM = Path(nlp_retrieval.__file__).parent
+
+# by module, what is run: N is the length; nothing is looked at but the time
+ATTACKED = {
+    "core/secrets.py": """
+from nlp_retrieval.core.secrets import is_secret_name, without_secrets
+for text in ("://" + ":" * N, "://" + "a" * N, "://a:" * N, "https://" * N, "Bearer" + " " * N, "Bearer " * N, "sk-" * N,
+             "?" * N,
+             "?key" * N, "?" + "key" * N, "?" + "-" * N, "eyJ" * N, "eyJaaaaaaaa." * N, "AKIA" * N, "AIza" * N, "xoxb-" * N,
+             "Authorization: Basic " * N, "&;?=" * N, "gh" * N):
+    without_secrets(text)
+for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N + "x"):
+    is_secret_name(text)
+""",
+    "loaders/connection.py": """
+from nlp_retrieval.loaders.connection import hide_secrets, scrub
+for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "?" + "pass" * N, "?" * N, "?pass=" * N,
+             ";" * N,
+             "&pass" * N + "="):
+    hide_secrets(text)
+    scrub(text, "a://b:c@d?password=e")
+""",
+    "core/titles.py": """
+from nlp_retrieval.core.titles import normalize_title
+for text in ("(" * N, "()" * N, "()" + " " * N + "x", "(" + " " * N, "&#" + "1" * N, "&#1" * N, "&" + "a" * N, "&a" * N,
+             "." * N,
+             "1." * N, ") " * N, "&#x" + "f" * N + ";"):
+    normalize_title(text)
+""",
+    "core/queries.py": """
+from nlp_retrieval.core.queries import says_nothing
+for text in (" " * N, "'" * N, "_" * N):
+    says_nothing(text)
+""",
+    "core/json_text.py": """
+from nlp_retrieval.core.json_text import parse_json
+for text in ('"' * N, '"' + chr(92) * N, '"' + (chr(92) + "ud800") * N, "[" * N, '["[' * N, '{"a":' * N,
+             '"' + "[" * N + '"', "[]" * N):
+    try:
+        parse_json(text)
+    except ValueError:
+        pass
+""",
+    "core/columns.py": """
+from nlp_retrieval.core import columns
+begin = b"{'descr': '<i8', 'fortran_order': False, 'shape': ("
+for text in (begin + b"1, " * N, begin + b"1," + b" " * N, begin + b"1,), }" + b" " * N, begin + b"1" * N, begin * N):
+    columns._FORM.fullmatch(text)
+    columns._FORM.match(text)
+""",
+    "core/config.py": """
+from nlp_retrieval.core.config import parse_yaml
+from nlp_retrieval.errors import ConfigurationError
+for text in ("1" * N, "1_" * N, "1:" + "5:" * N, "0." + "_" * N, "0x" + "_" * N, "+" * N, "." * N, "[" * N, "&a " * N,
+             "*" * N, "! " * N):
+    try:
+        parse_yaml("x: " + text, "here")
+    except ConfigurationError:
+        pass
+""",
+    "loaders/json_list.py": """
+import os, tempfile
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders.json_list import read_json_list
+with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    for text in (" " * N, "[" + " " * N, "[1" + " " * N, "[" + "1" * N, "[" + "1," * N, '["' + "a" * N, "[" * N):
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+        file.flush()
+        try:
+            list(read_json_list(file.name, 100))
+        except SourceError:
+            pass
+""",
+    "loaders/beir.py": """
+from nlp_retrieval.loaders import beir
+for text in ("1" * N, "+" * N, " " * N):
+    beir._GRADE.fullmatch(text)
+""",
+    "loaders/chunking.py": """
+from nlp_retrieval import ChunkingLoader
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.models import SearchableItem
+class Texts(BaseLoader):
+    name = "texts"
+    def stream(self):
+        for n, text in enumerate((". " * N, "." * N, " " * N, "a" * N, chr(0x6771) * N, chr(0x3002) * N, '."' * N, "!?" * N)):
+            yield SearchableItem(item_id=str(n), content=text)
+for unit in ("words", "characters"):
+    sum(1 for _ in ChunkingLoader(Texts(), unit=unit).stream())
+""",
+    "processors/clauses.py": """
+from nlp_retrieval.processors.clauses import ClauseSplit
+ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by " * N, "of the" * N, "a. " * N, "(" * N])
+""",
+    "processors/entity_phrases.py": """
+from nlp_retrieval import EntityPhrases
+EntityPhrases().process(['"' * N, '"a' * N, "(" * N, "A " * N, chr(0x201c) + "a" * N, "A" * N, "A, " * N, " " * N])
+""",
+    "lm/reading.py": """
+from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a" + " " * N + ";", '"' * N, '" ,' * N,
+             "phrase " * N,
+             "query" * N, "search query: " * N, "1. " * N, "```" * N, "```" + "a" * N, "(1" * N, (" " * 500 + chr(10)) * 200):
+    read_phrases(text, "claim", 5, 5)
+    read_passage(text, "claim", 5)
+    unwrapped(text)
+""",
+    "lm/asking.py": """
+from nlp_retrieval.lm import asking
+for text in ("[[ ## " * N, "[[ ## " + "a" * N, "[[" * N, "[[##" + "a" * N + " ##", "[[ ## a ## " * N):
+    asking._MARKER.findall(text)
+    asking._MARKER.split(text)
+""",
+    "lm/language_model.py": """
+from nlp_retrieval.lm import language_model
+language_model._VARIABLE.fullmatch("A" * N + "-")
+""",
+    "graph/extractor.py": """
+from nlp_retrieval.graph.extractor import sentence_at
+for text in ("." * N, "." + ")" * N, "!?" * N, '."' * N, "." * N + '"' * N, "a." * N, ". " * N, chr(0x3002) * N,
+             chr(10) * N, "A. " * N):
+    for place in (0, len(text) // 2, len(text) - 1):
+        sentence_at(text, place, place + 1)
+""",
+    "graph/mentions.py": """
+from nlp_retrieval.graph import mentions
+for text in ("a&" * N, "a" * N, '"' * N, '"a' * N, "a'" * N, chr(0x201c) * N, chr(0x201c) + "a" * N, ", " * N,
+             "," + " " * N, "1999" * N):
+    mentions._WORD.findall(text)
+    mentions._QUOTED.findall(text)
+    mentions._YEAR.findall(text)
+    mentions._POSSESSIVE.sub("", text)
+""",
+    "graph/mentions_before.py": """
+from nlp_retrieval.graph.mentions_before import Phrase
+from nlp_retrieval.graph.surfaces import surface_of
+phrase = Phrase(surface_of("Aaaa bbbb Aaaa cccc"))
+for text in ("aaaa" + " " * N, "aaaa " * N, "aaaa bbbb " * N, "aaaa s " * N, "aaaa" + " s" * N,
+             "aaaa" + "_" * N + "bbbb" + "_" * N):
+    phrase.search(text)
+""",
+    "graph/surfaces.py": """
+from nlp_retrieval.graph.surfaces import spans_of, words_of
+for text in ("a" + chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0xad) * N, "'" * N, "a's" * N, "a'" * N,
+             chr(0x301) * N, "a's" + "s" * N):
+    words_of(text)
+    spans_of(text)
+""",
+    "benchmarks/trec.py": """
+from nlp_retrieval.benchmarks import trec
+for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
+    trec._encode(text)
+""",
+    "benchmarks/output.py": """
+from nlp_retrieval.benchmarks.output import file_names
+file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
+""",
+    "benchmarks/prices.py": """
+from nlp_retrieval.benchmarks import prices
+for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
+    prices._MODEL.fullmatch(text)
+""",
+    "benchmarks/table_files.py": """
+from nlp_retrieval.benchmarks import table_files
+for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
+    table_files._markdown(text)
+""",
+    "benchmarks/benchmarker.py": """
+from nlp_retrieval.benchmarks import benchmarker
+benchmarker._SURROGATE.sub("", chr(0xd800) * N)
+""",
+    "benchmarks/wandb_files.py": """
+import re
+re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what log_run does of a configuration's name
+""",
+    "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
+    "retrievers/lucene_jvm.py": """
+import tempfile
+from pathlib import Path
+from nlp_retrieval.errors import JavaError
+from nlp_retrieval.retrievers import lucene_jvm
+with tempfile.TemporaryDirectory() as folder:
+    for text in ('JAVA_VERSION="' + "1." * N, 'JAVA_VERSION="' * N, 'MODULES="' + " a" * N, 'MODULES="' * N):
+        (Path(folder) / "release").write_text(text)
+        try:
+            lucene_jvm.inspect_java(Path(folder))
+        except JavaError:
+            pass
+""",
+}
+
+
+def modules_with_patterns() -> set[str]:
+    """Where ``re`` is called with a pattern."""
+    found = set()
+    for path in ROOT_FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re":
+                found.add(path.relative_to(ROOM).as_posix())
+    return found
+
+
+ROOT_FILES = sorted(path for path in ROOM.rglob("*.py") if "testing" not in path.parts)
+
+
+def test_every_module_with_a_pattern_is_attacked() -> None:
+    assert modules_with_patterns() - set(ATTACKED) == set()
+
+
+def test_a_pattern_that_blows_up_is_ended_by_the_kernel() -> None:
+    for pattern, text in (
+        (r"(a+)+b", "'a' * 40"),
+        (r"://[^/\s]*:[^/\s]*(?=@)", "'://' + ':' * N"),
+        (r"[.!?]+[)]*(?=\s)", "'.' * N"),
+    ):
+        done = in_child(f"import re\nN = {LENGTH}\nre.findall({pattern!r}, {text})", seconds=1)
+        assert done.returncode == -signal.SIGXCPU, pattern
+
+
+def test_no_text_makes_a_pattern_work_without_end(tally: Tally) -> None:
+    """One process for all, because importing takes longer than what is tested; the last module that it names is guilty."""
+    code = f"N = {LENGTH}\n" + "\n".join(f"print({name!r}, flush=True)\n{attack}" for name, attack in ATTACKED.items())
+    done = in_child(code, seconds=SECONDS)
+    reached = done.stdout.split()
+    for module in ATTACKED:
+        with tally(FAMILY):
+            assert module in reached
+            assert module != reached[-1] or done.returncode == 0, f"{module}: {done.stderr[-2000:] or 'too long'}"

@@ -1,0 +1,214 @@
+"""No file that is read is ever unpickled: not in an index whose manifest vouches for it, nor in a run folder or a cache."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from benchmarks.small_benchmark import benchmarker
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords, items_of
+
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ColbertRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    Searcher,
+    TitleMentions,
+)
+from nlp_retrieval.benchmarks.run_files import write_run_files
+from nlp_retrieval.benchmarks.saved import read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
+from nlp_retrieval.core import checksums
+from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
+from nlp_retrieval.lm.answers import AnswerStore
+from nlp_retrieval.lm.programs import read_program
+
+from .conftest import Tally
+from .planting import MakesFolder, forge, object_array, pickled
+
+ITEMS = items_of(
+    [f"fox {row} whale river castle{row % 5} by Page {(row + 1) % 30}" for row in range(30)],
+    [f"Page {row}" for row in range(30)],
+)
+RETRIEVERS: dict[str, BaseRetriever] = {
+    "bm25s": Bm25sRetriever(),
+    "faiss flat": FaissRetriever(HashedWords()),
+    "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
+    "colbert": ColbertRetriever(HashedTokens()),
+    "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),
+}
+FAMILY = "planted pickles and object arrays"
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("indexes")
+    for name, retriever in RETRIEVERS.items():
+        Searcher([retriever]).index(ITEMS, folder / name)
+    return {name: folder / name for name in RETRIEVERS}
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    write_run_files(benchmarker(folder / "index").run(), folder / "output")
+    return folder / "output"
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.name.startswith(".")]
+
+
+def test_what_is_planted_runs_where_pickles_are_loaded(tmp_path: Path) -> None:
+    for number, plant in enumerate(("pickle", "array")):
+        ran = tmp_path / f"ran-{number}"
+        if plant == "pickle":
+            pickle.loads(pickled(ran))
+        else:
+            object_array(tmp_path / "planted.npy", ran)
+            np.load(tmp_path / "planted.npy", allow_pickle=True)
+        assert ran.is_dir()
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_an_index_with_a_pickle_in_place_of_a_file_is_damaged(
+    name: str, indexes: dict[str, Path], tmp_path: Path, tally: Tally
+) -> None:
+    ran, forged = tmp_path / "ran", tmp_path / "forged"
+    files = [file.relative_to(indexes[name]) for file in files_of(indexes[name]) if file.name != "manifest.json"]
+    assert len(files) >= 2
+    for file in files:
+        for plant in ("pickle", "array"):
+            with tally(FAMILY):
+                shutil.copytree(indexes[name], forged)
+                if plant == "pickle":
+                    (forged / file).write_bytes(pickled(ran))
+                else:
+                    object_array(forged / file, ran)
+                forge(forged)
+                with pytest.raises(IndexDamagedError) as found:
+                    Searcher([RETRIEVERS[name]]).open(forged).search(["fox whale"], 3)
+                assert str(forged) in str(found.value)
+                assert not ran.exists(), f"{file} was unpickled"
+            shutil.rmtree(forged)
+
+
+def test_a_manifest_that_is_a_pickle_is_damaged(indexes: dict[str, Path], tmp_path: Path, tally: Tally) -> None:
+    shutil.copytree(indexes["bm25s"], tmp_path / "index")
+    with tally(FAMILY):
+        (tmp_path / "index" / "manifest.json").write_bytes(pickled(tmp_path / "ran"))
+        with pytest.raises(IndexDamagedError, match="it is no manifest"):
+            Searcher([Bm25sRetriever()]).open(tmp_path / "index")
+        assert not (tmp_path / "ran").exists()
+
+
+def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path, tally: Tally) -> None:
+    """CVE-2023-47248: pyarrow before 14 unpickled what a file's schema says of its extension types."""
+    forged = tmp_path / "index"
+    Searcher([Bm25sRetriever()]).index(ITEMS, forged)
+    (items,) = forged.glob("items-*/items.arrow")
+    with pa.ipc.open_file(items) as reader:
+        table = reader.read_all()
+    planted = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": pickled(tmp_path / "ran")}
+    schema = table.schema
+    for number, field in enumerate(schema):
+        schema = schema.set(number, field.with_metadata((field.metadata or {}) | planted))
+    with pa.ipc.new_file(items, schema) as writer:
+        writer.write_table(pa.Table.from_arrays(table.columns, schema=schema))
+    forge(forged)
+    with tally(FAMILY):
+        found = Searcher([Bm25sRetriever()]).open(forged).search(["fox whale"], 3)[0]
+        assert [hit.item for hit in found] == ITEMS[:3]
+        assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("file", ["report.json", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet"])
+def test_a_run_folder_with_a_pickle_in_place_of_a_file_is_refused(
+    file: str, run_folder: Path, tmp_path: Path, tally: Tally
+) -> None:
+    for plant in ("pickle", "array"):
+        planted, ran = tmp_path / plant, tmp_path / "ran"
+        shutil.copytree(run_folder, planted)
+        with tally(FAMILY):
+            if plant == "pickle":
+                (planted / file).write_bytes(pickled(ran))
+            else:
+                object_array(planted / file, ran)
+            with pytest.raises(SourceError, match=file):
+                read_run_folder(planted)
+            assert not ran.exists()
+
+
+def test_a_stage_result_that_is_a_pickle_is_not_there(tmp_path: Path, tally: Tally) -> None:
+    store = StageStore(tmp_path)
+    store.keep("group", "name", Entry({"a": 1}, {"b": np.arange(3)}))
+    (file,) = tmp_path.rglob("*.stage")
+    content = file.read_bytes()
+    for planted in (pickled(tmp_path / "ran"), content[:90] + pickled(tmp_path / "ran")):
+        with tally(FAMILY):
+            file.write_bytes(planted)
+            assert StageStore(tmp_path).find("group", "name") is None
+            assert list(StageStore(tmp_path).entries("group")) == []
+            assert not (tmp_path / "ran").exists()
+    file.write_bytes(content)
+    assert StageStore(tmp_path).find("group", "name") is not None
+
+
+def test_a_stage_result_has_no_objects(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="object"):
+        StageStore(tmp_path).keep("group", "name", Entry({}, {"b": np.array([MakesFolder(tmp_path / "ran")], dtype=object)}))
+
+
+def test_checksums_that_are_remembered_as_a_pickle_are_forgotten(own_cache: Path, tmp_path: Path, tally: Tally) -> None:
+    memory = own_cache / "nlp_retrieval" / "checked.json"
+    memory.parent.mkdir(parents=True)
+    memory.write_bytes(pickled(tmp_path / "ran"))
+    memory.chmod(0o600)
+    file = tmp_path / "file"
+    file.write_bytes(b"content")
+    with tally(FAMILY):
+        checksums.check_file(file, checksums.FileRecord(bytes=7, sha256=checksums.sha256_of(file)))
+        with pytest.raises(IndexDamagedError):
+            checksums.check_file(file, checksums.FileRecord(bytes=7, sha256="0" * 64))
+        assert not (tmp_path / "ran").exists()
+
+
+def test_an_answer_that_is_a_pickle_is_not_there(tmp_path: Path, tally: Tally) -> None:
+    store = AnswerStore(tmp_path / "answers")
+    store.keep({"asked": "what"}, {"text": "that"})
+    assert store.find({"asked": "what"}) == {"text": "that"}
+    with tally(FAMILY):
+        store.path_of({"asked": "what"}).write_bytes(pickled(tmp_path / "ran"))
+        assert store.find({"asked": "what"}) is None
+        assert not (tmp_path / "ran").exists()
+
+
+def test_a_compiled_program_that_is_a_pickle_is_refused(tmp_path: Path, tally: Tally) -> None:
+    for name, error in (("program.pkl", ConfigurationError), ("program.json", SourceError)):
+        with tally(FAMILY):
+            (tmp_path / name).write_bytes(pickled(tmp_path / "ran"))
+            with pytest.raises(error):
+                read_program(tmp_path / name)
+            assert not (tmp_path / "ran").exists()
+
+
+def test_what_langchain_and_llamaindex_decode_as_objects_stays_text(tmp_path: Path, tally: Tally) -> None:
+    """CVE-2025-68664 and CVE-2025-3108: marks in JSON that other tools turn into objects, or hand to pickle."""
+    marked = {"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {"command": f"mkdir {tmp_path / 'ran'}"}}
+    metadata = {"__is_component": True, "qualified_name": "os.system", "value": marked, "py/object": "os.system"}
+    items = [item.model_copy(update={"metadata": metadata}) for item in ITEMS]
+    with tally(FAMILY):
+        searcher = Searcher([Bm25sRetriever()])
+        searcher.index(items, tmp_path / "index")
+        (hit, *_), *_ = searcher.search(["fox"], 1)
+        assert hit.item.metadata == metadata
+        assert json.loads(json.dumps(metadata)) == metadata
+        assert not (tmp_path / "ran").exists()

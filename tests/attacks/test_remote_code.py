@@ -1,0 +1,172 @@
+"""A model's files are data: code beside them runs for nobody who has not said so, and weights are never unpickled."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rerankers.tiny_models import save_bert
+
+from nlp_retrieval import CrossEncoderReranker, RetrievalResult, SearchableItem
+from nlp_retrieval.encoders.model_folder import fingerprint_of_folder
+from nlp_retrieval.encoders.multi_vector import ColbertEncoder
+from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ModelError
+
+from .conftest import Tally
+from .planting import pickled
+
+FAMILY = "remote code in model repositories"
+
+CODE = """
+import os
+os.makedirs({ran!r}, exist_ok=True)
+from sentence_transformers.sentence_transformer.modules import Transformer
+from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
+class OwnConfig(BertConfig):
+    model_type = "own"
+class OwnModel(BertModel):
+    config_class = OwnConfig
+class OwnHead(BertForSequenceClassification):
+    config_class = OwnConfig
+class OwnTokenizer(PreTrainedTokenizerFast):
+    pass
+class OwnModule(Transformer):
+    pass
+"""
+AUTO_MAP = {
+    "AutoConfig": "modeling_own.OwnConfig",
+    "AutoModel": "modeling_own.OwnModel",
+    "AutoModelForSequenceClassification": "modeling_own.OwnHead",
+}
+TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+
+
+def edit(path: Path, **changes: object) -> None:
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(before | changes))
+
+
+def own_architecture(folder: Path, ran: Path) -> None:
+    """``auto_map``, as models on the hub have it."""
+    edit(folder / "config.json", auto_map=AUTO_MAP, model_type="own")
+
+
+def own_tokenizer(folder: Path, ran: Path) -> None:
+    own_architecture(folder, ran)
+    own = ["modeling_own.OwnTokenizer", "modeling_own.OwnTokenizer"]
+    edit(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": own}, tokenizer_class="OwnTokenizer")
+
+
+def own_module(folder: Path, ran: Path) -> None:
+    """A class of its own in ``modules.json``, as sentence-transformers reads it."""
+    (folder / "modules.json").write_text(json.dumps([TRANSFORMER | {"type": "modeling_own.OwnModule"}]))
+
+
+def own_permission(folder: Path, ran: Path) -> None:
+    """A model that says of itself that it may be trusted."""
+    own_architecture(folder, ran)
+    (folder / "modules.json").write_text(json.dumps([TRANSFORMER]))
+    trusted = {"trust_remote_code": True}
+    edit(
+        folder / "sentence_bert_config.json", max_seq_length=20, model_args=trusted, config_args=trusted, tokenizer_args=trusted
+    )
+    edit(folder / "config_sentence_transformers.json", trust_remote_code=True)
+
+
+def pickled_weights(folder: Path, ran: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickled(ran))
+
+
+def any_module(folder: Path, ran: Path) -> None:
+    """A module of Python that says something when it is imported."""
+    (folder / "modules.json").write_text(json.dumps([TRANSFORMER | {"type": "this.s"}]))
+
+
+def module_elsewhere(folder: Path, ran: Path) -> None:
+    (folder / "modules.json").write_text(json.dumps([TRANSFORMER | {"path": "../elsewhere"}]))
+
+
+PLANTS: dict[str, Callable[[Path, Path], None]] = {
+    plant.__name__: plant
+    for plant in (own_architecture, own_tokenizer, own_module, own_permission, pickled_weights, any_module, module_elsewhere)
+}
+
+
+def planted(folder: Path, plant: Callable[[Path, Path], None], *, head: bool) -> tuple[Path, Path]:
+    """A model with something planted in it, and the folder that its code would make."""
+    model, ran = folder / "model", folder / "ran"
+    save_bert(model, head=head)
+    (model / "modeling_own.py").write_text(CODE.format(ran=str(ran)))
+    plant(model, ran)
+    return model, ran
+
+
+def rerank(model: Path) -> None:
+    hit = RetrievalResult(item=SearchableItem(item_id="a", content="red fox"), score=1.0, signals={})
+    CrossEncoderReranker(str(model)).rerank(["fox"], [[hit]], 1)
+
+
+def test_code_of_a_model_runs_where_it_is_trusted(tmp_path: Path) -> None:
+    """The plant is a real one: with the user's word for it, it runs."""
+    model, ran = planted(tmp_path, own_architecture, head=False)
+    SentenceTransformerEncoder(str(model), trust_remote_code=True).encode_passages(["red fox"])
+    assert ran.is_dir()
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("encoder", [SentenceTransformerEncoder, ColbertEncoder])
+def test_an_encoder_runs_no_code_of_a_model(
+    encoder: type[SentenceTransformerEncoder | ColbertEncoder], plant: str, tmp_path: Path, tally: Tally
+) -> None:
+    model, ran = planted(tmp_path, PLANTS[plant], head=False)
+    with tally(FAMILY):
+        with pytest.raises(ModelError, match="does not load"):
+            encoder(str(model)).encode_passages(["red fox"])
+        assert not ran.exists()
+        assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize("plant", ["own_architecture", "own_tokenizer", "pickled_weights"])
+def test_a_cross_encoder_runs_no_code_of_a_model(plant: str, tmp_path: Path, tally: Tally) -> None:
+    model, ran = planted(tmp_path, PLANTS[plant], head=True)
+    with tally(FAMILY):
+        with pytest.raises(ModelError, match="does not load"):
+            rerank(model)
+        assert not ran.exists()
+
+
+def test_an_activation_is_none_that_a_model_names(tmp_path: Path, tally: Tally) -> None:
+    model, _ = planted(tmp_path, lambda folder, ran: edit(folder / "config.json", **ACTIVATION), head=True)
+    with tally(FAMILY):
+        rerank(model)
+        assert "this" not in sys.modules
+
+
+ACTIVATION = {"sbert_ce_default_activation_function": "this.s", "sentence_transformers": {"activation_fn": "this.s"}}
+
+
+@pytest.mark.parametrize("file", ["config_sentence_transformers.json", "config.json"])
+def test_settings_that_are_nested_without_end_are_one_error(file: str, tmp_path: Path, tally: Tally) -> None:
+    model = save_bert(tmp_path / "model")
+    if file != "config.json":
+        (model / "modules.json").write_text(json.dumps([TRANSFORMER]))
+    (model / file).write_text("[" * 100_000)
+    with tally(FAMILY):
+        with pytest.raises(ModelError, match=file):
+            rerank(model)
+        with pytest.raises(ModelError, match=file):
+            is_multi_vector(model)
+
+
+def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path, tally: Tally) -> None:
+    model, _ = planted(tmp_path, own_architecture, head=False)
+    before = fingerprint_of_folder(model)
+    with tally(FAMILY):
+        (model / "modeling_own.py").write_text("# another one")
+        assert fingerprint_of_folder(model) != before

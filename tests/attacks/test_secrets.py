@@ -1,0 +1,269 @@
+"""A key or a password that stands in a configuration, an address or the environment is written nowhere and said nowhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, configuration
+from cli.commands import run as run_command
+from hashed_words import HashedWords, items_of
+
+from nlp_retrieval import Bm25sRetriever, ClauseSplit, FaissRetriever, RetrievalError, Searcher
+from nlp_retrieval.benchmarks.run_files import write_run_files
+from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.loaders.database import DatabaseLoader
+
+from .conftest import Tally
+
+FAMILY = "secrets in configurations and the environment"
+SECRET = "tr0ub4dor-and-3-horses"
+FORMS = {
+    "openai": "sk-proj-abcdefghijklmnopqrstuvwx",
+    "hub": "hf_abcdefghijklmnopqrstuvwx",
+    "github": "ghp_abcdefghijklmnopqrstuvwx",
+    "github, fine": "github_pat_abcdefghijklmnopqrstuvwx",
+    "gitlab": "glpat-abcdefghijklmnopqrst",
+    "slack": "xoxb-1234567890-abcdef",
+    "amazon": "AKIAIOSFODNN7EXAMPLE",
+    "google": "AIzaSyA1234567890abcdefghijklmnopqrstu",
+    "web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "user and password": f"https://me:{SECRET}@host/v1",
+    "password alone": f"redis://:{SECRET}@host/0",
+    "token as user": f"https://{SECRET}@host/v1",
+    "odd password": f"postgresql://me:p@ss:w0rd/{SECRET}@host/db".replace("/" + SECRET, SECRET),
+    "setting": f"postgresql://host/db?sslmode=on&sslpassword={SECRET}",
+    "first setting": f"https://host/v1?api_key={SECRET}&model=x",
+    "signature": f"https://host/blob?sv=1&sig={SECRET}",
+    "bearer": f"Authorization: Bearer {SECRET}",
+    "basic": f"Authorization: Basic {SECRET}",
+}
+NAMES = (
+    "api_key", "apikey", "apiKey", "API-KEY", "x-api-key", "OPENAI_API_KEY", "token", "auth_token", "authToken", "hf_token",
+    "password", "PGPASSWORD", "dbPassword", "passwd", "pwd", "passphrase", "client_secret", "secret", "credentials", "bearer",
+    "Authorization", "aws_secret_access_key", "privateKey", "cookie", "openai.api_key",
+)  # fmt: skip
+PLAIN = (
+    "max_tokens",
+    "tokenizer",
+    "tokens",
+    "key",
+    "keys",
+    "monkey",
+    "turkey",
+    "keyboard",
+    "api_key_env",
+    "passages",
+    "title",
+    "author",
+)
+
+
+class Keyed(BaseUserQueryProcessor):
+    """A plug-in that holds what it should not: a key, and an address with one in it.
+
+    Args:
+        api_key: a key.
+        address: of a server.
+        headers: sent with every request.
+    """
+
+    name = "keyed"
+
+    def __init__(
+        self, api_key: str = SECRET, address: str = FORMS["user and password"], headers: dict[str, str] | None = None
+    ) -> None:
+        self.api_key = api_key
+        self.address = address
+        self.headers = headers
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [[nlq] for nlq in nlqs]
+
+
+def held_in(folder: Path) -> list[str]:
+    """The files below a folder that hold the secret, as text or as it is."""
+    return [str(path) for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+def test_what_is_written_as_it_was_given_is_there_to_read(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps(vars(Keyed())["_arguments"]))
+    assert held_in(tmp_path) == [str(tmp_path / "manifest.json")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_looks_like_a_secret_is_hidden_wherever_it_stands(form: str, tally: Tally) -> None:
+    secret = SECRET if SECRET in FORMS[form] else FORMS[form]
+    with tally(FAMILY):
+        for value in (FORMS[form], f"before {FORMS[form]} after", {"a": [{"b": FORMS[form]}]}, (FORMS[form],)):
+            assert secret not in json.dumps(without_secrets(value))
+            assert HIDDEN in json.dumps(without_secrets(value))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_called_like_a_secret_is_hidden(name: str, tally: Tally) -> None:
+    with tally(FAMILY):
+        assert is_secret_name(name)
+        for value in (SECRET, [SECRET], {"pin": SECRET}, [[{"a": SECRET}]]):
+            assert SECRET not in json.dumps(without_secrets({"outer": [{name: value}]}))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_is_not_called_so_stays(name: str) -> None:
+    settings = {name: "value", "url": "https://host/v1?k=5", "when": "12:30", "db": "postgresql+psycopg://me@host/db", "n": 3}
+    assert without_secrets(settings) == settings
+
+
+def test_what_the_environment_holds_is_hidden_whatever_it_looks_like(monkeypatch: pytest.MonkeyPatch, tally: Tally) -> None:
+    base = f"https://host/{SECRET}/v1"
+    assert without_secrets(base) == base
+    with tally(FAMILY):
+        monkeypatch.setenv("SOME_SERVICE_TOKEN", SECRET)
+        assert without_secrets({"base_url": base}) == {"base_url": f"https://host/{HIDDEN}/v1"}
+        monkeypatch.setenv("MY_PASSWORD", "fox")  # a plain word, which is no secret worth the name
+        assert without_secrets("red fox") == "red fox"
+
+
+def test_repr_and_errors_of_a_component_show_no_secret(tally: Tally) -> None:
+    with tally(FAMILY):
+        component = Keyed(api_key=SECRET, address=f"https://{SECRET}@host", headers={"Authorization": f"Bearer {SECRET}"})
+        searcher = Searcher([FaissRetriever(HashedWords(api_key=SECRET))], processor=component)
+        for text in (repr(component), str(component), f"{component}", repr([component]), repr(searcher)):
+            assert SECRET not in text
+        assert "Keyed(" in repr(component)
+        assert component.config["api_key"] == SECRET  # an equal one can be made of it
+    for settings in ({"api_key": [SECRET]}, {"api_key": SECRET.encode()}, {"headers": {"token": [SECRET]}}):
+        with tally(FAMILY):
+            with pytest.raises(ConfigurationError) as found:
+                Keyed(**settings)  # type: ignore[arg-type]
+            assert SECRET not in str(found.value)
+    with tally(FAMILY):
+        with pytest.raises(ConfigurationError) as found:
+            build("loaders", [{"name": "database", "password": SECRET}], "corpus")  # type: ignore[arg-type]
+        assert SECRET not in str(found.value)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Everything that indexing and a benchmark with secrets write, and what they log and say."""
+    folder = tmp_path_factory.mktemp("secrets")
+    with closing(sqlite3.connect(folder / "docs.db")) as connection:
+        connection.execute("CREATE TABLE docs (id TEXT, content TEXT)")
+        connection.executemany("INSERT INTO docs VALUES (?, ?)", [(f"d{n}", f"fox whale number{n}") for n in range(80)])
+        connection.commit()
+    said: list[str] = []
+    logged: list[str] = []
+    handler = logging.Handler(0)
+    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    before = os.environ.get("SOME_SERVICE_TOKEN")
+    os.environ["SOME_SERVICE_TOKEN"] = f"{SECRET}-env"
+    try:
+        run = benchmarker(
+            folder / "out" / "index",
+            searchers={
+                "plain": Searcher([Bm25sRetriever()]),
+                "keyed": Searcher([FaissRetriever(HashedWords(api_key=SECRET))], processor=Keyed()),
+                "broken": Searcher([Bm25sRetriever()], processor=Broken()),
+            },
+            loader=DatabaseLoader(f"sqlite:///file:{folder / 'docs.db'}?uri=true&password={SECRET}", table="docs"),
+            queries=QUERIES,
+            gold=GOLD,
+            stage_folder=folder / "out" / "stages",
+            on_progress=said.append,
+            query_loader={"name": "database", "url": f"postgresql://me:{SECRET}@host/db"},
+        ).run()
+        write_run_files(run, folder / "out" / "run")
+    finally:
+        logging.getLogger().removeHandler(handler)
+        os.environ.pop("SOME_SERVICE_TOKEN") if before is None else os.environ.update(SOME_SERVICE_TOKEN=before)
+    return folder / "out", "\n".join([*said, *logged])
+
+
+class Broken(Keyed):
+    """Fails with a message that tells."""
+
+    name = "broken"
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        raise RetrievalError(f"https://me:{SECRET}@host does not answer (token {SECRET}-env)")
+
+
+def test_nothing_that_a_benchmark_leaves_behind_holds_a_secret(written: tuple[Path, str], tally: Tally) -> None:
+    folder, said = written
+    kinds = {path.suffix for path in folder.rglob("*") if path.is_file()}
+    assert {".html", ".json", ".parquet", ".trec", ".md", ".tex", ".stage", ".arrow", ".npy"} <= kinds
+    with tally(FAMILY):
+        assert held_in(folder) == []
+        assert SECRET not in said
+
+
+def test_the_manifest_of_an_index_and_its_errors_show_no_secret(tmp_path: Path, tally: Tally) -> None:
+    retriever = FaissRetriever(HashedWords(api_key=SECRET))
+    searcher = Searcher([retriever])
+    searcher.index(items_of(["red fox"]), tmp_path / "index")
+    with tally(FAMILY):
+        assert held_in(tmp_path) == []
+        assert SECRET not in str(open_generation(tmp_path / "index").manifest)
+        with pytest.raises(IndexMismatchError) as found:
+            Searcher([FaissRetriever(HashedWords(api_key=f"{SECRET}2", seed=5))]).open(tmp_path / "index")
+        assert SECRET not in str(found.value)
+
+
+@pytest.mark.parametrize("value", [SECRET, f"not a url {SECRET}", f"oracle7://{SECRET}", f"sqlite:///{SECRET}.db"])
+def test_what_a_variable_holds_that_is_no_address_is_not_shown(
+    value: str, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    """A configuration may name any variable: what it holds must not come out in the message that it is none."""
+    monkeypatch.setenv("NOT_FOR_YOU", value)
+    with tally(FAMILY):
+        loader = DatabaseLoader("env:NOT_FOR_YOU", table="docs")
+        with pytest.raises(RetrievalError, match="env:NOT_FOR_YOU") as found:
+            loader.load()
+        assert SECRET not in str(found.value)
+        assert SECRET not in f"{loader!r}{loader.config}"
+
+
+def test_a_driver_that_tells_is_not_quoted(tmp_path: Path, tally: Tally) -> None:
+    with tally(FAMILY):
+        loader = DatabaseLoader(f"sqlite:///{tmp_path}/no.db?password={SECRET}", table="docs")
+        with pytest.raises(SourceError) as found:
+            loader.load()
+        assert SECRET not in f"{found.value}{found.value.__cause__}{loader!r}"
+
+
+@pytest.mark.parametrize("settings", [{"base_url": FORMS["user and password"]}, {"base_url": FORMS["first setting"]},
+                                      {"base_url": FORMS["token as user"]}, {"api_key_env": FORMS["openai"]}])  # fmt: skip
+def test_a_language_model_takes_no_key(settings: dict[str, str], tally: Tally) -> None:
+    with tally(FAMILY):
+        with pytest.raises(ConfigurationError) as found:
+            LanguageModel("openai/model", **settings)  # type: ignore[arg-type]
+        assert SECRET not in str(found.value)
+        assert FORMS["openai"] not in str(found.value)
+
+
+def test_a_command_that_fails_says_no_secret(tmp_path: Path, tally: Tally) -> None:
+    path = configuration(tmp_path, collection(tmp_path / "data"))
+    text = path.read_text().replace(f"path: {tmp_path / 'data'}", f"path: https://me:{SECRET}@host/{SECRET}", 1)
+    path.write_text(text)
+    with tally(FAMILY):
+        done = run_command("benchmark", str(path), folder=tmp_path, SOME_SERVICE_TOKEN=SECRET)
+        assert done.returncode != 0
+        assert "error: " in done.stderr
+        assert HIDDEN in done.stderr
+        assert SECRET not in done.stdout + done.stderr
+
+
+def test_clauses_need_no_secret() -> None:
+    """What has none is shown as it was given."""
+    assert repr(ClauseSplit(min_words=3)) == "ClauseSplit(min_words=3)"
