@@ -1,0 +1,183 @@
+"""What is written beside indexes: sweeps with their cache, the ledger of logged runs, the memory of checksums."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+from hashed_words import InMemory
+
+from crash.index_operations import TWO, WORDS, corpus, index, index_of, index_scratch, nothing, retrievers, searched
+from crash.operation import Operation, State
+from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
+from nlp_retrieval.benchmarks.run_files import write_run_files
+from nlp_retrieval.benchmarks.saved import is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
+from nlp_retrieval.benchmarks.wandb_ledger import Ledger
+from nlp_retrieval.errors import RetrievalWarning
+
+UNFINISHED = "no finished run"
+
+
+def _sweep(world: Path, seed: int = 0) -> None:
+    items = corpus(1)
+    asked = random.Random(seed)
+    queries = [Query(query_id=f"q{n}", text=" ".join(asked.choices(WORDS, k=3))) for n in range(6)]
+    gold = [Gold(query_id=f"q{n}", relevance={f"d{asked.randrange(len(items))}": 1, f"d{n}": 1}) for n in range(6)]
+    benchmark = Benchmarker(
+        {
+            "bm25": Searcher(retrievers("bm25s")),
+            "both": Searcher(retrievers("bm25s", "flat"), reranker=OverlapReranker()),
+        },
+        InMemory([item.content for item in items]),
+        queries,
+        gold,
+        [3, 5],
+        index_path=index_of(world),
+        latency_queries=1,
+        stage_folder=world / "stages",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        write_run_files(benchmark.run(), world / "runs" / "wiki")
+
+
+def _swept(world: Path) -> State:
+    """The results of a finished run, read as its users read them."""
+    folder = world / "runs" / "wiki"
+    if not is_run_folder(folder):
+        return UNFINISHED
+    run = read_run_folder(folder)
+    told = json.loads((folder / "results.json").read_text())["configurations"]
+    if {one.name: one.measures for one in run.report.configurations} != {name: one["measures"] for name, one in told.items()}:
+        return "report.json and results.json are of different runs"
+    trec = {path.name: path.read_text() for path in sorted((folder / "trec").iterdir()) if not path.name.startswith(".")}
+    lists = {name: [[list(one) for one in ranking] for ranking in run.lists.rankings(name)] for name in run.lists.listings}
+    measures = {name: {key: values.tolist() for key, values in one.per_query.items()} for name, one in run.evaluations.items()}
+    return json.loads(
+        json.dumps({"results": (folder / "results.json").read_text(), "trec": trec, "lists": lists, "per_query": measures})
+    )
+
+
+def _sweep_scratch(world: Path) -> list[str]:
+    hidden = [path for folder in ("runs", "stages") for path in (world / folder).rglob(".*")]
+    return index_scratch(world, ("bm25s", "flat")) + sorted(str(path.relative_to(world)) for path in hidden)
+
+
+def sweep_operations() -> list[Operation]:
+    """A benchmark with its stage cache and its run folder, the first of its folder and one after another."""
+
+    def between(found: State, old: State, new: State) -> bool:
+        return found == UNFINISHED
+
+    return [
+        Operation("sweep", nothing, _sweep, _swept, _sweep_scratch, between=between),
+        Operation("sweep over an earlier one", lambda world: _sweep(world, 5), _sweep, _swept, _sweep_scratch, between=between),
+    ]
+
+
+def _ledger(world: Path) -> Ledger:
+    return Ledger(world / "run", {"sweep": "one"}, "group")
+
+
+def _log_run(world: Path) -> None:
+    """Log two runs as the W&B client does: a folder of its own, written over time and never synced."""
+    for name in ("one", "two"):
+        ledger = _ledger(world)
+        if ledger.finished(name) is not None:
+            continue
+        ledger.begin(name)
+        folder = world / "run" / "wandb" / f"offline-run-{len(os.listdir(world / 'run'))}-{ledger.id_of(name)}"  # noqa: PTH208
+        (folder / "files").mkdir(parents=True)
+        (folder / f"run-{name}.wandb").write_bytes(name.encode() * 500)
+        (folder / "files" / "config.yaml").write_text(f"name: {name}\n")
+        ledger.finish(name, folder)
+
+
+def _logged(world: Path) -> State:
+    """The runs that the ledger says are finished, and whether they are whole; and the group."""
+    ledger = _ledger(world)
+    found = {}
+    for name in ("one", "two"):
+        folder = ledger.finished(name)
+        if folder is not None:
+            files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            whole = {f"run-{name}.wandb": name.encode() * 500, "config.yaml": f"name: {name}\n".encode()}
+            found[name] = "whole" if files == whole else f"cut off: {sorted(files)}"
+    return {"runs": found, "group": ledger.group}
+
+
+def _ledger_scratch(world: Path) -> list[str]:
+    folder = world / "run"
+    runs = sorted(path.name for path in (folder / "wandb").glob("offline-run-*"))
+    left = [path.name for path in folder.glob(".*")]
+    finished = {str(_ledger(world).id_of(name)) for name in ("one", "two")}
+    return left + (runs if len(runs) != len({run[-16:] for run in runs} & finished) else [])
+
+
+def _open_all(world: Path) -> None:
+    searched(world, TWO)
+
+
+def _remembered(world: Path) -> State:
+    """What an index gives, and the checksums that are remembered as compared."""
+    file = world / "cache" / "nlp_retrieval" / "checked.json"
+    try:
+        kept = sorted(json.loads(file.read_bytes()).values())
+    except (OSError, ValueError):
+        kept = []
+    return {"kept": kept, "searched": searched(world, TWO) if kept else None}
+
+
+def _index_unread(world: Path) -> None:
+    index(world, TWO, corpus(1))
+    shutil.rmtree(world / "cache", ignore_errors=True)
+
+
+def _fewer(found: State, old: State, new: State) -> bool:
+    return set(found["kept"]) <= set(new["kept"]) and found["searched"] in (new["searched"], None)
+
+
+def _cache_scratch(world: Path) -> list[str]:
+    return index_scratch(world) + sorted(path.name for path in (world / "cache" / "nlp_retrieval").glob(".*"))
+
+
+def _keep_stages(world: Path) -> None:
+    store = StageStore(world / "stages")
+    for name in ("one", "two"):
+        if store.find("candidates", name) is None:
+            store.keep("candidates", name, Entry({"name": name}, {"rows": np.arange(300), "scores": np.linspace(0, 1, 300)}))
+
+
+def _kept_stages(world: Path) -> State:
+    store = StageStore(world / "stages")
+    found = {}
+    for name in ("one", "two"):
+        entry = store.find("candidates", name)
+        if entry is not None:
+            found[name] = [entry.told, {key: array.tolist() for key, array in entry.arrays.items()}]
+    return found
+
+
+def small_operations() -> list[Operation]:
+    """What is written beside indexes: the runs that were logged, the checksums that were compared, the results of stages."""
+
+    def some_logged(found: State, old: State, new: State) -> bool:
+        return found["group"] == new["group"] and found["runs"].items() <= new["runs"].items()
+
+    def some_kept(found: State, old: State, new: State) -> bool:
+        return found.items() <= new.items()
+
+    def stage_scratch(world: Path) -> list[str]:
+        return sorted(path.name for path in (world / "stages").rglob(".*"))
+
+    return [
+        Operation("W&B ledger", nothing, _log_run, _logged, _ledger_scratch, between=some_logged),
+        Operation("checked.json", _index_unread, _open_all, _remembered, _cache_scratch, between=_fewer, promised=False),
+        Operation("stage cache", nothing, _keep_stages, _kept_stages, stage_scratch, between=some_kept),
+    ]

@@ -1,0 +1,221 @@
+"""The tests' side of :mod:`crash.worker`: tasks out, results in; and the judgement of what an interruption left."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import select
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crash.operation import Operation, State
+from crash.operations import OPERATIONS
+from crash.worker import Result
+
+_TESTS = Path(__file__).parent.parent
+_SECONDS = 150
+_CHEAPLY = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+class Worker:
+    """A worker process, and a folder for the worlds of its tasks.
+
+    Args:
+        folder: empty, and readable by everybody.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._worlds = 0
+        self.log = (folder / "log.txt").open("w+")
+        paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "crash.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            cwd=folder,
+            env=os.environ | _CHEAPLY | {"PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def ask(self, do: str, operation: Operation, world: Path, **more: Any) -> Result:
+        """Have something done by a child of the worker."""
+        fresh = {"fresh": True} if operation.native else {}
+        return self.send({"do": do, "operation": operation.name, "world": str(world)} | fresh | more)
+
+    def known(self, operation: Operation, world: Path, other: Path) -> Result:
+        """Prepare an operation in one world, and see in another what it does when nothing interrupts it."""
+        known = self.ask("known", operation, world, other=str(other))
+        self.log.seek(0)
+        assert "twice" in known, f"{known}\n{self.log.read()[-3000:]}"
+        return known
+
+    def send(self, task: dict[str, Any]) -> Result:
+        """Send a task and wait for its result."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(task).encode() + b"\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], _SECONDS)
+        assert ready, f"no answer within {_SECONDS} s to {task}"
+        line = self._process.stdout.readline()
+        self.log.seek(0)
+        assert line, f"the worker ended at {task}:\n{self.log.read()}"
+        result: Result = json.loads(line)
+        return result
+
+    def world(self) -> Path:
+        """A folder that is not there yet."""
+        self._worlds += 1
+        return self.folder / f"world{self._worlds}"
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self.log.close()
+
+
+@dataclass
+class Trials:
+    """An operation with its old and new state, and what interruptions left of it.
+
+    Args:
+        worker: that does it.
+        operation: what is interrupted.
+    """
+
+    worker: Worker
+    operation: Operation
+    tried: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._before = self.worker.world()
+        self._before.mkdir()
+        known = self.worker.known(self.operation, self._before, self.worker.world())
+        if not self.operation.native:  # the children that come later find it imported
+            self.worker.send({"do": "import", "modules": known["modules"]})
+        assert not known["scratch"], known["scratch"]
+        assert known["old"] != known["new"], "nothing would be seen of an interruption"
+        self.events: list[str] = known["events"]
+        self.states: list[State] = [known[name] for name in ("old", "new", "halfway") if name in known]
+        self.new: State = known["new"]
+        self.halfway: State = known.get("halfway")
+        self.twice: list[State] = known["twice"]
+
+    @property
+    def right(self) -> int:
+        """How many of those tried were judged right."""
+        return self.tried - len(self.wrong)
+
+    def anew(self) -> Trials:
+        """The same, with nothing tried yet."""
+        made = copy.copy(self)
+        made.tried, made.wrong = 0, []
+        return made
+
+    def world(self) -> _World:
+        """A copy of the world as it is before the operation, removed at the end of the block."""
+        return _World(self.worker.world(), self._before)
+
+    def judge(self, world: Path, how: str, *, done: bool) -> bool:
+        """Whether what an interruption left is the old state or the new one, and the operation then succeeds.
+
+        Args:
+            world: what was left.
+            how: the interruption, for the message.
+            done: whether the operation had been reported done: then only the new state will do.
+        """
+        return self.judge_all([(world, how, done)])
+
+    def judge_all(self, left: list[tuple[Path, str, bool]]) -> bool:
+        """Judge several in one process, as :meth:`judge` does one."""
+        if not left:
+            return True
+        worlds = [str(world) for world, _, _ in left]
+        result = self.worker.ask("check", self.operation, left[0][0], worlds=worlds)
+        ended = f"looking at it ended with signal {result['signal']}, exit {result['exit']}"
+        before = len(self.wrong)
+        for place, (_, how, done) in enumerate(left):
+            wrong = self._wrong(result["checked"][place], done) if "checked" in result else ended
+            if wrong:
+                self.wrong.append(f"{self.operation.name}, {how}: {wrong}")
+        self.tried += len(left)
+        return len(self.wrong) == before
+
+    def _wrong(self, checked: Result, done: bool) -> str:
+        found, again, failed = checked["found"], checked["again"], checked["failed"]
+        if done and self.operation.promised and found != self.new:
+            return f"it was reported done, and now there is {_short(found)}"
+        if found not in self.states and not self.operation.between(found, self.states[0], self.new):
+            return f"neither the old state nor the new one, but {_short(found)}"
+        expected = self.twice if found == self.new else [self.new, ""]
+        if [again, failed] != expected and found != self.halfway:
+            return f"run again: {failed or _short(again)}"
+        if checked["scratch"]:
+            return f"run again, it leaves {checked['scratch']}"
+        return ""
+
+
+class _World:
+    def __init__(self, path: Path, before: Path) -> None:
+        self._path, self._before = path, before
+
+    def __enter__(self) -> Path:
+        shutil.copytree(self._before, self._path, symlinks=True)
+        return self._path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
+    """At most so many of the points, drawn evenly and in order."""
+    if len(points) <= most:
+        return points
+    return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
+
+
+def named(*, native: bool, marks: pytest.MarkDecorator | None = None) -> list[object]:
+    """The names of the operations that start Java, or of the others, as parameters; most dear ones are for the long part.
+
+    Args:
+        native: which.
+        marks: for all of them, instead.
+    """
+    dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene"))}
+    dear -= {"index, every engine", "add, every engine", "compact, every engine", "add, Lucene"}
+    return [
+        pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
+        for name, one in OPERATIONS.items()
+        if one.native == native
+    ]
+
+
+def _short(state: State) -> str:
+    text = json.dumps(state)
+    return text if len(text) < 400 else f"{text[:400]}..."

@@ -1,0 +1,52 @@
+"""What is interrupted: how its folder is prepared, how it runs, and what can be seen of it.
+
+All of an operation lies in one folder, its world: the index, the cache of the user, the files of a benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.errors import RetrievalError
+
+State = Any
+"""What can be seen of a world, as JSON holds it."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that is interrupted.
+
+    Args:
+        name: of it.
+        prepare: makes the world as it is before.
+        run: does it.
+        look: what can be seen of the world; equal where nothing was changed.
+        scratch: what lies there that nobody will read, after a later writer had the chance to remove it.
+        halfway: does a part of it that is published before the rest.
+        between: whether a state that is neither the old nor the new one may be seen after an interruption, given these two.
+        promised: whether its result may not be lost once it was reported done.
+        native: whether it starts Java, which does not survive a fork.
+    """
+
+    name: str
+    prepare: Callable[[Path], object]
+    run: Callable[[Path], object]
+    look: Callable[[Path], State]
+    scratch: Callable[[Path], list[str]]
+    halfway: Callable[[Path], object] | None = None
+    between: Callable[[State, State, State], bool] = lambda found, old, new: False
+    promised: bool = True
+    native: bool = False
+
+
+def attempted(run: Callable[[Path], object], world: Path) -> str:
+    """Run something in a world; returns the error that the project raised, or nothing."""
+    try:
+        run(world)
+    except RetrievalError as error:
+        return f"{type(error).__name__}: {error}".replace(str(world), "WORLD")
+    return ""

@@ -1,0 +1,49 @@
+"""Killed at any event, an operation leaves the old state or the new one, and can be run again."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+
+import pytest
+
+from crash.driving import Trials, named, sampled
+
+
+def _killed(made: Trials, most: int) -> None:
+    """Kill the operation at so many of its points, drawn at random, and judge what is left."""
+    events = made.events
+    points = [(number, when) for number in range(1, len(events) + 1) for when in ("before", "after")]
+    points = [(number, when) for number, when in points if when == "before" or not events[number - 1].startswith("open ")]
+    with ExitStack() as worlds:
+        left = []
+        for number, when in sampled(points, most):
+            world = worlds.enter_context(made.world())
+            ran = made.worker.ask("run", made.operation, world, kill=[number, when])
+            how = f"killed {when} event {number} of {len(events)} ({events[number - 1]})"
+            assert ran["signal"] == signal.SIGKILL, (how, ran)
+            left.append((world, how, ran["done"]))
+            if not made.operation.native:  # starting Java for each would take longest
+                made.judge_all([left.pop()])
+        made.judge_all(left)
+
+
+def _most(name: str, effort: int) -> int:
+    """How many points to try: the fewer, the more each takes."""
+    short, long = next(most for part, most in _POINTS.items() if part in name)
+    return short if effort == 1 else long
+
+
+_POINTS = {"Lucene": (2, 10), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
+"""By a part of the name: how many points in the short part, and how many in the long one."""
+
+
+@pytest.mark.parametrize("name", [*named(native=False), *named(native=True)])
+def test_killed_at_any_event_it_leaves_the_old_state_or_the_new_one(trials, name, effort, figures):
+    made = trials[name].anew()
+    _killed(made, _most(name, effort))
+    figures.add(
+        "Crashes", f"{name}: killed", made.tried, made.right, "SIGKILL before and after every rename, sync, unlink, ..."
+    )
+    assert made.tried >= 2
+    assert not made.wrong, "\n".join(made.wrong)

@@ -1,0 +1,91 @@
+"""The power fails at any moment, and what was not synced is gone: the old state or the new one is left all the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crash.driving import Trials, named, sampled
+from crash.power_loss import Left, crash_states
+from crash.recording import read_record
+
+
+@pytest.fixture(scope="module")
+def records(trials, tmp_path_factory):
+    """What happened to the disk in an operation, recorded when it is first asked for."""
+    folder = tmp_path_factory.mktemp("records")
+
+    class Made(dict[str, Path]):
+        def __missing__(self, name: str) -> Path:
+            self[name] = folder / name.replace("&", "and")
+            made = trials[name]
+            with made.world() as world:
+                ran = made.worker.ask("run", made.operation, world, record=str(self[name]))
+                assert ran["done"], ran
+            return self[name]
+
+    return Made()
+
+
+def judged(made: Trials, states: list[Left]) -> bool:
+    """Whether all of what is left is right; looked at by one process."""
+    left = []
+    for state in states:
+        world = made.worker.world()
+        state.write(world)
+        names, contents = state.variant
+        how = f"power lost after step {state.step} ({state.event}), names kept: {names}, unsynced contents: {contents}"
+        left.append((world, how, state.last))
+    try:
+        return made.judge_all(left)
+    finally:
+        for world, _, _ in left:
+            shutil.rmtree(world, ignore_errors=True)
+
+
+_AT_ONCE = 4
+_STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_000)}
+"""By a part of the name: how many states in the short part, and how many in the long one."""
+
+
+@pytest.mark.parametrize("name", [*named(native=False), *named(native=True, marks=pytest.mark.soak)])
+def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
+    made = trials[name].anew()
+    most = next(most for part, most in _STATES.items() if part in name)[effort > 1]
+    root, steps = read_record(records[name])
+    last = len(steps) - 1
+    chosen = {last, *sampled(list(range(1, last)), most)}
+    states = list(crash_states(records[name], root, steps, chosen=chosen))
+    before, after = [left for left in states if not left.last], [left for left in states if left.last]
+    chosen_states = [*sampled(before, most), *sampled(after, most)]
+    for first in range(0, len(chosen_states), _AT_ONCE):
+        judged(made, chosen_states[first : first + _AT_ONCE])
+    figures.add("Crashes", f"{name}: power lost", made.tried, made.right, "unsynced names and contents lost, cut or zeroed")
+    assert made.tried >= 3
+    assert not made.wrong, "\n".join(made.wrong)
+
+
+FORGOTTEN: dict[str, Callable[[str], bool]] = {
+    "the files of the scratch folder": lambda path: ".scratch-" in path and Path(path).suffix != "",
+    "the scratch folder": lambda path: Path(path).name.startswith(".scratch-"),
+    "the manifest": lambda path: Path(path).name.startswith(".manifest.json."),
+    "the index folder": lambda path: Path(path).name == "wiki",
+    "the folder above the index folder": lambda path: Path(path).name == "indexes",
+    "the folder above that": lambda path: Path(path).name.startswith("world"),
+}
+
+
+@pytest.mark.parametrize("what", FORGOTTEN)
+def test_a_sync_that_is_left_out_is_found(trials, records, what):
+    """The test above can fail: every kind of sync that it is about is needed."""
+    known = trials["index"]
+    states = crash_states(records["index"], *read_record(records["index"]), forget=FORGOTTEN[what])
+    for left in sorted(states, key=lambda left: -left.step):
+        made = known.anew()
+        if not judged(made, [left]):
+            break
+    else:
+        pytest.fail(f"nothing was lost without a sync of {what}")
