@@ -18,8 +18,10 @@ test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base ins
 	$(BIN)/python -m pytest
 	$(BASE_VENV)/bin/python tests/base_install/check.py
 
-soak: $(VENV)/.dev  ## the long part of the tests: kills, damage, attacks and fuzzing for about an hour; writes bench/RELIABILITY.md
-	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz
+# each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
+soak: $(VENV)/.soak  ## the long part of the tests: kills, damage, attacks and fuzzing for about an hour; writes bench/RELIABILITY.md
+	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz tests/conformance \
+		tests/core/test_update_model.py tests/retrievers/test_*_updates.py
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .
@@ -50,6 +52,10 @@ $(VENV)/.dev: setup.cfg constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) torch==2.13.0
 	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.demo $(VENV)/.llm
+
+$(VENV)/.soak: $(VENV)/.dev
+	$(PIP_INSTALL) --editable '.[soak]'
+	touch $@
 
 $(BASE_VENV)/.base: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(BASE_VENV)

@@ -24,7 +24,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks import config
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core import index_store
+from nlp_retrieval.core import publishing
 
 ROOT = Path(__file__).parents[1]
 FIGURES = sorted((ROOT / "docs" / "figures").glob("*.svg"))
@@ -75,7 +75,7 @@ def test_the_index_directory_holds_the_files_that_are_drawn(tmp_path: Path) -> N
     Searcher([Bm25sRetriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), tmp_path / "index")
     names = (path.name + "/" * path.is_dir() for path in (tmp_path / "index").iterdir())
     found = {re.sub(r"-[0-9a-f]{16}/", "-<fingerprint>/", name) for name in names}
-    assert found | {f"{index_store._SCRATCH}<id>/"} == set(shown("indexing", "file"))
+    assert found | {f"{publishing._SCRATCH}<id>/"} == set(shown("indexing", "file"))
 
 
 def test_the_stages_are_those_that_a_search_is_timed_by() -> None:

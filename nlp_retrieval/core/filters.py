@@ -32,6 +32,11 @@ COMBINING = ("and", "or", "not")
 _PREFIX = "metadata."
 _DEEPEST = 64
 _LONGEST_LIST = 1_000_000
+_MOST_CONDITIONS = 1000
+"""Each passes over all items, and what it finds is held until all are joined."""
+
+_MOST_BITS = 2048
+"""Of an integer: some 600 digits, which can be written down whatever Python's own limit is."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,17 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
             parts.append(_joined(key, value, f"{place}.{key}", depth))
         else:
             parts += _conditions(key.removeprefix(_PREFIX), value, f"{place}.{key}")
-    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+    made = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+    if not depth and (found := _count(made)) > _MOST_CONDITIONS:
+        raise QueryError(
+            f"{place}: {found:,} conditions are too many; at most {_MOST_CONDITIONS:,} "
+            '({"in": [...]} is one, whatever the number of its values)'
+        )
+    return made
+
+
+def _count(wanted: Filter) -> int:
+    return sum(map(_count, wanted.parts)) if isinstance(wanted, Combination) else 1
 
 
 def _joined(key: str, value: object, place: str, depth: int) -> Combination:
@@ -168,9 +183,14 @@ def _scalar(value: object, place: str) -> Scalar:
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise QueryError(f"{place}: a number of {value.bit_length():,} bits is too large to compare with")
     return value
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, nesting without end
+        text = type(value).__name__
     return text if len(text) <= 80 else f"{text[:77]}..."

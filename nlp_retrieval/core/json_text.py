@@ -39,9 +39,12 @@ MAX_BYTES = 2**30
 """Of a file or text that is read as one JSON value."""
 
 _AT_ONCE = 2**24
-_QUOTED_BACKSLASH, _QUOTED_QUOTE = b"\\\\", b'\\"'
 _STRUCTURE = b'"[]{}'
 _ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(_STRUCTURE))
+_STEPS = np.zeros(256, np.int8)
+"""What each byte does to the depth."""
+
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _MARK = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -122,15 +125,17 @@ def is_deeper(text: str) -> bool:
     Linear in time and memory, without recursion. Of a text that is no JSON either answer may come, but a parser that is let
     through stops at the first error, and up to there the depth is right.
     """
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return False
     raw = text.encode("utf-8", "surrogatepass")
-    # a backslash stands in strings only; without the escapes of backslash and quote, every quote begins or ends a string
-    bare = raw.replace(_QUOTED_BACKSLASH, b"").replace(_QUOTED_QUOTE, b"").translate(None, _ALL_BUT_STRUCTURE)
-    marks = np.frombuffer(b"".join(bare.split(b'"')[::2]), np.uint8)
-    opens = marks & 0x06 == 0x02  # [ and { are 0x5b and 0x7b; ] and } are 0x5d and 0x7d
-    depth = np.cumsum(np.where(opens, 1, -1), dtype=np.int64)
-    return bool(depth.max(initial=0) > MAX_DEPTH)
+    structure = raw.translate(None, _ALL_BUT_STRUCTURE)
+    if structure.count(b"[") + structure.count(b"{") <= MAX_DEPTH:
+        return False
+    if b"\\" in raw:
+        # it stands in strings only; without the escapes of backslash and quote, every quote begins or ends a string
+        structure = raw.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _ALL_BUT_STRUCTURE)
+    marks = np.frombuffer(structure, np.uint8)
+    steps = _STEPS[marks]
+    steps[np.logical_xor.accumulate(marks == ord('"'))] = 0
+    return bool(np.cumsum(steps, dtype=np.int64).max(initial=0) > MAX_DEPTH)
 
 
 def value_is_deeper(text: str, start: int) -> bool:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from nlp_retrieval.core.json_text import is_deeper
 from nlp_retrieval.core.queries import says_nothing
 
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
@@ -23,6 +24,7 @@ _QUOTES = "\"'`*_\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _BETWEEN = re.compile(r"\s*[;|]\s+|[\"']\s*,\s*[\"']")
 _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 LONGEST_ANSWER = 20_000
 """Characters that are looked at; a model that does not stop is cut here."""
 
@@ -62,7 +64,7 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     """
     if not isinstance(answer, str):
         return None
-    text = _trimmed(_FENCE.sub("", answer[:LONGEST_ANSWER]), max_words)
+    text = _trimmed(_FENCE.sub("", _text_of(answer)), max_words)
     return None if says_nothing(text) or _words(text) == _words(query) else text
 
 
@@ -70,17 +72,23 @@ def unwrapped(answer: object) -> object:
     """The one text in an answer that is nothing but a JSON object or list around it; any other answer as it is."""
     if not isinstance(answer, str):
         return answer
+    text = _FENCE.sub("", _text_of(answer))
     try:
-        value = json.loads(_FENCE.sub("", answer[:LONGEST_ANSWER]))
+        value = None if is_deeper(text) else json.loads(text)
     except (ValueError, RecursionError):
         return answer
     texts = list(value.values()) if isinstance(value, dict) else value
     return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
 
 
+def _text_of(answer: str) -> str:
+    """What is looked at; half of a surrogate pair, which no engine and no file can take, is left out."""
+    return _HALF_OF_A_PAIR.sub("", answer[:LONGEST_ANSWER])
+
+
 def _parts(answer: object, depth: int = 0) -> Iterator[str]:
     if isinstance(answer, str):
-        text = _FENCE.sub("", answer[:LONGEST_ANSWER]).strip()
+        text = _FENCE.sub("", _text_of(answer)).strip()
         held = _json_list(text)
         if held is not None:
             yield from _parts(held, depth + 1)
@@ -98,7 +106,7 @@ def _json_list(text: str) -> list[object] | None:
     """The list, or the lists of an object, that a text holds as JSON, also between other words."""
     for opening, closing in ("[]", "{}"):
         begin, end = text.find(opening), text.rfind(closing)
-        if 0 <= begin < end:
+        if 0 <= begin < end and not is_deeper(text[begin : end + 1]):
             try:
                 value = json.loads(text[begin : end + 1])
             except (ValueError, RecursionError):

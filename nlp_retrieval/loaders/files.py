@@ -2,16 +2,13 @@
 
 Always true: memory is bounded by one line, never by the file; whatever is wrong with a file is a
 :class:`~nlp_retrieval.errors.SourceError` that names the file and the line. Compression is recognised by the first
-bytes, not by the name. JSON is read strictly: no NaN, no infinities, no nesting without end.
+bytes, not by the name. JSON is read as :mod:`~nlp_retrieval.core.json_text` has it.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import json
-import math
-import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -19,16 +16,14 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
 
 from pydantic import JsonValue
 
+from nlp_retrieval.core.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 
 __all__ = [
     "MAX_ENTRY",
-    "decode_json",
-    "describe_json_error",
     "open_bytes",
     "read_error",
     "read_json_lines",
@@ -54,43 +49,6 @@ _FOREIGN = {
     BOM_UTF16_LE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
     BOM_UTF16_BE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
 }
-
-
-def _refuse_constant(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is not JSON; leave the field out, or write null, where there is no value")
-
-
-def _finite(literal: str) -> float:
-    value = float(literal)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {literal[:40]} is too large")
-    return value
-
-
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-"""JSON as its standard has it: Python's own NaN and Infinity, and numbers that overflow to them, are refused."""
-
-
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def decode_json(text: str, start: int = 0) -> tuple[JsonValue, int]:
-    """Decode the JSON value that starts at a position; return it and the position after it.
-
-    Raises:
-        ValueError: what stands there is not JSON, or has a character that no file could hold.
-        RecursionError: it is nested too deeply.
-    """
-    value: JsonValue
-    value, end = DECODER.raw_decode(text, start)
-    if _SURROGATE.search(text, start, end):
-        # a file of UTF-8 cannot hold half a pair, but an escape in it can: refused here, before an index chokes on it
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = f"\\u{ord(error.object[error.start]):04x}"
-            raise ValueError(f"{half} is half of a surrogate pair; write the character itself") from None
-    return value, end
 
 
 @contextmanager
@@ -207,13 +165,13 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
             continue
         place = f"{path}, line {number}"
         try:
-            row, end = decode_json(line, len(line) - len(line.lstrip()))
-            if rest := line[end:].strip():
-                raise json.JSONDecodeError("Extra data", line, line.index(rest, end))
-        except (ValueError, RecursionError) as error:
+            row = parse_json(line)
+        except ValueError as error:
             if number == 1 and line.lstrip().startswith("["):
                 raise SourceError(_IS_A_LIST.format(place=place)) from None
-            raise SourceError(f"{place}: {describe_json_error(error)}") from None
+            if "\r" in line:
+                raise SourceError(f"{place}: {_ENDS_WITH_CR}") from None
+            raise SourceError(f"{place}: {error}") from None
         if not isinstance(row, dict):
             if isinstance(row, list) and number == 1:
                 raise SourceError(_IS_A_LIST.format(place=place))
@@ -221,20 +179,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         yield place, row
 
 
+_ENDS_WITH_CR = "a carriage return stands within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
+
 _IS_A_LIST = "{place}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
-
-
-def describe_json_error(error: Exception) -> str:
-    """Say in half a sentence what the JSON decoder complains about.
-
-    Args:
-        error: a ValueError or RecursionError of ``DECODER``.
-    """
-    if isinstance(error, RecursionError):
-        return "JSON that is nested too deeply; flatten it"
-    if isinstance(error, json.JSONDecodeError):
-        return f"not valid JSON: {error.msg} (column {error.colno}); repair this entry, or write the file again"
-    return f"not valid JSON: {error}"
 
 
 def kind(value: JsonValue) -> str:

@@ -11,18 +11,18 @@ import json
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from nlp_retrieval.core.json_text import decode_json, describe_json_error, is_deeper, value_is_deeper
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import (
     MAX_ENTRY,
     READ_ERRORS,
     JsonObject,
-    decode_json,
-    describe_json_error,
     encoding_error,
     kind,
     open_bytes,
@@ -66,7 +66,10 @@ def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple
 
 
 class _Window:
-    """A part of the text; ``at`` is the first character not yet consumed, ``line`` the line of ``counted``."""
+    """A part of the text; ``at`` is the first character not yet consumed, ``line`` the line of ``counted``.
+
+    Where something in it is nested too deeply, ``deep``, each entry is measured by itself before it is decoded.
+    """
 
     def __init__(self, path: str | Path, stream: BufferedReader, size: int) -> None:
         self.path = path
@@ -78,6 +81,7 @@ class _Window:
         self.line = 1
         self.counted = 0
         self.ended = False
+        self.deep = False
 
     def entries(self) -> Iterator[tuple[str, JsonValue]]:
         if (found := self.peek()) != "[":
@@ -102,9 +106,12 @@ class _Window:
             raise SourceError(f"{self.here()}: {after!r} after the end of the list; a file holds one JSON list")
 
     def value(self, number: int) -> JsonValue:
+        found: JsonValue
         while True:
+            if self.deep and value_is_deeper(self.text, self.at):
+                raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(RecursionError())}")
             try:
-                value, end = decode_json(self.text, self.at)
+                found, end = decode_json(self.text, self.at)
             except json.JSONDecodeError as error:
                 if not self.ended and self.may_be_cut(error):
                     self.fill()
@@ -114,12 +121,12 @@ class _Window:
                 raise SourceError(f"{self.here(error.pos)} (entry {number}): {problem}") from None
             except (ValueError, RecursionError) as error:
                 raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(error)}") from None
-            near = isinstance(value, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
+            near = isinstance(found, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
             if near and not self.ended:
                 self.fill()  # the "12" before the window's edge may be the start of "123" or "12e4"
                 continue
             self.at = end
-            return value
+            return found
 
     def may_be_cut(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _LONGEST_TOKEN
@@ -151,6 +158,7 @@ class _Window:
             raise encoding_error(f"{self.path}, line {line}", error) from None
         self.ended = not raw
         self.text, self.at, self.counted = rest + text, 0, 0
+        self.deep = is_deeper(self.text)
 
     def here(self, position: int | None = None) -> str:
         """The file and the line of the window's start or of a later position."""
@@ -165,10 +173,10 @@ class _Window:
             return SourceError(f"{self.path}: the file is empty; expected one JSON list")
         if found != "{":
             return SourceError(f"{expected}, found {found!r}; is this the right file?")
-        try:
-            _, end = decode_json(self.text, self.at)
-        except (ValueError, RecursionError):
-            end = len(self.text)
+        end = len(self.text)
+        if not self.deep:
+            with suppress(ValueError, RecursionError):
+                _, end = decode_json(self.text, self.at)
         if self.text[end:].lstrip().startswith("{"):
             return SourceError(f"{expected}, found JSON lines; make a list of them (jq -s . old.jsonl > new.json)")
         return SourceError(f"{expected}, found a JSON object; pass the file whose top level is the list of entries")

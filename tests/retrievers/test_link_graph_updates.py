@@ -135,7 +135,7 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
     undirected = {"shared_entities", "same_parent"}
     assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
     how = "segments joined on the way" if auto_compact else "segments kept apart"
-    figures.add("Updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
+    figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
 
 
 ENCODER = HashedWords(32)

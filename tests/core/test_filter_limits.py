@@ -1,0 +1,50 @@
+"""A filter that is too much of something is refused before it costs memory, and every refusal can be written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nlp_retrieval.core.filters import parse_filter
+from nlp_retrieval.errors import QueryError
+
+HUGE = 10**5000
+
+
+def nested(depth: int, *, lists: bool) -> Any:
+    """Values inside each other, made without recursion."""
+    made: Any = {"a": 1}
+    for _ in range(depth):
+        made = [made] if lists else {"not": made}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"or": [{"a": 1}] * 1001}, "where: 1,001 conditions are too many; at most 1,000"),
+        ({"and": [{"a": {"gt": 1, "lt": 2}, "not": {"or": [{"b": 1}] * 400}}, {"or": [{"c": 1}] * 600}]}, "1,002 conditions"),
+        ({"a": HUGE}, "where.a: a number of 16,610 bits is too large to compare with"),
+        ({"a": {"in": [1, -HUGE]}}, "where.a.in: a number of 16,610 bits is too large"),
+        ({"a": [HUGE]}, "where.a: expected a text, a number or a truth value, found list"),
+        ({"or": HUGE}, "where.or: expected a list of filters, found int"),
+        (nested(65, lists=False), "more than 64 filters inside each other"),
+        (nested(100_000, lists=False), "more than 64 filters inside each other"),
+        ({"a": nested(100_000, lists=True)}, "where.a: expected a text, a number or a truth value, found list"),
+        (nested(100_000, lists=True), "where: expected conditions such as"),
+    ],
+    ids=range(10),
+)
+def test_too_much_is_refused(where: Any, said: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        parse_filter(where)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 800
+
+
+def test_the_limits_themselves_are_kept() -> None:
+    assert len(parse_filter({"or": [{"a": number} for number in range(1000)]}).parts) == 1000  # type: ignore[union-attr]
+    assert parse_filter({"a": {"in": list(range(100_000))}}).values[-1] == 99_999  # type: ignore[union-attr]
+    assert parse_filter({"a": 10**600}).values == (10**600,)  # type: ignore[union-attr]
+    parse_filter(nested(64, lists=False))

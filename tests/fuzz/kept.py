@@ -1,0 +1,260 @@
+"""Targets that read what the project wrote itself: indexes, runs, results of stages, and small files of notes.
+
+A checksum that a fuzzer cannot guess is put right before a file is read, so that what stands behind it is reached too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+import zlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from benchmarks.small_benchmark import GOLD as GOLD_OF_QUERIES
+from benchmarks.small_benchmark import QUERIES as ALL_QUERIES
+from benchmarks.small_benchmark import benchmarker
+from core.engines import TermCount, TermShare
+
+from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
+from nlp_retrieval.benchmarks import saved
+from nlp_retrieval.benchmarks.comparing import judged_again
+from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.benchmarks.repeating import benchmark_of, differences, moved_results, read_manifest
+from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT, read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
+from nlp_retrieval.benchmarks.wandb_ledger import Ledger
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.json_text import parse_json
+from nlp_retrieval.core.lock_owner import OWNER_FILE, owner_of
+from nlp_retrieval.core.manifest import MANIFEST_FILE
+from nlp_retrieval.core.manifest import read_manifest as read_index_manifest
+from nlp_retrieval.core.segments import SegmentFolder
+from nlp_retrieval.errors import IndexDamagedError, RetrievalError, SourceError
+from nlp_retrieval.graph.added_links import open_added_links
+from nlp_retrieval.graph.link_graph import LinkGraph
+from nlp_retrieval.lm.answers import AnswerStore
+from nlp_retrieval.retrievers.colbert_files import open_files as open_colbert
+
+from .inputs import a_file, a_folder, parts, scratch
+
+GRAPH = ("graph.json", "offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy")
+LINKS = ("links.json", "link_sources.npy", "link_targets.npy", "link_weights.npy")
+BM25 = ("vocabulary.json", "rows.npy", "frequencies.npy", "indptr.npy", "lengths.npy")
+COLBERT = ("settings.json", "offsets.npy", "projection.npy", "tokens.npy", "centroids.npy", "weights.npy")
+COLBERT += ("codes.npy", "residuals.npy", "list_offsets.npy", "list_rows.npy")
+NOTED_SWEEP: dict[str, Any] = {"sweep": 1}
+TABLES = (HITS, QUERIES, GOLD, PER_QUERY)
+
+
+def manifest(data: bytes) -> bool:
+    """The manifest of an index, as it stands and with its checksum put right."""
+    found = None
+    for raw in (data, _sealed(data)):
+        try:
+            found = read_index_manifest(a_folder("index", {MANIFEST_FILE: raw}))
+        except IndexDamagedError:
+            continue
+        assert found is not None
+        assert not any("/" in name for name in found.folders)
+    return found is not None
+
+
+def stages(data: bytes) -> bool:
+    """A result of a stage, as it stands and with its checksum put right: what cannot be believed is not there."""
+    found = None
+    for raw in (data, stage_head() + hashlib.sha256(data).hexdigest().encode() + b"\n" + data):
+        folder = a_folder("stages", {"group/name.stage": raw})
+        found = StageStore(folder).find("group", "name")
+        assert len(list(StageStore(folder).entries("group"))) == (found is not None)
+        assert found is None or found.bytes > 0
+    return found is not None
+
+
+def report(data: bytes) -> bool:
+    """The report of a finished run, with its checksums put right, read and judged again."""
+    return _judge({name: (run_folder() / name).read_bytes() for name in TABLES}, data, data)
+
+
+def lists(data: bytes) -> bool:
+    """The tables of a finished run, with any values in their columns."""
+    try:
+        content = json.loads(data)
+        files = {name: _parquet(content[name], name, content.get("about")) for name in TABLES}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException, OverflowError):
+        return False
+    return _judge(files, (run_folder() / REPORT).read_bytes(), data)
+
+
+def tables(data: bytes) -> bool:
+    """The same tables, damaged."""
+    folder = a_folder("run", dict(zip(TABLES, parts(data, len(TABLES)), strict=True)))
+    read = 0
+    for one in (read_lists, read_retrievers):
+        with suppress(SourceError):
+            one(folder)
+            read += 1
+    return read == 2
+
+
+def run_manifest(data: bytes) -> bool:
+    """The manifest of a run: a benchmark is made of it, and it is compared with others."""
+    try:
+        found = read_manifest(a_file("manifest.json", data))
+    except SourceError:
+        return False
+    differences(found, json.loads((run_folder() / "manifest.json").read_bytes()))
+    try:
+        benchmark_of(found)
+    except RetrievalError:
+        return False
+    return True
+
+
+def results(data: bytes) -> bool:
+    """The results of a run, compared with others; the command says where they cannot be."""
+    now = json.loads((run_folder() / "results.json").read_bytes())
+    try:
+        told = moved_results(parse_json(data), now)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+    assert all(isinstance(line, str) for line in told)
+    return True
+
+
+def graph(data: bytes) -> bool:
+    """A graph of links: what opens can be walked."""
+    try:
+        found = LinkGraph.open(a_folder("graph", dict(zip(GRAPH, parts(data, len(GRAPH)), strict=True))))
+    except IndexDamagedError:
+        return False
+    for node in range(min(found.n_nodes, 10)):
+        assert all(0 <= neighbour < found.n_nodes for neighbour, *_ in found.links_of(node))
+    return True
+
+
+def added_links(data: bytes) -> bool:
+    """The links of items that joined an index of one item: what opens leads to items that are there."""
+    folder = a_folder("links", dict(zip(LINKS, parts(data, len(LINKS)), strict=True)))
+    try:
+        found = open_added_links(SegmentFolder(folder, 1, 3))
+    except IndexDamagedError:
+        return False
+    for one in found.values():
+        assert all(0 <= row < 3 for row in [*one.sources.tolist(), *one.targets.tolist()])
+    return True
+
+
+def bm25(data: bytes) -> bool:
+    """Postings: what opens can be searched, by compiled code too."""
+    retriever = Bm25sRetriever()
+    try:
+        retriever.load(a_folder("bm25", dict(zip(BM25, parts(data, len(BM25)), strict=True))))
+    except IndexDamagedError:
+        return False
+    retriever.search_batch(["fox tree whale"], 3, None)
+    return True
+
+
+def colbert(data: bytes) -> bool:
+    """The columns of a ColBERT index: what opens can be followed by compiled code."""
+    try:
+        found = open_colbert(a_folder("colbert", dict(zip(COLBERT, parts(data, len(COLBERT)), strict=True))))
+    except IndexDamagedError:
+        return False
+    assert len(found.offsets) == found.sizes.passages + 1
+    assert found.offsets[-1] == found.sizes.tokens
+    return True
+
+
+def notes(data: bytes) -> bool:
+    """Small files that are a convenience: what cannot be believed is not there, and nothing is raised."""
+    owner = owner_of(a_folder("lock", {OWNER_FILE: data}))
+    ledger = Ledger(a_folder("ledger", {"wandb-logged.json": data}), NOTED_SWEEP, "group")
+    assert isinstance(ledger.group, str)
+    ledger.finished("bm25")
+    store = AnswerStore(scratch() / "answers")
+    question: dict[str, Any] = {"model": "m", "messages": []}
+    path = store.path_of(question)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    answer = store.find(question)
+    assert answer is None or isinstance(answer["text"], str)
+    return owner is not None or ledger.group != "group" or answer is not None
+
+
+@cache
+def run_folder() -> Path:
+    """A finished run of two configurations."""
+    folder = scratch() / "finished"
+    searchers = {"terms": Searcher([TermCount()]), "share": Searcher([TermShare()])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few = {"queries": ALL_QUERIES[:4], "gold": GOLD_OF_QUERIES[:4], "k_values": [3]}
+        write_run_files(benchmarker(folder / "index", searchers=searchers, **few).run(), folder / "run")
+    return folder / "run"
+
+
+@cache
+def stage_head() -> bytes:
+    """What a file of a stage begins with, before its checksum."""
+    store = StageStore(scratch() / "kept")
+    store.keep("group", "name", Entry({"a": 1}, {"rows": np.arange(3)}))
+    return (scratch() / "kept" / "group" / "name.stage").read_bytes().split(b"\n")[0][:-64]
+
+
+def _judge(files: dict[str, bytes], report: bytes, data: bytes) -> bool:
+    """Read a run, and judge one of eight again, which takes longer."""
+    folder = a_folder("run", files | {REPORT: _sealed_report(files, report)})
+    try:
+        found = read_run_folder(folder)
+    except SourceError:
+        return False
+    if zlib.crc32(data) % 8:
+        return True
+    try:
+        judged_again(found)
+    except RetrievalError:
+        return False
+    return True
+
+
+def _sealed_report(files: dict[str, bytes], data: bytes) -> bytes:
+    try:
+        content = json.loads(data)
+        content.pop("checksum")
+        content["files"] = {name: {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()} for name, raw in files.items()}
+        return json.dumps(content | {"checksum": saved._checksum(content)}).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return data
+
+
+def _sealed(data: bytes) -> bytes:
+    try:
+        content = json.loads(data)
+        content.pop("checksum", None)
+        content["checksum"] = hashlib.sha256(canonical_json(content).encode()).hexdigest()
+        return canonical_json(content).encode()
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return data
+
+
+def _parquet(rows: list[dict[str, Any]], name: str, about: Any) -> bytes:
+    schema = pq.read_schema(run_folder() / name)
+    rows = [row | {"signals": [tuple(pair) for pair in row["signals"] or ()]} if "signals" in row else row for row in rows]
+    table = pa.Table.from_pylist(rows, schema)
+    if name == HITS and about is not None:
+        table = table.replace_schema_metadata({b"nlp_retrieval": json.dumps(about)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+OF_INDEXES = [manifest, graph, added_links, bm25, colbert]
+OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes]

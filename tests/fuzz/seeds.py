@@ -1,0 +1,235 @@
+"""Valid small inputs of every target: where a fuzzer begins."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from benchmarks.small_benchmark import collection
+from hashed_words import items_of
+
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES
+from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.manifest import MANIFEST_FILE
+from nlp_retrieval.graph.added_links import write_added_links
+from nlp_retrieval.graph.link_graph import write_link_graph
+from nlp_retrieval.graph.links import Links
+
+from .inputs import SEPARATOR, scratch
+from .kept import BM25, COLBERT, GRAPH, LINKS, NOTED_SWEEP, TABLES, run_folder
+from .targets import TARGETS
+
+
+def seeds_of(target: str) -> list[bytes]:
+    """Return the inputs that a target begins with: files of its folder, or what is made here."""
+    made = _MADE.get(target, _nothing)()
+    return [one if isinstance(one, bytes) else one.encode() for one in made]
+
+
+def _nothing() -> list[bytes]:
+    return [b""]
+
+
+_ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
+_LINES = json.dumps(_ROW) + '\n\n{"id": 7, "content": "\\u00e9\\n", "x": [1.5e3, null, true]}\r\n'
+_HOVER = [
+    {"uid": "u1", "claim": "A fox.", "supporting_facts": [["Fox", 0], ["Tree", 1]], "num_hops": 2, "hpqa_id": "h",
+     "label": "SUPPORTED"},
+    {"uid": 2, "claim": "", "supporting_facts": [["Fox", 0]]},
+]  # fmt: skip
+_HOTPOT = [
+    {"_id": "q1", "question": "Who?", "answer": "Fox", "supporting_facts": [["Fox", 0]],
+     "context": [["Fox", ["A.", " B."]], ["T", []]]},
+    {"_id": "q2", "question": "?", "supporting_facts": [["T", 0]], "context": [["Fox", ["C"]], ["T", []]]},
+]  # fmt: skip
+_BEIR = [
+    '{"_id": "d1", "text": "fox", "title": "Fox"}\n{"_id": "d2", "text": ""}\n',
+    '{"_id": "q1", "text": "fox?", "metadata": {"family": "f"}}\n{"_id": "q2", "text": "x"}\n',
+    "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
+]
+_SWEEP_NOTED = hashlib.sha256(canonical_json(NOTED_SWEEP).encode()).hexdigest()
+_FILTERS = [
+    {"country": "Japan", "year": {"gte": 2015, "lt": 1e300}},
+    {"or": [{"tags": {"in": ["a", "and"]}}, {"not": {"score": {"lte": 0.0}}}], "metadata.open": True},
+    {"year": {"exists": False}},
+]
+_SEARCHER = """retrievers: [{name: bm25s, k1: 1.2}, {name: faiss, encoder: some/model}]
+fusion: {name: rrf, k: 60}
+reranker: overlap
+processor: {name: chain, processors: [clauses, entity_phrases]}
+depth: 10
+"""
+_SWEEP = """corpus: {loader: beir, path: data}
+queries: &q {loader: hover, path: h.json, hops: [3]}
+k: [5, 10]
+baseline: bm25
+index: indexes/wiki
+prices: {openai/gpt: {input: 0.15, output: 0.6}, currency: USD}
+wandb: {project: p, mode: offline}
+seed: 3
+searchers:
+  bm25: {retrievers: [{name: bm25s}]}
+grid:
+  searcher: {retrievers: [{name: bm25s, k1: 0.9}]}
+  vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {values: [0.1, 0.4], when: {"retrievers.0.k1": 0.5}}}
+  skip: [{"retrievers.0.k1": 1.2}]
+  sample: 2
+  halving: {factor: 2, measure: recall@5, queries: 10}
+"""
+_CHECKPOINTS = [
+    [[{"type": "sentence_transformers.models.Dense"}, {"type": "x.MultiVectorMask"}], {"query_prefix": "[Q]"}, {}],
+    [None, {}, {"architectures": ["HF_ColBERT"]}],
+]
+_PROGRAM = {
+    "generate": {
+        "traces": [], "train": [], "lm": None, "demos": [{"claim": "a", "queries": "b"}],
+        "signature": {"instructions": "Do.", "fields": [
+            {"prefix": "Claim:", "description": "d"}, {"prefix": "Queries:", "description": "${queries}"}]},
+    },
+    "metadata": {"dependency_versions": {}},
+}  # fmt: skip
+_ANSWERS = [
+    "Here are three phrases:\n1. fox hunt\n2) \"tree\"; 'river'\n- phrase 3: castle",
+    '```json\n["fox", "tree house", ["x"]]\n```',
+    'Sure! {"queries": ["fox", "tree"]} Done.',
+    "\U0001f600 null",
+]
+_TITLES = ["Martin_O'Neill", "AT&amp;amp;T", "Heat (1995 Film)", "Web 2.0 F.C.", "\u0130\u0307\u1e9e", "!!!", "&#x26;lt;"]
+_TEXTS = [
+    "Stanley Kubrick filmed the novel of A. Burgess, and J. R. R. Tolkien did not. Who (1995 film) was it?",
+    "\u6771\u4eac\u306f\u65e5\u672c\u3002 e\u0301t\u00e9 \u0130stanbul \u00dcber-Mensch's",
+]
+
+
+def _stage_entry() -> list[str | bytes]:
+    store = StageStore(scratch() / "seed")
+    store.keep("group", "name", Entry({"a": [1, "b"]}, {"rows": np.arange(3), "scores": np.zeros((2, 0), np.float32)}))
+    return [(scratch() / "seed" / "group" / "name.stage").read_bytes().split(b"\n", 1)[1]]
+
+
+def _report() -> list[str | bytes]:
+    content = json.loads((run_folder() / REPORT).read_bytes())
+    content["report"] |= {"comparisons": {}, "explained": [], "pairwise": None}
+    return [json.dumps(content), (run_folder() / REPORT).read_bytes()]
+
+
+def _run_manifest() -> list[str | bytes]:
+    content = json.loads((run_folder() / "manifest.json").read_bytes())
+    folder = scratch() / "collection"
+    loader = {"name": "beir", "path": str(folder if folder.exists() else collection(folder))}
+    content["corpus"]["loader"] = content["query_loader"] = loader
+    for name, retriever in zip(content["searchers"], ("bm25s", "faiss"), strict=True):
+        content["searchers"][name]["config"] = {
+            "name": "searcher",
+            "retrievers": [{"name": retriever} | ({"encoder": "some/model"} if retriever == "faiss" else {})],
+        }
+    return [json.dumps(content)]
+
+
+def _tables() -> list[str | bytes]:
+    return [SEPARATOR.join((run_folder() / name).read_bytes() for name in TABLES)]
+
+
+def _lists() -> list[str | bytes]:
+    content: dict[str, Any] = {"about": json.loads(pq.read_schema(run_folder() / HITS).metadata[b"nlp_retrieval"])}
+    few: set[str] = set(pq.read_table(run_folder() / QUERIES).column("query_id").to_pylist()[:2])
+    for name in (HITS, QUERIES, GOLD, PER_QUERY):
+        rows = pq.read_table(run_folder() / name).to_pylist()
+        content[name] = [row for row in rows if row["query_id"] in few]
+    return [json.dumps(content)]
+
+
+def _graph() -> list[str | bytes]:
+    links = {"same": Links(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 0.5], np.float32))}
+    write_link_graph(scratch() / "seed-graph", 3, links)
+    return [_joined(scratch() / "seed-graph", GRAPH)]
+
+
+def _added_links() -> list[str | bytes]:
+    folder = scratch() / "seed-links"
+    folder.mkdir(exist_ok=True)
+    write_added_links(folder, {"same": Links(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 0.5], np.float32))}, 3)
+    return [_joined(folder, LINKS)]
+
+
+def _bm25() -> list[str | bytes]:
+    folder = scratch() / "seed-index"
+    Searcher([Bm25sRetriever()]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
+    (files,) = folder.glob("bm25s-*")
+    return [_joined(files, BM25)]
+
+
+def _colbert() -> list[str | bytes]:
+    folder = scratch() / "seed-colbert"
+    folder.mkdir(exist_ok=True)
+    sizes = {"passages": 2, "tokens": 3, "dimension": 2, "bits": 0, "centroids": 0, "listed": 0, "projected_from": 2}
+    columns: dict[str, Any] = {
+        "offsets": np.array([0, 1, 3]), "projection": np.eye(2, dtype=np.float32), "tokens": np.zeros((3, 2), np.float16),
+        "centroids": np.zeros((2, 2), np.int16), "weights": np.zeros(4, np.float32), "codes": np.array([0, 1, 1], np.uint16),
+        "residuals": np.zeros((3, 1), np.uint8), "list_offsets": np.array([0, 1, 3]),
+        "list_rows": np.array([0, 0, 1], np.int32),
+    }  # fmt: skip
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column)
+    made = []
+    for changed in ({}, {"bits": 2, "centroids": 2, "listed": 3}):
+        (folder / "settings.json").write_text(json.dumps(sizes | changed))
+        made.append(_joined(folder, COLBERT))
+    return [*made]
+
+
+def _joined(folder: Path, names: tuple[str, ...]) -> bytes:
+    return SEPARATOR.join((folder / name).read_bytes() for name in names)
+
+
+def _each(*values: object) -> Callable[[], list[str | bytes]]:
+    return lambda: [json.dumps(value) for value in values]
+
+
+_MADE: dict[str, Callable[[], list[Any]]] = {
+    "lines": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0), b"\xef\xbb\xbf" + _LINES.encode(), "a\rb\x00c"],
+    "jsonl": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0)],
+    "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
+    "hover": _each(_HOVER),
+    "hotpotqa": _each(_HOTPOT),
+    "json_list": lambda: [b"\x03" + json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b"\x00 [ ] "],
+    "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
+    "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
+    "filters": _each(*_FILTERS),
+    "titles": lambda: _TITLES,
+    "texts": lambda: _TEXTS,
+    "answers": lambda: _ANSWERS,
+    "programs": _each(_PROGRAM),
+    "prices": _each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
+    "sweep": lambda: [_SWEEP],
+    "searcher": lambda: [_SEARCHER],
+    "options": lambda: ["path=a b\nk=[1, two]\nx={a: 1}", "x=1", "faiss:encoder=a/b,nprobe=[1,2]"],
+    "urls": lambda: ["postgresql://me:se%20cret@host/db?sslmode=require&password=x", "mysql+pymysql://a:b@h"],
+    "checkpoint": lambda: [SEPARATOR.join(json.dumps(part).encode() for part in files) for files in _CHECKPOINTS],
+    "manifest": lambda: [(run_folder().parent / "index" / MANIFEST_FILE).read_bytes()],
+    "graph": _graph,
+    "added_links": _added_links,
+    "bm25": _bm25,
+    "colbert": _colbert,
+    "stages": _stage_entry,
+    "report": _report,
+    "lists": _lists,
+    "tables": _tables,
+    "run_manifest": _run_manifest,
+    "results": lambda: [(run_folder() / "results.json").read_bytes()],
+    "notes": _each(
+        {"pid": 7, "host": "somewhere else", "since": "2026-01-01"},
+        {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},
+        {"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}},
+    ),
+}
+assert set(_MADE) == set(TARGETS)

@@ -1,0 +1,237 @@
+"""Targets that read other people's data: the loaders, TREC files, filters, texts, and what language models answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hashed_words import InMemory
+
+from nlp_retrieval.benchmarks.prices import read_prices
+from nlp_retrieval.benchmarks.trec import read_qrels, read_run, write_qrels, write_run
+from nlp_retrieval.core.component import canonical_json
+from nlp_retrieval.core.filter_masks import check_filter, mask_of
+from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
+from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.titles import normalize_title
+from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.graph.mentions import mentions_by_rules
+from nlp_retrieval.graph.surfaces import first_mention, spans_of, surface_of, words_of
+from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.chunking import ChunkingLoader
+from nlp_retrieval.loaders.files import read_lines
+from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
+from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.json_list import read_json_list
+from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.entity_phrases import EntityPhrases
+
+from .inputs import a_file, a_folder, as_text, parts
+
+
+def lines(data: bytes) -> bool:
+    """Lines of text, plain or gzip."""
+    try:
+        found = [line for _, line in read_lines(a_file("lines", data))]
+    except SourceError:
+        return False
+    assert not any("\n" in line for line in found)
+    return True
+
+
+def jsonl(data: bytes) -> bool:
+    """A corpus of JSON lines."""
+    return _stream(JsonlLoader(a_file("items.jsonl", data)))
+
+
+def beir(data: bytes) -> bool:
+    """A folder in BEIR's layout: corpus, queries and judgements."""
+    corpus, queries, qrels = parts(data, 3)
+    folder = a_folder("beir", {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/test.tsv": qrels})
+    return all([_stream(BeirLoader(folder)), _ask(BeirLoader(folder))])
+
+
+def hover(data: bytes) -> bool:
+    """A release file of HoVer."""
+    return _ask(HoverLoader(a_file("hover.json", data)))
+
+
+def hotpotqa(data: bytes) -> bool:
+    """A release file of HotpotQA."""
+    loader = HotpotqaLoader(a_file("hotpot.json", data))
+    return all([_stream(loader), _ask(loader)])
+
+
+def json_list(data: bytes) -> bool:
+    """A list streamed through a small window: the same values as Python's own parser finds, or an error."""
+    size, raw = (data[0] % 32) + 1 if data else 1, data[1:]
+    try:
+        found = [value for _, value in read_json_list(a_file("list.json", raw), size)]
+    except SourceError:
+        return False
+    if not raw.startswith(b"\x1f\x8b"):
+        assert found == json.loads(raw.decode("utf-8-sig"))
+    return True
+
+
+def trec_run(data: bytes) -> bool:
+    """A run file; what is read can be written, and is read again in the same order."""
+    try:
+        run = read_run(a_file("a.run", data))
+    except SourceError:
+        return False
+    assert all(np.isfinite(score) for hits in run.values() for _, score in hits)
+    lists = [[(item_id, float(-rank)) for rank, (item_id, _) in enumerate(hits)] for hits in run.values()]
+    write_run(a_file("b.run", b""), list(run), lists)
+    again = read_run(a_file("b.run"))
+    assert {query: [item for item, _ in hits] for query, hits in again.items()} == {
+        query: [item for item, _ in hits] for query, hits in run.items()
+    }
+    return True
+
+
+def trec_qrels(data: bytes) -> bool:
+    """Judgements; what is read can be written, and is read again as it was."""
+    try:
+        qrels = read_qrels(a_file("a.qrels", data))
+    except SourceError:
+        return False
+    write_qrels(a_file("b.qrels", b""), qrels)
+    assert read_qrels(a_file("b.qrels")) == qrels
+    return True
+
+
+_ROWS: list[dict[str, Any]] = [
+    {"year": 2015, "score": 0.5, "country": "Japan", "tags": ["a", "b"], "open": True},
+    {"year": -(2**63), "score": -0.0, "country": "", "tags": [], "open": False},
+    {"year": 2**53 + 1, "score": 1e308, "country": "\U0001f600", "tags": ["and"], "open": True},
+    {"year": 0, "score": 2.0, "country": "japan"},
+    {},
+]
+_TYPES = {"year": ("int", pa.int64()), "score": ("float", pa.float64()), "country": ("str", pa.string())}
+_TYPES |= {"tags": ("strings", pa.list_(pa.string())), "open": ("bool", pa.bool_())}
+_COLUMNS = {key: (kind, [(kind, pa.array([row.get(key) for row in _ROWS], of))]) for key, (kind, of) in _TYPES.items()}
+
+
+def filters(data: bytes) -> bool:
+    """A filter: the columns give what the values themselves give."""
+    try:
+        wanted = parse_filter(json.loads(as_text(data)))
+    except (QueryError, ValueError, RecursionError):
+        return False
+    expected = [_holds(wanted, row) for row in _ROWS]
+    try:
+        check_filter(wanted, {key: kind for key, (kind, _) in _COLUMNS.items()})
+    except QueryError:
+        return False
+    assert mask_of(wanted, _COLUMNS, len(_ROWS)).tolist() == expected
+    return True
+
+
+def titles(data: bytes) -> bool:
+    """A title: normalising it twice is normalising it once."""
+    once = normalize_title(as_text(data))
+    assert normalize_title(once) == once
+    return True
+
+
+def texts(data: bytes) -> bool:
+    """A passage: its words, names and clauses, and the passages that it is cut into."""
+    text = as_text(data)
+    mentions_by_rules(text)
+    spans = spans_of(text)
+    assert all(0 <= begin < end <= len(text) for begin, end in spans)
+    words_of(text)
+    surface = surface_of(text[:40])
+    if surface is not None:
+        first_mention(text, [surface])
+    for processor in (ClauseSplit(), EntityPhrases()):
+        assert len(processor.process([text])) == 1
+    for unit in ("words", "characters"):
+        for passage in ChunkingLoader(InMemory([text]), 7, 3, unit).stream():
+            begin, end = passage.metadata["start"], passage.metadata["end"]
+            assert text[begin:end] == passage.content
+    return True
+
+
+def answers(data: bytes) -> bool:
+    """What a language model wrote: usable phrases, or none."""
+    used = False
+    for answer in (as_text(data), _json_or_none(data)):
+        phrases = read_phrases(answer, "a claim", 3, 8) or []
+        assert len(phrases) <= 3
+        passage = read_passage(unwrapped(answer), "a query", 8)
+        for text in [*phrases, *([] if passage is None else [passage])]:
+            used = True
+            assert 0 < len(text.split()) <= 8
+            text.encode()
+    return used
+
+
+def programs(data: bytes) -> bool:
+    """A compiled program, for any program and for one of these fields."""
+    path = a_file("program.json", data)
+    try:
+        read_program(path)
+        read_program(path, {"generate": ["claim", "queries"]})
+    except (SourceError, ConfigurationError):
+        return False
+    return True
+
+
+def prices(data: bytes) -> bool:
+    """A table of prices; what is read reads as itself again."""
+    try:
+        table = read_prices(_json_or_none(data), "prices")
+    except ConfigurationError:
+        return False
+    assert read_prices(table.config, "prices") == table
+    return True
+
+
+def _stream(loader: BaseLoader) -> bool:
+    try:
+        for item in loader.stream():
+            item.text.encode()
+            assert item.item_id
+            canonical_json(item.metadata)
+    except SourceError:
+        return False
+    return True
+
+
+def _ask(loader: BaseQueryLoader) -> bool:
+    try:
+        asked = [query.query_id for query in loader.queries()]
+    except SourceError:
+        return False
+    assert len(set(asked)) == len(asked)
+    try:
+        assert [gold.query_id for gold in loader.gold()] == asked
+    except SourceError:
+        return False
+    return True
+
+
+def _holds(wanted: Filter, row: dict[str, Any]) -> bool:
+    if isinstance(wanted, Condition):
+        return wanted.holds(row.get(wanted.key))
+    assert isinstance(wanted, Combination)
+    held = [_holds(part, row) for part in wanted.parts]
+    return not held[0] if wanted.operator == "not" else all(held) if wanted.operator == "and" else any(held)
+
+
+def _json_or_none(data: bytes) -> Any:
+    try:
+        return json.loads(as_text(data))
+    except (ValueError, RecursionError):
+        return None
+
+
+FROM_OTHERS = [lines, jsonl, beir, hover, hotpotqa, json_list, trec_run, trec_qrels, filters, titles, texts]
+FROM_MODELS = [answers, programs, prices]

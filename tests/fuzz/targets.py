@@ -1,0 +1,40 @@
+"""One function for each parser: it takes any bytes, and lets through nothing but the project's own errors.
+
+An error that escapes, an oracle that disagrees, a hang, a crash of the interpreter and memory that grows without bound are
+findings. ``run.py`` drives the targets by coverage; ``test_regressions.py`` runs each of them in every test run.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from .kept import OF_INDEXES, OF_RUNS
+from .settings import BY_USERS
+from .sources import FROM_MODELS, FROM_OTHERS
+
+Target = Callable[[bytes], bool]
+
+TARGETS: dict[str, Target] = {
+    target.__name__: target for target in (*FROM_OTHERS, *FROM_MODELS, *BY_USERS, *OF_INDEXES, *OF_RUNS)
+}
+
+
+def feed(target: str, data: bytes) -> bool:
+    """Give a target an input.
+
+    Args:
+        target: its name.
+        data: any bytes.
+
+    Returns:
+        Whether the parser took it.
+
+    Raises:
+        Exception: anything that the target does not expect.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for accepted in (UserWarning, DeprecationWarning):  # ours, and those of numpy about strange headers
+            warnings.simplefilter("ignore", accepted)
+        return TARGETS[target](data)

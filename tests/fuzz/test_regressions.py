@@ -1,0 +1,88 @@
+"""Every input that a parser once went wrong on, and each parser on inputs like its seeds, damaged at random.
+
+A case is a file under ``cases/<target>``; what it showed stands in its name.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from soaking import Figures
+
+from .run import CASES, fuzz
+from .seeds import seeds_of
+from .targets import TARGETS, feed
+
+_EXAMPLES = 20
+_SECONDS = int(os.environ.get("FUZZ_SECONDS", "60"))
+"""Of fuzzing each target, in the long part."""
+
+PIECES = [
+    b"", b"[", b"]", b"{", b"}", b'"', b"\\", b"\\ud800", b"1e999", b"NaN", b"null", b"true", b"-1", b"0.5", b"9" * 20,
+    b"9" * 700, b"\x00", b"\xff", b"\r", b"\n", b"\t", b" ", b",", b":", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"[" * 3000,
+    b'{"a":' * 3000, b'"a"', b"[]", b"{}", b'"id"', b"&a ", b"*a", b"!!int ", b"<<: ",
+]  # fmt: skip
+
+BOMBS = [b"[" * 60_000, b'{"a":' * 20_000, b"a: [" * 20_000, b"9" * 60_000, b'"' * 60_001]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
+    """A seed with up to four pieces put in, or in place of others."""
+    data = draw(st.sampled_from(seeds))
+    for _ in range(draw(st.integers(0, 4))):
+        begin = draw(st.integers(0, len(data)))
+        end = begin + draw(st.sampled_from([0, 0, 1, 2, 8, 64, len(data)]))
+        data = data[:begin] + draw(st.sampled_from(PIECES) | st.binary(max_size=6)) + data[end:]
+    return data
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_seed_is_taken(target: str) -> None:
+    assert [seed for seed in seeds_of(target) if not feed(target, seed)] == []
+
+
+@pytest.mark.parametrize("case", sorted(CASES.glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_once_went_wrong_does_not(case: Path) -> None:
+    feed(case.parent.name, case.read_bytes())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
+    @settings(max_examples=_EXAMPLES * effort)
+    @given(damaged(seeds_of(target)))
+    def try_one(data: bytes) -> None:
+        feed(target, data)
+
+    try_one()
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb[:5].decode())
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_bomb_does_not_go_off(target: str, bomb: bytes) -> None:
+    feed(target, bomb)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", TARGETS)
+def test_fuzzing_finds_nothing(target: str, figures: Figures, tmp_path: Path) -> None:
+    outcome = fuzz(target, _SECONDS, tmp_path)
+    executions = outcome.executions
+    note = f"{outcome.seconds:.0f} s, {outcome.coverage:,} branches"
+    figures.add("Fuzzing", target, executions, executions - len(outcome.findings), note)
+    assert outcome.complete, outcome
+    assert not outcome.findings, outcome
+    assert executions > 0
+
+
+def test_an_unknown_target_is_an_error() -> None:
+    command = [sys.executable, str(Path(__file__).parent / "run.py"), "nothing"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "there is no target 'nothing'; there are: lines, " in told.stderr

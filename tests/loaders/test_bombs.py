@@ -1,0 +1,140 @@
+"""Files that are made to fill memory, and files that are nearly right: an error that says where, in little memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.benchmarks import trec
+from nlp_retrieval.benchmarks.trec import read_qrels, read_run, write_run
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.errors import RetrievalError, SourceError
+from nlp_retrieval.loaders import files, json_list
+from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.files import read_json_lines, read_lines
+from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
+from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.json_list import read_json_list
+from nlp_retrieval.loaders.jsonl import JsonlLoader
+
+from .conftest import Write
+
+MIB = 2**20
+READERS: dict[str, Callable[[Path], object]] = {
+    "lines": lambda path: list(read_lines(path)),
+    "json lines": lambda path: list(read_json_lines(path)),
+    "jsonl": lambda path: JsonlLoader(path).load(),
+    "beir": lambda path: BeirLoader(path).load(),
+    "hover": lambda path: HoverLoader(path).queries(),
+    "hotpotqa": lambda path: HotpotqaLoader(path).load(),
+    "list": lambda path: list(read_json_list(path)),
+    "run": read_run,
+    "qrels": read_qrels,
+}
+
+
+@pytest.fixture(scope="module")
+def bombs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """64 MiB each, of some ten kilobytes."""
+    folder = tmp_path_factory.mktemp("bombs")
+    begins = {"zeros": (b"", b"\0"), "text": (b'[{"id": "', b"a"), "brackets": (b"", b"["), "spaces": (b"[", b" ")}
+    for name, (head, filling) in begins.items():
+        with gzip.open(folder / name, "wb") as packed:
+            packed.write(head)
+            for _ in range(64):
+                packed.write(filling * MIB)
+    return {name: folder / name for name in begins}
+
+
+@pytest.mark.parametrize("bomb", ["zeros", "text", "brackets", "spaces"])
+@pytest.mark.parametrize("reader", READERS)
+def test_what_unpacks_to_very_much_is_an_error_in_little_memory(
+    bombs: dict[str, Path], reader: str, bomb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_ENTRY", MIB)
+    monkeypatch.setattr(json_list, "MAX_ENTRY", MIB)
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError) as caught:
+            READERS[reader](bombs[bomb])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(bombs[bomb]) in str(caught.value)
+    assert len(str(caught.value)) < 600
+    assert peak < 32 * MIB
+
+
+@pytest.mark.parametrize("position", [0, 1, 4999])
+@pytest.mark.parametrize("size", [3, 4096, MIB])
+def test_the_entry_that_is_too_deep_is_named_and_those_before_it_are_given(write: Write, position: int, size: int) -> None:
+    entries = [json.dumps({"a": [n, "[" * 7 + '\\"']}) for n in range(5000)]
+    entries[position] = "[" * 100 + "1" + "]" * 100
+    path = write("list.json", f"[{', '.join(entries)}]")
+    assert len(list(read_json_list(path, size))) == 5000
+    entries[position] = f"[{entries[position]}]"
+    stream = read_json_list(write("list.json", f"[{', '.join(entries)}]"), size)
+    assert [next(stream)[1] for _ in range(position)] == [json.loads(entry) for entry in entries[:position]]
+    with pytest.raises(
+        SourceError, match=rf"\(entry {position + 1}\): JSON that is nested too deeply \(more than 100 levels\)"
+    ):
+        next(stream)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"id": 1, "content": "a"}\r{"id": 2, "content": "b"}\r', r"line 1: a carriage return .*tr '\\r' '\\n'"),
+        (b'{"id": "a", "id": "b", "content": ""}', "line 1: not valid JSON: the key 'id' stands twice in one object"),
+        (b'{"id": "a", "content": "", "x": 1e999}', "line 1: not valid JSON: the number 1e999 is too large"),
+        (b'{"id": %s, "content": ""}' % (b"7" * 5000), "line 1: not valid JSON: the number 7{40}... has 5,000 digits"),
+        (b'{"id": "a", "content": "\0"}', "line 1: not valid JSON: Invalid control character"),
+        (b'\xef\xbb\xbf\xef\xbb\xbf{"id": "a", "content": ""}', "line 1: not valid JSON"),
+        (b'{"id": "a", "content": "\xed\xa0\x80"}', "line 1: not UTF-8"),
+        (b'{"id": "a", "content": ""}\n' + b'{"a":' * 10**6, "line 2: JSON that is nested too deeply"),
+    ],
+    ids=["CR", "twice", "1e999", "digits", "NUL", "BOM twice", "surrogate", "depth"],
+)
+def test_a_line_that_is_nearly_right_is_an_error_that_names_it(write: Write, content: bytes, said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        JsonlLoader(write("items.jsonl", content)).load()
+
+
+def test_a_carriage_return_before_the_line_end_and_between_values_is_white_space(write: Write) -> None:
+    path = write("items.jsonl", b'\xef\xbb\xbf{"id": 1,\r"content": "a\\u0000"}\r\n\r\n{"id": 2, "content": ""}')
+    assert [item.item_id for item in JsonlLoader(path).stream()] == ["1", "2"]
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "1e999", "1_0", "\u0661", "0x1", "1e", "--1", "1" * 400, ""])
+def test_a_score_that_a_c_program_would_not_read_as_a_finite_number_is_an_error(write: Write, score: str) -> None:
+    with pytest.raises(SourceError, match=r"line 1: (the score is|5 columns)"):
+        read_run(write("a.run", f"q Q0 d 1 {score} tag\n"))
+
+
+@pytest.mark.parametrize("grade", ["1_0", "\u0661", "1.0", "9" * 5000, "0x1", "+-1"])
+def test_a_grade_that_is_no_integer_is_an_error(write: Write, grade: str) -> None:
+    with pytest.raises(SourceError, match=r"line 1: the grade is .{1,42}; it must be an integer") as caught:
+        read_qrels(write("qrels.txt", f"q 0 d {grade}\n"))
+    assert len(str(caught.value)) < 300
+
+
+def test_an_encoded_id_of_nothing_is_an_error(write: Write) -> None:
+    with pytest.raises(SourceError, match="line 2: '%:' with nothing behind it is an empty id"):
+        read_run(write("a.run", "q Q0 d 1 2 tag\nq Q0 %: 2 1 tag\n"))
+
+
+def test_a_path_with_a_zero_byte_is_an_error() -> None:
+    for read in (read_run, read_qrels, read_json_lines, lambda path: TrecRun(path).fingerprint):
+        with pytest.raises(RetrievalError, match=r"\\x00|null byte"):
+            list(read("a\0b"))
+
+
+def test_a_line_as_long_as_is_allowed_is_read(tmp_path: Path) -> None:
+    long = "i" * (trec._LONGEST_LINE - 30)
+    write_run(tmp_path / "a.run", ["q"], [[(long, 1.0)]])
+    assert read_run(tmp_path / "a.run") == {"q": [(long, 1.0)]}
