@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.common import Data, Row
 from bench.memory import copied_items, retrievers_by_name
 
-_COPIES = {"bm25s": 10, "faiss flat": 10, "faiss hnsw": 10, "pyserini": 10, "link_graph over bm25s": 10, "colbert": 1}
+_COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, "link_graph over bm25s": 10, "colbert": 1}
 _SHARE = 100
 _BUDGET = 0.05
 

@@ -8,7 +8,7 @@ What is read back is equal to what was written, so that what was run can be comp
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 from nlp_retrieval.benchmarks.lists import Listing, RunLists
 from nlp_retrieval.benchmarks.pool import Ranks, gold_ranks
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.json_text import parse_json
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
 
 FORMAT = 1
@@ -128,6 +130,7 @@ def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
         SourceError: there is no such file, or it is not what a benchmark writes.
     """
     table = _read(Path(folder) / GOLD, _GOLD_SCHEMA)
+    _require_values(table, ("query_id", "item_id", "grade", "kind", "finder"), Path(folder) / GOLD)
     table = table.filter(pc.equal(table.column("kind"), "retriever"))
     finders = np.array(table.column("finder").to_pylist(), object)
     ranks = pc.fill_null(table.column("rank"), 0).to_numpy()
@@ -144,8 +147,14 @@ def read_lists(folder: str | Path) -> RunLists:
         SourceError: there are no such files, or they are not what a benchmark writes.
     """
     queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
+    _require_values(queries, ("query_id", "text", "gold"), Path(folder) / QUERIES)
+    _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)
     query_ids = queries.column("query_id").to_pylist()
+    if (twice := first_repeated(query_ids)) is not None:
+        raise SourceError(f"{Path(folder) / QUERIES} has query {twice!r} twice; run the benchmark again")
     gold = queries.column("gold").to_pylist()
+    if any(one is None or one["item_id"] is None or one["grade"] is None for golds in gold for one in golds):
+        raise SourceError(f"{Path(folder) / QUERIES} has gold without an item or a grade; run the benchmark again")
     gold_ids = [one["item_id"] for golds in gold for one in golds]
     gold_titles = [one["title"] for golds in gold for one in golds]
     hit_ids = hits.column("item_id").to_pylist()
@@ -155,7 +164,7 @@ def read_lists(folder: str | Path) -> RunLists:
     named = dict(zip(hit_ids, hits.column("title").to_pylist(), strict=True))
     named |= dict(zip(gold_ids, gold_titles, strict=True))
     owners = pc.index_in(hits.column("query_id"), value_set=pa.array(query_ids, pa.string())).to_numpy()
-    if hits.column("query_id").null_count or np.isnan(owners.astype(np.float64)).any():
+    if np.isnan(owners.astype(np.float64)).any():
         raise SourceError(f"{folder}: {HITS} names queries that are not in {QUERIES}; they are not of one run: run it again")
     configurations = np.array(hits.column("configuration").to_pylist(), object)
     items = np.array([places[item_id] for item_id in hit_ids], np.int64)
@@ -164,7 +173,10 @@ def read_lists(folder: str | Path) -> RunLists:
     listings = {}
     for name in _configurations(hits, Path(folder) / HITS):
         own = np.flatnonzero(configurations == name)
-        lengths = np.bincount(owners[own].astype(np.int64), minlength=len(query_ids))
+        owner = owners[own].astype(np.int64)
+        if (np.diff(owner) < 0).any():
+            raise SourceError(f"{Path(folder) / HITS} has the hits of {name!r} out of order; run the benchmark again")
+        lengths = np.bincount(owner, minlength=len(query_ids))
         listings[name] = Listing(offsets_of(lengths), items[own], scores[own], _unpacked(signals.take(pa.array(own))))
     return RunLists(
         query_ids=query_ids,
@@ -182,12 +194,14 @@ def read_lists(folder: str | Path) -> RunLists:
 
 def _configurations(hits: pa.Table, path: Path) -> list[str]:
     try:
-        about = json.loads((hits.schema.metadata or {})[_ABOUT])
+        about = parse_json((hits.schema.metadata or {})[_ABOUT])
         names, number = about["configurations"], about["format"]
     except (KeyError, ValueError, TypeError):
         names, number = [], None
     if number != FORMAT:
         raise SourceError(f"{path} is of format {number}, and this version reads {FORMAT}; run the benchmark again")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise SourceError(f"{path} does not name its configurations; run the benchmark again")
     if not set(pc.unique(hits.column("configuration")).to_pylist()) <= set(names):
         raise SourceError(f"{path} has hits of configurations that it does not name; run the benchmark again")
     return list(names)
@@ -220,8 +234,18 @@ def _read(path: Path, schema: pa.Schema) -> Any:
         raise SourceError(f"{path} does not exist; give the output folder of a benchmark (run it again if it is an older one)")
     try:
         table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)  # what is damaged may still be Parquet: texts that are not UTF-8, offsets that lead outside
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
     if not table.schema.equals(schema):
         raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
     return table
+
+
+def _require_values(table: pa.Table, columns: Sequence[str], path: Path) -> None:
+    """Refuse null where a benchmark writes none."""
+    for name in columns:
+        column = table.column(name)
+        inner = column.combine_chunks().items if pa.types.is_map(column.type) and not column.null_count else column
+        if column.null_count or inner.null_count:
+            raise SourceError(f"{path} has no value in its column {name!r}; run the benchmark again")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.prices import read_prices
@@ -23,10 +25,40 @@ from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 _SHOWN = 5
-_NEEDED = (
-    "corpus", "query_loader", "query_fingerprint", "index", "k_values", "baseline", "group_by", "prices", "latency",
-    "searchers",
-)  # fmt: skip
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Corpus(_Part):
+    loader: str | dict[str, Any]
+
+
+class _Latency(_Part):
+    queries: int
+    seed: int
+
+
+class _Configured(_Part):
+    config: dict[str, Any]
+
+
+class _Manifest(_Part):
+    """What is needed of a manifest to repeat its run; what else stands in it is only compared."""
+
+    corpus: _Corpus
+    query_loader: str | dict[str, Any] | None
+    query_fingerprint: str
+    index: str
+    k_values: list[int]
+    baseline: str | None
+    group_by: str | None
+    prices: dict[str, Any] | None
+    latency: _Latency
+    searchers: dict[str, _Configured]
+    versions: dict[str, Any] = {}
+    hardware: dict[str, Any] = {}
 
 
 def read_manifest(path: str | Path) -> Config:
@@ -48,9 +80,15 @@ def read_manifest(path: str | Path) -> Config:
     number = manifest.get("format") if isinstance(manifest, dict) else None
     if number != MANIFEST_FORMAT:
         raise SourceError(f"{path} is no manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
-    missing = [key for key in _NEEDED if key not in manifest]
-    if missing or not isinstance(manifest["searchers"], dict):
-        raise SourceError(f"{path} lacks {', '.join(missing) or 'searchers'}; it is damaged: run the benchmark again")
+    try:
+        _Manifest.model_validate(manifest)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        places = {".".join(map(str, one["loc"])): one for one in found}
+        if missing := [place for place, one in places.items() if one["type"] == "missing"]:
+            raise SourceError(f"{path} lacks {', '.join(missing)}; it is damaged: run the benchmark again") from None
+        place, first = next(iter(places.items()))
+        raise SourceError(f"{path} is damaged: {place}: {first['msg']}; run the benchmark again") from None
     return cast(Config, manifest)
 
 

@@ -22,6 +22,7 @@ from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.benchmarks.significance_verdict import verdict
 from nlp_retrieval.benchmarks.table_files import latex_table, markdown_table
 from nlp_retrieval.benchmarks.trec import write_qrels, write_run
+from nlp_retrieval.core.json_text import read_json_file
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -115,7 +116,7 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
 def _trec_files(results: Path) -> set[str]:
     """The names of the TREC files that an earlier run left, by its results."""
     try:
-        return set(file_names(json.loads(results.read_bytes())["configurations"]))
+        return set(file_names(read_json_file(results)["configurations"]))
     except (OSError, ValueError, KeyError, TypeError):
         return set()
 

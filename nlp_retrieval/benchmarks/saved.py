@@ -82,6 +82,9 @@ def read_run_folder(folder: str | Path) -> SavedRun:
     folder = Path(folder)
     report = _in_its_folder(_read_report(folder), folder)
     lists = read_lists(folder)
+    absent = [result.name for result in report.configurations if result.name not in lists.listings]
+    if absent:
+        raise SourceError(f"{folder / REPORT} has {absent[0]!r}, and {HITS} does not name it; run the benchmark again")
     evaluations = _evaluations(folder / PER_QUERY, report, lists.query_ids)
     return SavedRun(folder, report, lists, evaluations, read_retrievers(folder))
 
@@ -132,13 +135,19 @@ def _check(path: Path, whole: object) -> None:
 def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> dict[str, Evaluation]:
     try:
         table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
+    measured = [field for field in table.schema if field.name not in _ABOUT]
+    if not set(_ABOUT) <= set(table.column_names) or not all(pa.types.is_floating(field.type) for field in measured):
+        raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
     found = {}
     for result in report.configurations:
         rows = table.filter(pc.equal(table.column("configuration"), result.name))
         if rows.column("query_id").to_pylist() != query_ids:
             raise SourceError(f"{path} does not hold the queries of {result.name!r}; run the benchmark again")
-        measures = {name: np.asarray(rows.column(name)) for name in table.column_names if name not in _ABOUT}
+        measures = {field.name: np.asarray(rows.column(field.name)) for field in measured}
+        if not all(np.isfinite(values).all() for values in measures.values()):
+            raise SourceError(f"{path} has measures of {result.name!r} that are no numbers; run the benchmark again")
         found[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
     return found

@@ -17,6 +17,7 @@ from typing import Any
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.core.component import Config, canonical_json
 from nlp_retrieval.core.durable import sync_folder, sync_tree
+from nlp_retrieval.core.json_text import read_json_file
 
 _FILE = "wandb-logged.json"
 _FORMAT = 1
@@ -77,7 +78,7 @@ class Ledger:
 def _read(path: Path) -> dict[str, Any]:
     """What was noted; nothing where the file is missing or cannot be believed."""
     try:
-        content = json.loads(path.read_bytes())
+        content = read_json_file(path)
         sweeps = content["sweeps"] if content["format"] == _FORMAT else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

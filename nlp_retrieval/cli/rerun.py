@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import RetrievalError, SourceError
 
 NAME = "rerun"
@@ -51,7 +51,7 @@ def command(
     if not changed:
         say("versions, hardware, data and models are the same")
     try:
-        old = json.loads((folder / "results.json").read_bytes())
+        old = read_json_file(folder / "results.json")
         moved = moved_results(old, results_of(report))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         say(f"{folder / 'results.json'} cannot be read, so the results are not compared")

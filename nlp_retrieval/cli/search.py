@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from nlp_retrieval.cli.console import parse_component, say
+from nlp_retrieval.core.json_text import parse_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -83,7 +84,7 @@ def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -
     if "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError("this searcher takes no filter; leave out --where")
     try:
-        wanted = json.loads(where)
+        wanted = parse_json(where)
     except (ValueError, RecursionError) as error:
         raise QueryError(f'--where is no JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
     # a benchmark filters nothing, so what it drives need not take a filter

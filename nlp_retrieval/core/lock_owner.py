@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nlp_retrieval.core.json_text import read_json_file
+
 OWNER_FILE = ".lock-owner"
 
 
@@ -52,7 +54,7 @@ def owning(directory: Path) -> Iterator[None]:
 def owner_of(directory: Path) -> Owner | None:
     """Return who is writing to a directory, as far as that can be told."""
     try:
-        told = json.loads((directory / OWNER_FILE).read_text("utf-8"))
+        told = read_json_file(directory / OWNER_FILE)
         owner = Owner(int(told["pid"]), str(told["host"]), str(told["since"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

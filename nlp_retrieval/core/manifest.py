@@ -7,7 +7,6 @@ path can lead a reader anywhere else.
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from nlp_retrieval.core.checksums import FileRecord
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.durable import write_atomically
+from nlp_retrieval.core.json_text import parse_json
 from nlp_retrieval.errors import IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"
@@ -168,7 +168,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
     cure = "restore it from a copy, or index again with replace=True"
     try:
-        content = json.loads(raw)
+        content = parse_json(raw)
         stated = content.pop("checksum")
         found = content.get("format")
         actual = _checksum(content)

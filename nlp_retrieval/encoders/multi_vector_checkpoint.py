@@ -7,11 +7,11 @@ give different vectors.
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.core.checksums import sha256_of
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import fingerprint_of_folder
 from nlp_retrieval.errors import ModelError
 
@@ -31,12 +31,13 @@ def is_multi_vector(folder: Path) -> bool:
         types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
         saved = _read(folder / "config_sentence_transformers.json")
         saved = saved if isinstance(saved, dict) else {}
-        if saved.get("model_type") in _MODEL_TYPES:
+        if str(saved.get("model_type")) in _MODEL_TYPES:
             return True
         # the library takes anything else for an encoder of texts, and adds a random projection where it has no Dense
         return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
     config = _read(folder / "config.json")
-    architectures = (config.get("architectures") if isinstance(config, dict) else None) or []
+    architectures = config.get("architectures") if isinstance(config, dict) else None
+    architectures = architectures if isinstance(architectures, list) else []
     return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
 
 
@@ -53,6 +54,6 @@ def _read(path: Path) -> Any:
     if not path.is_file():
         return None
     try:
-        return json.loads(path.read_text("utf-8"))
+        return read_json_file(path)
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None

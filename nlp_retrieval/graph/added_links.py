@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, offsets_of
 from nlp_retrieval.core.columns import CURE, check_numbers, mapped
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.link_graph import LinkGraph
@@ -51,7 +52,7 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
     """
     path = segment.folder / _FILE
     try:
-        facts = json.loads(path.read_text("utf-8"))
+        facts = read_json_file(path)
         counts = dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
     except OSError as error:
         raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error

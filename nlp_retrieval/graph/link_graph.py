@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
 from nlp_retrieval.graph.links import Links
 
@@ -118,7 +119,7 @@ class LinkGraph:
         """
         path = folder / "graph.json"
         try:
-            facts = json.loads(path.read_text("utf-8"))
+            facts = read_json_file(path)
             n_nodes, n_links = int(facts["n_nodes"]), dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
         except OSError as error:
             raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error

@@ -6,13 +6,13 @@ best scores into ties.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
@@ -191,7 +191,7 @@ def _own_limit(folder: Path, truncation: dict[str, Any] | None) -> int:
 
 def _setting(file: Path, key: str) -> object:
     try:
-        settings = json.loads(file.read_text("utf-8"))
+        settings = read_json_file(file)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.bm25_scoring import Postings
 
@@ -100,7 +101,7 @@ def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     try:
-        terms = json.loads(path.read_text("utf-8"))
+        terms = read_json_file(path)
     except (OSError, ValueError, RecursionError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):

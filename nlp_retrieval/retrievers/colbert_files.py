@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.columns import CURE, check_offsets, mapped
+from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
@@ -196,7 +197,7 @@ def _offsets(path: Path, count: int, end: int) -> Rows:
 
 def _read_sizes(path: Path) -> Sizes:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = read_json_file(path)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     wanted = {field.name for field in fields(Sizes)}
