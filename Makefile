@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 DATA ?=
 LM ?=
 LM_BASE_URL ?=
+TEST_WORKERS ?= 2
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test soak lint bench clean
@@ -15,7 +16,7 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)') $(if $(LM_BASE_URL),--lm-base-url '$(LM_BASE_URL)')
 
 test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 	$(BASE_VENV)/bin/python tests/base_install/check.py
 
 # each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600

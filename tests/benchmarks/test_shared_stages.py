@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.core.stages import using_stages
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
@@ -193,13 +194,13 @@ def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_p
 
 def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    original = Bm25sRetriever.load
+    original = Bm25sRetriever.load_segments
 
-    def load(self: Bm25sRetriever, folder: Path) -> None:
+    def load_segments(self: Bm25sRetriever, segments: Sequence[SegmentFolder]) -> None:
         loaded.append(repr(self))
-        original(self, folder)
+        original(self, segments)
 
-    monkeypatch.setattr(Bm25sRetriever, "load", load)
+    monkeypatch.setattr(Bm25sRetriever, "load_segments", load_segments)
     run_sweep(index, tmp_path / "stages", tmp_path / "run")
     assert sorted(loaded) == ["Bm25sRetriever()", "Bm25sRetriever(k1=1.6)"]
 

@@ -122,7 +122,7 @@ def test_approximate_indexes_find_a_document_by_its_own_text(ann: tuple[FaissRet
 
 def test_an_approximate_index_keeps_no_second_copy_of_the_vectors(ann: tuple[FaissRetriever, Path]) -> None:
     files = sorted(file.name for file in ann[1].glob("faiss-*/[!.]*"))
-    assert files == ["index.faiss"]
+    assert [name for name in files if name != "trained_at.npy"] == ["index.faiss"]
 
 
 def test_approximate_indexes_give_everything_that_they_reach_when_k_is_beyond_the_corpus(
