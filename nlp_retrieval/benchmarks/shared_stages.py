@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.stage_candidates import packed, unpacked
-from nlp_retrieval.benchmarks.stage_keys import corpus_of, identity_of, key_of
+from nlp_retrieval.benchmarks.stage_keys import corpus_of, identity_of, index_of, key_of
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.benchmarks.stage_tables import PairTable, VectorTable, pairs_entry, vectors_entry
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
@@ -158,7 +158,7 @@ class SharedStages(Stages):
         if allowed is not None:  # a benchmark filters nothing
             return super().candidates(retriever, processed, depth, generation, label, allowed)
         content = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
-        key = key_of("candidates", content | {"corpus": corpus_of(generation)})
+        key = key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
         with self._passing(f"candidates of {retriever.name}") as use:
             entry = self.store.find("candidates", key)
             if entry is not None:

@@ -14,7 +14,8 @@ from typing import Any
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.stage_store import FORMAT
 from nlp_retrieval.core.component import Component, Config, canonical_json, held_components
-from nlp_retrieval.core.generation import Generation
+from nlp_retrieval.core.generation import Generation, fingerprint_of
+from nlp_retrieval.core.retriever import BaseRetriever, with_parts
 
 _NO_PART_IN_RESULTS = ("wandb",)
 
@@ -45,6 +46,17 @@ def identity_of(component: Component, without: str | None = None) -> Config:
 def corpus_of(generation: Generation) -> str:
     """Return the fingerprint of the items of an index."""
     return generation.manifest.corpus.fingerprint
+
+
+def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
+    """Return the checksums of the files that a retriever and its parts search.
+
+    Of the same items there may be several indexes: one whose segments were joined may keep what its first items trained.
+    """
+    manifest = generation.manifest
+    prints = {fingerprint_of(manifest.corpus.fingerprint, part.index_identity()) for part in with_parts([retriever])}
+    searched = [segment for record in manifest.retrievers if record.fingerprint in prints for segment in record.segments]
+    return [file.sha256 for segment in searched for _, file in sorted(segment.files.items())]
 
 
 def hardware() -> Config:

@@ -71,7 +71,7 @@ def main() -> None:
         say(f"error: {error}")
         sys.exit(_exit_code(error))
     except KeyboardInterrupt:
-        say("interrupted; what was there before is unchanged")
+        say("interrupted; files and indexes are whole, as they were before or as they were to become")
         sys.exit(130)
 
 

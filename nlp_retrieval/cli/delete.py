@@ -30,7 +30,7 @@ def command(
     ids = list(item_id or [])
     if file is not None:
         try:
-            lines = file.read().decode("utf-8").split("\n")
+            lines = file.read().decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise SourceError(f"{file.name} is no UTF-8 text (byte {error.start}); convert it") from None
         ids += [line.removesuffix("\r") for line in lines if line.strip()]

@@ -18,6 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.durable import clear_asides, replace_file
+from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.errors import IndexDamagedError
 
 _MEMORY = "checked.json"
@@ -75,7 +76,8 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     if trust_memory and _memory().get(state) == record.sha256:
         return
     try:
-        actual = sha256_of(path)
+        with enough_files(path):
+            actual = sha256_of(path)
     except PermissionError:
         raise IndexDamagedError(f"{path} may not be read by this user; have the permission given") from None
     except OSError as error:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.errors import IndexDamagedError
 
 CURE = "restore it from a copy, or index again with replace=True"
@@ -36,7 +37,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         IndexDamagedError: the file is missing, of another length than it says, or holds something else.
     """
     try:
-        with path.open("rb") as file:
+        with enough_files(path), path.open("rb") as file:
             kind, found, begin = _header(file)
             size = file.seek(0, 2)
     except (OSError, ValueError) as error:
@@ -51,7 +52,8 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     if size != stated:
         raise IndexDamagedError(f"{path} is damaged: it has {size} bytes, its header says {stated}; {CURE}")
     try:
-        column = np.memmap(path, dtype, "r", begin, found)
+        with enough_files(path):
+            column = np.memmap(path, dtype, "r", begin, found)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} cannot be mapped ({error}); {CURE}") from error
     return np.asarray(column)  # the same map without the slow indexing of np.memmap

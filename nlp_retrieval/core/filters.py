@@ -93,6 +93,11 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+def keys_of(wanted: Filter) -> set[str]:
+    """The metadata keys that a filter reads."""
+    return set().union(*map(keys_of, wanted.parts)) if isinstance(wanted, Combination) else {wanted.key}
+
+
 def kind_of(value: object) -> str:
     """Return what a single value is: ``"text"``, ``"truth value"`` or ``"number"``."""
     if isinstance(value, str):

@@ -6,6 +6,7 @@ removes old folders, leaves these until the reader is gone.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -28,6 +29,7 @@ from nlp_retrieval.core.manifest import (
     manifest_state,
     read_manifest,
 )
+from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
@@ -47,9 +49,10 @@ class Generation:
         descriptors: list[int] = []
         weakref.finalize(self, _close_all, descriptors)
         for folder in manifest.folders:
-            descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
+            with enough_files(path / folder):
+                descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
             descriptors.append(descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            _hold(descriptor)
             if os.fstat(descriptor).st_nlink == 0:
                 raise FileNotFoundError(path / folder)
         self.items = open_items(path, manifest.corpus)
@@ -69,6 +72,18 @@ class Generation:
         if manifest_state(self.path) == self._state:
             return True
         return read_manifest(self.path) == self.manifest
+
+
+_NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
+"""What file systems without locks answer; a writer is refused there alike, so it removes no folder."""
+
+
+def _hold(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
 
 
 def _close_all(descriptors: list[int]) -> None:
@@ -130,7 +145,7 @@ def open_generation(path: str | Path) -> Generation:
         IndexMissingError: there is none.
         IndexDamagedError: the manifest, or a file that it names, is damaged.
     """
-    directory = Path(path)
+    directory = Path(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
         state = manifest_state(directory)  # before it is read: one that is replaced meanwhile counts as not current
         manifest = read_manifest(directory)

@@ -44,7 +44,7 @@ def retrievers_of(index: str | Path) -> list[BaseRetriever]:
 
 def _remade(record: RetrieverRecord, corpus: str) -> BaseRetriever:
     name = record.identity.get("name")
-    cure = "pass a searcher that holds it, or index again without it"
+    cure = "update it in Python by a searcher that holds it, or index again without it"
     try:
         retriever = build_as(BaseRetriever, "retrievers", record.config)
     except ConfigurationError as error:

@@ -82,10 +82,11 @@ def build_index(
         n_items, fingerprint = write_items(guarded(items), scratch)
         same = old is not None and old.corpus.fingerprint == fingerprint
         if old is not None and not same and not replace:
-            updated = ", which were updated since they were indexed" if old.corpus.updated else ""
+            order = "; their order counts" if n_items == old.corpus.n_items else ""
+            updated = ", which were updated since they were indexed (an updated item stands last)" if old.corpus.updated else ""
             raise IndexConflictError(
-                f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}); choose "
-                "another folder, add or delete items, or pass replace=True to give that index up"
+                f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
+                "choose another folder, add or delete items, or pass replace=True to give that index up"
             )
         if old is not None and same and _usable(directory, old.corpus.segments[0], replace):
             corpus = old.corpus

@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from nlp_retrieval.core.manifest import MANIFEST_FILE, Manifest, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.publishing import guarded, new_scratch, sweep, writing
 from nlp_retrieval.core.segments import Builder
-from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalError, RetrievalWarning
+from nlp_retrieval.errors import IndexDamagedError, IndexMissingError, ItemError, RetrievalWarning
 
 Resolve = Callable[[Manifest], Sequence[Builder]]
 """Gives what builds each retriever of a manifest, in its order."""
@@ -75,10 +75,10 @@ def add_items(
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
         source = guarded(items)
-        first = next(source, None)
-        if first is not None:
+        first = list(islice(source, 1))
+        if first:
             scratch = new_scratch(update.directory)
-            _, fingerprint = write_items(chain([first], source), scratch)
+            _, fingerprint = write_items(chain(first, source), scratch)
             ids = ItemTable(scratch / ITEMS_FILE).ids()
             gone = update.items.find(ids)
             if not replace and (gone >= 0).any():
@@ -107,9 +107,10 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
     """
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
-        ids = list(dict.fromkeys(item_ids))
-        if wrong := [item_id for item_id in ids if not isinstance(item_id, str)]:
+        given = list(item_ids)
+        if wrong := [item_id for item_id in given if not isinstance(item_id, str)]:
             raise ItemError(f"an item id is a string; found {wrong[0]!r}")
+        ids = list(dict.fromkeys(given))
         if ids:
             rows = update.items.find(ids)
             if (rows < 0).any():
@@ -154,14 +155,22 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 if auto_compact:
                     _join_where_due(update)
             finally:
-                sweep(directory, update.manifest)
+                _sweep(directory)
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what is not needed by what the directory itself says now: an interrupted update may have been published."""
+    with suppress(OSError, IndexDamagedError):
+        manifest = read_manifest(directory)
+        if manifest is not None:
+            sweep(directory, manifest)
 
 
 def _join_where_due(update: IndexChange) -> None:
     """Join segments; the update itself is done by now, so that a failure is told and is no failure of the update."""
     try:
         update.join_where_due()
-    except (OSError, RetrievalError) as error:
+    except Exception as error:  # whatever an engine raises: the update itself is published
         warnings.warn(
             f"{update.directory} was updated, but its segments could not be joined ({error}); it works as it is, and the next "
             "update, or compact(), tries again",

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.filter_masks import check_filter, mask_of
-from nlp_retrieval.core.filters import Where, parse_filter
+from nlp_retrieval.core.filters import Where, keys_of, parse_filter
 from nlp_retrieval.core.item_writing import ITEMS_FILE, PREFIX, TYPES, joint_kind, write_items
 from nlp_retrieval.core.models import SearchableItem, join_title
+from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.errors import IndexDamagedError, QueryError
 
 __all__ = ["ITEMS_FILE", "ItemTable", "write_items"]
@@ -40,7 +41,8 @@ class _ItemFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            with enough_files(path):
+                reader = pa.ipc.open_file(pa.memory_map(str(path)))
             self.batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
             schema = reader.schema
             self.kinds = {name[len(PREFIX) :]: schema.field(name).metadata[b"kind"].decode() for name in schema.names[2:]}
@@ -149,7 +151,8 @@ class ItemTable:
     def find(self, item_ids: Sequence[str]) -> Rows:
         """Return the rows of items by their ids, -1 for an id that no item has."""
         places = {item_id: place for place, item_id in enumerate(dict.fromkeys(item_ids))}
-        wanted = pa.array(list(places), pa.string())
+        # as bytes: an id of a command line or of JSON may be no valid Unicode, and then is the id of no item
+        wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
         rows = np.full(len(places), -1, np.int64)
         for start, (file, number) in zip(self._starts, self._batches, strict=False):
             ids = file.batches[number].column(0)
@@ -159,7 +162,7 @@ class ItemTable:
                 pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
                 here, found = np.array(pairs, np.int64).reshape(-1, 2).T
             else:
-                met = pc.index_in(wanted, value_set=ids)
+                met = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
                 here = np.flatnonzero(met.is_valid().to_numpy(zero_copy_only=False))
                 found = met.drop_null().to_numpy()
             rows[here] = start + (found if kept is None else kept[found])
@@ -184,7 +187,8 @@ class ItemTable:
             check_filter(wanted, self._kinds)
             columns = {
                 name: (kind, [file.column(number, name, kind) for file, number in self._batches])
-                for name, kind in self._kinds.items()
+                for name in keys_of(wanted)
+                for kind in (self._kinds[name],)
             }
             mask = mask_of(wanted, columns, len(self))
             mask = mask if self.live is None else mask & self.live

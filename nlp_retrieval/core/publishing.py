@@ -112,7 +112,10 @@ def sweep(directory: Path, manifest: Manifest) -> None:
     for folder in directory.iterdir():
         if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
             continue
-        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError:  # not ours to read
+            continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             left = folder.rename(directory / f"{_SCRATCH}{uuid4().hex}")  # what a crash leaves of it the next writer clears

@@ -76,6 +76,11 @@ class BaseRetriever(Component, ABC):
             everything: the items of all segments and those that join, by their rows in the index.
         """
         del segments, everything
+        if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
+            raise ConfigurationError(
+                f"{self.name} searches with other retrievers, whose rows count through the whole index; items can join its "
+                "index only where it overrides load_segments"
+            )
         self.build(items, folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
@@ -190,7 +195,7 @@ class BaseRetriever(Component, ABC):
             IndexMismatchError: it was built with another configuration.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
-        generation, opened = self._current(Path(output_path))
+        generation, opened = self._current(Path(output_path).absolute())
         allowed = generation.items.mask(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)

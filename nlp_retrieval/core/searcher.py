@@ -7,6 +7,7 @@ throughout; a newer one is taken up by ``refresh``.
 from __future__ import annotations
 
 import hashlib
+import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -65,6 +66,7 @@ class Searcher(Component):
 
     kind: ClassVar[str] = "searchers"
     name = "searcher"
+    _opening: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(
         self,
@@ -185,6 +187,8 @@ class Searcher(Component):
     def compact(self) -> UpdateReport:
         """Join all segments of the opened index, and drop what was deleted: the index is as if it had been built at once.
 
+        What quantisers and centroids of an index were trained on may be kept; the classes of the retrievers say so.
+
         Raises:
             IndexMissingError: no index was opened.
             IndexLockedError: another process is writing to the index.
@@ -213,9 +217,10 @@ class Searcher(Component):
             IndexMismatchError: it was built with another configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        generation = open_generation(path)
-        stages = current_stages()
-        self._opened = _Opened(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
+        with self._opening:  # or a slow refresh could put an older generation in the place of a newer one
+            generation = open_generation(path)
+            stages = current_stages()
+            self._opened = _Opened(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
         return self
 
     @property

@@ -10,6 +10,7 @@ the ranking is that of pyserini's ``LuceneSearcher`` on the same folder.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,15 @@ _SEARCHER, _QUERY, _TOP_DOCS = f"{_SEARCH}.IndexSearcher", f"{_SEARCH}.Query", f
 _SCORE_DOC, _SCORE_DOCS = f"{_SEARCH}.ScoreDoc", f"[L{_SEARCH}.ScoreDoc;"
 _STRING, _ANALYZER = "java.lang.String", f"{_LUCENE}.analysis.Analyzer"
 _SCORED, _ARGUMENTS = "io.anserini.search.ScoredDocs", "io.anserini.search.SearchCollection$Args"
+
+_left: list[Java] = []
+"""Readers of indexes that nobody searches any more; closed when the next is opened, for Java may map their files for ever."""
+
+
+def _close_left() -> None:
+    while _left:
+        _left.pop().close()
+
 
 _List = tuple[NDArray[np.integer], NDArray[np.floating]]
 _NOTHING: _List = (np.zeros(0, np.int64), np.zeros(0))
@@ -78,6 +88,7 @@ class LuceneIndex:
 
     def __init__(self, *folders: Path, language: str, stemmer: str) -> None:
         with calls.calling:
+            _close_left()
             self._analyzer = make_analyzer(language, stemmer)
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows unless told
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
@@ -89,6 +100,7 @@ class LuceneIndex:
             self.sizes = [int(reader.maxDoc()) for reader in readers]
         self._finders: dict[_Finder, Java] = {}
         self.folder = folders[0]
+        weakref.finalize(self, _left.append, self._reader).atexit = False
 
     def __len__(self) -> int:
         return sum(self.sizes)

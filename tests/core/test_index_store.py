@@ -432,11 +432,7 @@ def test_a_symlink_with_the_name_of_an_old_folder_is_not_followed(built, tmp_pat
 
 def files_of(path) -> list[Path]:
     manifest = read_manifest(path)
-    return sorted(
-        path / folder.folder / name
-        for folder in manifest.records
-        for name in folder.files
-    )
+    return sorted(path / folder.folder / name for folder in manifest.records for name in folder.files)
 
 
 def flip(file: Path, place: int) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval import BaseRetriever, Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval.core import durable
 from nlp_retrieval.core.generation import open_generation, verify_index
 from nlp_retrieval.core.index_builders import resolver
 from nlp_retrieval.core.index_update import add_items, compact_index, delete_items
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.manifest import MANIFEST_FILE, read_manifest
 from nlp_retrieval.errors import (
+    ConfigurationError,
     IndexConflictError,
     IndexDamagedError,
     IndexLockedError,
@@ -28,6 +30,7 @@ from nlp_retrieval.errors import (
 )
 
 from .engines import TermCount, documents
+from .test_index_store import in_another_process
 
 TEXTS = ["alpha beta", "beta gamma", "gamma delta", "delta alpha alpha"]
 
@@ -358,3 +361,84 @@ def test_a_manifest_whose_segments_do_not_line_up_is_damaged(searcher: Searcher,
     path.write_text(canonical_json(content | {"checksum": _checksum(content)}))
     with pytest.raises(IndexDamagedError, match=r"do not follow one another|are not those of the items"):
         open_generation(searcher.opened.path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_update_that_is_interrupted_after_it_was_published_stands(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    path = searcher.opened.path
+    whole = durable.sync_folder
+
+    def interrupted(folder: Path) -> None:
+        whole(folder)
+        generation = read_manifest(path)
+        if folder == path and generation is not None and generation.generation == 2:
+            raise error
+
+    monkeypatch.setattr(durable, "sync_folder", interrupted)
+    with pytest.raises((KeyboardInterrupt, OSError, IndexWriteError)):
+        searcher.add([item("n", "omega")], auto_compact=False)
+    monkeypatch.undo()
+    assert ids(Searcher([TermCount()]).open(path), "omega") == ["n"]
+    assert verify_index(path) == []
+
+
+def test_an_index_stays_the_one_that_was_opened_where_the_working_directory_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searchers = {}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        searchers[name] = Searcher([TermCount()])
+        searchers[name].index(documents([f"text {name}"] * 9), "index")
+    searchers["a"].add([item("n", "omega")], auto_compact=False)
+    assert ids(searchers["a"], "omega") == ["n"]
+    assert ids(Searcher([TermCount()]).open(tmp_path / "a" / "index"), "text") == [f"d{number}" for number in range(9)]
+    assert ids(Searcher([TermCount()]).open(tmp_path / "b" / "index"), "omega") == []
+
+
+class Guided(TermCount):
+    """Searches with another retriever."""
+
+    name = "guided"
+
+    def parts(self) -> list[BaseRetriever]:
+        return [TermCount()]
+
+
+def test_a_retriever_with_parts_has_to_say_how_it_opens_segments(tmp_path: Path) -> None:
+    searcher = Searcher([Guided()])
+    searcher.index(documents(TEXTS), tmp_path)
+    with pytest.raises(ConfigurationError, match="overrides load_segments"):
+        searcher.add([item("n", "omega")])
+    assert ids(searcher, "alpha") == ["d0", "d3"]
+
+
+def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
+    with pytest.raises(ItemError, match="item 1 is a NoneType"):
+        searcher.add([None])  # type: ignore[list-item]
+    with pytest.raises(ItemError, match="an item id is a string"):
+        searcher.delete([["d0"]])  # type: ignore[list-item]
+    with pytest.raises(ItemError, match="nothing was deleted"):
+        searcher.delete(["\ud800"])
+
+
+def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(searcher: Searcher) -> None:
+    for number in range(6):
+        searcher.add([item(f"n{number}", "omega")], auto_compact=False)
+    script = """
+        import os, resource, sys
+        from nlp_retrieval.core.generation import open_generation
+        used = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + int(sys.argv[2]), used + int(sys.argv[2])))
+        try:
+            open_generation(sys.argv[1])
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    for left in range(1, 14, 3):
+        said = in_another_process(script, searcher.opened.path, left)
+        assert "replace=True" not in said, said
+        assert said == "" or "ulimit -n" in said or "Too many open files" in said, said
