@@ -17,7 +17,8 @@ def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     item_id: Annotated[list[str] | None, typer.Argument(help="Ids of the items.")] = None,
     file: Annotated[
-        typer.FileBinaryRead | None, typer.Option("--file", "-f", help="A file of ids, one a line; - for standard input.")
+        typer.FileBinaryRead | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file of ids, one a line; - for standard input."),
     ] = None,
 ) -> None:
     """Delete items from an index by their ids.
