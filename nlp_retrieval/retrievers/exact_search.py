@@ -8,6 +8,7 @@ apart are computed again, pair by pair: equal vectors have equal scores.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -20,6 +21,9 @@ from nlp_retrieval.encoders.base import Vectors
 _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them
 _QUERIES_AT_ONCE = 512
 _PAIRS_AT_ONCE = 16_384
+_multiplying = threading.Lock()
+"""One product at a time: each uses all cores, and several at once only wait for one another."""
+
 _SORTING_COSTS = 60  # sorting a survivor costs about as much as selecting among this many scores
 
 
@@ -86,7 +90,8 @@ def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None
         stop = start + len(piece)
         if allowed is not None and not allowed[start:stop].any():
             continue
-        product = queries @ piece.T
+        with _multiplying:
+            product = queries @ piece.T
         slack = np.maximum(slack, _rounding(vectors.dimension) * np.abs(product).max(axis=1))
         if allowed is not None:
             product[:, ~allowed[start:stop]] = -np.inf
