@@ -111,7 +111,7 @@ def _read_report(folder: Path) -> BenchmarkReport:
         raise SourceError(f"{missing} cannot be read ({reason}); give the output folder of a finished benchmark") from error
     except SourceError:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is not what a benchmark writes ({error}); run the benchmark again") from error
     raise SourceError(f"{path} is of format {number!r}, and this version reads {FORMAT}; run the benchmark again")
 

@@ -85,7 +85,7 @@ def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -
         raise ConfigurationError("this searcher takes no filter; leave out --where")
     try:
         wanted = parse_json(where)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise QueryError(f'--where is no JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
     # a benchmark filters nothing, so what it drives need not take a filter
     return cast("Searcher", searcher).search(queries, k, wanted)

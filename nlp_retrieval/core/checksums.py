@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from nlp_retrieval.core.columns import CURE, damaged
 from nlp_retrieval.core.durable import clear_asides, replace_file
 from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.errors import IndexDamagedError
@@ -63,15 +64,14 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     Raises:
         IndexDamagedError: it is missing, unreadable, of another size, or its content differs.
     """
-    cure = "restore it from a copy, or index again with replace=True"
     try:
         found = path.stat()
     except OSError as error:
-        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {cure}") from error
+        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
     if not stat.S_ISREG(found.st_mode):
-        raise IndexDamagedError(f"{path} is not a regular file; {cure}")
+        raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
     if found.st_size != record.bytes:
-        raise IndexDamagedError(f"{path} has {found.st_size} bytes, the manifest says {record.bytes}; {cure}")
+        raise IndexDamagedError(f"{path} has {found.st_size} bytes, the manifest says {record.bytes}; {CURE}")
     state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
     if trust_memory and _memory().get(state) == record.sha256:
         return
@@ -81,9 +81,9 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     except PermissionError:
         raise IndexDamagedError(f"{path} may not be read by this user; have the permission given") from None
     except OSError as error:
-        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {cure}") from error
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
     if actual != record.sha256:
-        raise IndexDamagedError(f"{path} is damaged: SHA-256 {actual}, the manifest says {record.sha256}; {cure}")
+        raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
     _remember(state, actual)
 
 

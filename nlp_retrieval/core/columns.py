@@ -25,6 +25,11 @@ _FORM = re.compile(
 )
 
 
+def damaged(path: Path, found: str) -> IndexDamagedError:
+    """Return the error to raise for a file that is not what was written."""
+    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")
+
+
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
     """Map a column that ``numpy.save`` wrote.
 
@@ -45,12 +50,10 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     fits = len(found) == len(shape) and all(n in (None, one) for n, one in zip(shape, found, strict=True))
     if not fits or kind != np.dtype(dtype).str:
         expected = " x ".join("any" if n is None else str(n) for n in shape)
-        raise IndexDamagedError(
-            f"{path} is damaged: it holds {kind} of shape {found}, not {np.dtype(dtype).str} of {expected}; {CURE}"
-        )
+        raise damaged(path, f"it holds {kind} of shape {found}, not {np.dtype(dtype).str} of {expected}")
     stated = begin + math.prod(found) * np.dtype(dtype).itemsize
     if size != stated:
-        raise IndexDamagedError(f"{path} is damaged: it has {size} bytes, its header says {stated}; {CURE}")
+        raise damaged(path, f"it has {size} bytes, its header says {stated}")
     try:
         with enough_files(path):
             column = np.memmap(path, dtype, "r", begin, found)
@@ -82,9 +85,9 @@ def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
     """
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, -1)
     if (first, last) != (0, end):
-        raise IndexDamagedError(f"{path} is damaged: it runs from {first} to {last}, not from 0 to {end}; {CURE}")
+        raise damaged(path, f"it runs from {first} to {last}, not from 0 to {end}")
     if (offsets[1:] < offsets[:-1]).any():
-        raise IndexDamagedError(f"{path} is damaged: it does not rise from 0 to {end}; {CURE}")
+        raise damaged(path, f"it does not rise from 0 to {end}")
 
 
 def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
@@ -94,4 +97,4 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
         IndexDamagedError: one is not; the message names ``path``.
     """
     if numbers.size and (numbers.min() < 0 or numbers.max() >= end):
-        raise IndexDamagedError(f"{path} is damaged: it names {numbers.min()}..{numbers.max()} of {end}; {CURE}")
+        raise damaged(path, f"it names {numbers.min()}..{numbers.max()} of {end}")

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.columns import CURE, mapped
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.core.columns import damaged, mapped
 
 _FILE = "rows.npy"
 
@@ -31,5 +30,5 @@ def read_deleted(folder: Path, n_rows: int) -> Rows:
     path = folder / _FILE
     rows: Rows = mapped(path, np.int64)
     if len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows or (np.diff(rows) <= 0).any():
-        raise IndexDamagedError(f"{path} is damaged: it does not hold ascending rows below {n_rows:,}; {CURE}")
+        raise damaged(path, f"it does not hold ascending rows below {n_rows:,}")
     return rows

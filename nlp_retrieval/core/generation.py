@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nlp_retrieval.core.checksums import check_file
+from nlp_retrieval.core.columns import CURE
 from nlp_retrieval.core.component import Config, canonical_json
 from nlp_retrieval.core.deleted import read_deleted
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable
@@ -63,9 +64,7 @@ class Generation:
         Raises:
             IndexDamagedError: a file is missing or not what it was.
         """
-        for segment in record.segments:
-            check_folder(self.path, segment)
-        return segment_folders(self.path, record.segments, self.items)
+        return checked_segments(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
         """Whether nothing was published here since."""
@@ -124,8 +123,14 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     return items
 
 
-def segment_folders(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
-    """Where the segments of a retriever are, and which of their items are there."""
+def checked_segments(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
+    """Where segments of a retriever are, whose files are compared with their checksums, and which of their items are there.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for segment in segments:
+        check_folder(directory, segment)
     live = items.live
     return [
         SegmentFolder(
@@ -157,7 +162,7 @@ def open_generation(path: str | Path) -> Generation:
             missing = error.filename
             if read_manifest(directory) == manifest:  # else a writer published between the two
                 break
-    raise IndexDamagedError(f"{missing} is missing; restore it from a copy, or index again with replace=True")
+    raise IndexDamagedError(f"{missing} is missing; {CURE}")
 
 
 def verify_index(path: str | Path) -> list[str]:

@@ -9,8 +9,8 @@ segments and an item is copied about log n times; and all of them when a quarter
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.deleted import write_deleted
-from nlp_retrieval.core.generation import check_folder, fingerprint_of, open_items, segment_folders
+from nlp_retrieval.core.generation import checked_segments, fingerprint_of, open_items
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.manifest import (
     BuildCost,
@@ -30,13 +30,15 @@ from nlp_retrieval.core.manifest import (
     Segment,
     write_manifest,
 )
-from nlp_retrieval.core.measure import PeakMemory
-from nlp_retrieval.core.publishing import new_scratch, publish
-from nlp_retrieval.core.segments import Builder, SegmentFolder
+from nlp_retrieval.core.publishing import new_scratch, publish, write_segment
+from nlp_retrieval.core.segments import Builder
 from nlp_retrieval.errors import ItemError
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
+
+_Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
+"""Writes what a retriever has of the items of the last segment into an empty folder."""
 
 
 class Joining(NamedTuple):
@@ -79,51 +81,34 @@ class IndexChange:
             fingerprint=fingerprint, n_items=corpus.n_items + n_new - len(gone), segments=segments, deleted=record
         )
         items = open_items(self.directory, changed)
-        retrievers = []
-        for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
-            if joining:
-                new_items = ItemTable(self.directory / segments[-1].folder / ITEMS_FILE)
-                before = self._folders(old.segments, items)
 
-                def extend(scratch: Path, builder: Builder = builder, before: list[SegmentFolder] = before) -> None:
-                    builder.extend(new_items, scratch, before, items)  # noqa: B023 -- called before the next round
+        def written(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
+            builder.extend(new_items, scratch, checked_segments(self.directory, old.segments, items), items)
 
-                retrievers.append(self._with_segment(builder, old, old.segments, segments[-1], fingerprint, extend))
-            else:
-                retrievers.append(old.model_copy(update={"fingerprint": fingerprint_of(fingerprint, builder.identity)}))
-        self._publish(changed, retrievers, items)
+        self._publish(changed, len(corpus.segments), written, items)
 
     def join(self, first: int) -> None:
         """Publish the index with one segment in place of those from a number on, without what was deleted in them."""
         corpus = self.manifest.corpus
         kept, tail = corpus.segments[:first], corpus.segments[first:]
         begin = tail[0].first_row
-        n_live = corpus.n_rows - begin - int((self._deleted() >= begin).sum())
-        deleted = self._deleted()[self._deleted() < begin]
-        segments, fingerprint, items_file = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}"), None
+        deleted = self._deleted()
+        n_live = corpus.n_rows - begin - int((deleted >= begin).sum())
+        deleted = deleted[deleted < begin]
+        segments, fingerprint = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}")
         if n_live:
             scratch = new_scratch(self.directory)
             _, found = write_items(self.items.stream_live(begin), scratch)
             fingerprint = fingerprint if kept else found  # all joined, it is the index of these items
             folder = publish(scratch, self.directory, "items", fingerprint)
             segments.append(Segment(**dict(folder), first_row=begin, end_row=begin + n_live))
-            items_file = self.directory / folder.folder / ITEMS_FILE
         record = self._written(deleted, fingerprint) if len(deleted) else None
         changed = CorpusRecord(fingerprint=fingerprint, n_items=corpus.n_items, segments=segments, deleted=record)
-        retrievers = []
-        for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
-            if items_file is not None:
-                new_items = ItemTable(items_file)
-                joined = self._folders(old.segments[first:], self.items)
 
-                def join(scratch: Path, builder: Builder = builder, joined: list[SegmentFolder] = joined) -> None:
-                    builder.join(joined, new_items, scratch)  # noqa: B023 -- called before the next round
+        def written(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
+            builder.join(checked_segments(self.directory, old.segments[first:], self.items), new_items, scratch)
 
-                retrievers.append(self._with_segment(builder, old, old.segments[:first], segments[-1], fingerprint, join))
-            else:
-                shorter = {"fingerprint": fingerprint_of(fingerprint, builder.identity), "segments": old.segments[:first]}
-                retrievers.append(old.model_copy(update=shorter))
-        self._publish(changed, retrievers, open_items(self.directory, changed))
+        self._publish(changed, first, written, open_items(self.directory, changed))
 
     def join_where_due(self) -> None:
         """Join segments where there are many, or where many items were deleted."""
@@ -146,33 +131,25 @@ class IndexChange:
         write_deleted(scratch, deleted)
         return publish(scratch, self.directory, "deleted", fingerprint)
 
-    def _folders(self, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
-        for segment in segments:
-            check_folder(self.directory, segment)
-        return segment_folders(self.directory, segments, items)
+    def _publish(self, corpus: CorpusRecord, n_kept: int, write: _Write, items: ItemTable) -> None:
+        """Publish the index of these items.
 
-    def _with_segment(
-        self,
-        builder: Builder,
-        old: RetrieverRecord,
-        kept: Sequence[Segment],
-        rows: Segment,
-        corpus: str,
-        write: Callable[[Path], None],
-    ) -> RetrieverRecord:
-        """The record of a retriever with one more segment, which is written and published."""
-        fingerprint = fingerprint_of(corpus, builder.identity)
-        scratch = new_scratch(self.directory)
-        begin = time.perf_counter()
-        with PeakMemory() as peak:
-            write(scratch)
-        seconds = old.cost.seconds + time.perf_counter() - begin
-        folder = publish(scratch, self.directory, builder.name, fingerprint)
-        segment = Segment(**dict(folder), first_row=rows.first_row, end_row=rows.end_row)
-        cost = BuildCost(seconds=round(seconds, 3), peak_bytes=max(old.cost.peak_bytes, peak.bytes))
-        return old.model_copy(update={"fingerprint": fingerprint, "segments": [*kept, segment], "cost": cost})
-
-    def _publish(self, corpus: CorpusRecord, retrievers: list[RetrieverRecord], items: ItemTable) -> None:
+        Args:
+            corpus: the items.
+            n_kept: how many of their segments retrievers have already; behind these there may be one more.
+            write: what a retriever writes for that one.
+            items: opened.
+        """
+        new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
+        retrievers = []
+        for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
+            fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
+            for rows, new_items in new:
+                one = write_segment(self.directory, builder.name, fingerprint, rows, partial(write, builder, old, new_items))
+                segments = [*segments, one.segment]
+                seconds = round(cost.seconds + one.seconds, 3)
+                cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, one.peak_bytes))
+            retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "cost": cost}))
         generation = self.manifest.generation + 1
         manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)
         write_manifest(self.directory, manifest)

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nlp_retrieval._version import __version__
@@ -26,9 +27,8 @@ from nlp_retrieval.core.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.publishing import guarded, new_scratch, publish, sweep, writing
+from nlp_retrieval.core.publishing import guarded, new_scratch, publish, sweep, write_segment, writing
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.segments import Builder
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
@@ -105,34 +105,24 @@ def build_index(
             if any(record.fingerprint == wanted for record in kept):
                 found.append(builder.name)
                 continue
-            kept.append(_build_one(builder, wanted, table, directory))
+            kept.append(_build_one(builder, wanted, table, corpus.segments[0], directory))
             built.append(builder.name)
         if old is None or old.corpus != corpus or old.retrievers != kept:
             generation = old.generation + 1 if old is not None else 1
-            manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept)
-            write_manifest(directory, manifest)
-        else:
-            manifest = old
-        sweep(directory, manifest)
+            write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
+        sweep(directory)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
 
 
-def _build_one(builder: Builder, fingerprint: str, items: ItemTable, directory: Path) -> RetrieverRecord:
-    scratch = new_scratch(directory)
-    begin = time.perf_counter()
-    with PeakMemory() as peak:
-        builder.build(items, scratch)
-    seconds = time.perf_counter() - begin
-    folder = publish(scratch, directory, builder.name, fingerprint)
-    segment = Segment(**dict(folder), first_row=0, end_row=len(items))
-    cost = BuildCost(seconds=round(seconds, 3), peak_bytes=peak.bytes)
+def _build_one(builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path) -> RetrieverRecord:
+    written = write_segment(directory, builder.name, fingerprint, rows, partial(builder.build, items))
     return RetrieverRecord(
         fingerprint=fingerprint,
         identity=without_secrets(builder.identity),
         config=without_secrets(builder.config),
-        segments=[segment],
-        cost=cost,
+        segments=[written.segment],
+        cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from nlp_retrieval.core.manifest import MANIFEST_FILE, Manifest, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.publishing import guarded, new_scratch, sweep, writing
 from nlp_retrieval.core.segments import Builder
-from nlp_retrieval.errors import IndexDamagedError, IndexMissingError, ItemError, RetrievalWarning
+from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
 Resolve = Callable[[Manifest], Sequence[Builder]]
 """Gives what builds each retriever of a manifest, in its order."""
@@ -155,15 +155,7 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 if auto_compact:
                     _join_where_due(update)
             finally:
-                _sweep(directory)
-
-
-def _sweep(directory: Path) -> None:
-    """Remove what is not needed by what the directory itself says now: an interrupted update may have been published."""
-    with suppress(OSError, IndexDamagedError):
-        manifest = read_manifest(directory)
-        if manifest is not None:
-            sweep(directory, manifest)
+                sweep(directory)
 
 
 def _join_where_due(update: IndexChange) -> None:

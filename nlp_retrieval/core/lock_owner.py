@@ -56,7 +56,7 @@ def owner_of(directory: Path) -> Owner | None:
     try:
         told = read_json_file(directory / OWNER_FILE)
         owner = Owner(int(told["pid"]), str(told["host"]), str(told["since"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nlp_retrieval.core.checksums import FileRecord
+from nlp_retrieval.core.columns import damaged
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.durable import write_atomically
 from nlp_retrieval.core.json_text import parse_json
@@ -166,23 +167,22 @@ def read_manifest(directory: Path) -> Manifest | None:
         return None
     except OSError as error:
         raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
-    cure = "restore it from a copy, or index again with replace=True"
     try:
         content = parse_json(raw)
         stated = content.pop("checksum")
         found = content.get("format")
         actual = _checksum(content)
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        raise IndexDamagedError(f"{path} is damaged: it is no manifest; {cure}") from None
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise damaged(path, "it is no manifest") from None
     if isinstance(found, int) and found > FORMAT:
         raise IndexDamagedError(f"{path} has format {found}; this version reads {FORMAT}: pip install -U nlp_retrieval")
     if stated == actual and isinstance(found, int) and found < FORMAT:
         raise IndexDamagedError(f"{path} has format {found}, which an older version wrote; index again with replace=True")
     if stated != actual:
-        raise IndexDamagedError(f"{path} is damaged: its checksum does not match its content; {cure}")
+        raise damaged(path, "its checksum does not match its content")
     try:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise IndexDamagedError(f"{path} is damaged: {place}: {first['msg']}; {cure}") from None
+        raise damaged(path, f"{place}: {first['msg']}") from None

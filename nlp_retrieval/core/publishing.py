@@ -11,9 +11,11 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -21,9 +23,10 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.checksums import record_folder
 from nlp_retrieval.core.durable import clear_asides, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.lock_owner import owner_of, owning
-from nlp_retrieval.core.manifest import MANIFEST_FILE, FolderRecord, Manifest, read_manifest
+from nlp_retrieval.core.manifest import MANIFEST_FILE, FolderRecord, Segment, read_manifest
+from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import IndexLockedError, SourceError
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, SourceError
 
 _SCRATCH = ".scratch-"
 _LOCK_FILE = ".lock"
@@ -98,17 +101,52 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
     return FolderRecord(folder=folder, files=files)
 
 
+class Written(NamedTuple):
+    """A segment that a retriever wrote, and what that took."""
+
+    segment: Segment
+    seconds: float
+    peak_bytes: int
+
+
+def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, write: Callable[[Path], None]) -> Written:
+    """Have a segment of a retriever written into a scratch folder, and publish it.
+
+    Args:
+        directory: of the index.
+        name: of the retriever.
+        fingerprint: of its index.
+        items: the segment of the items that it is of.
+        write: writes it into an empty folder.
+    """
+    scratch = new_scratch(directory)
+    begin = time.perf_counter()
+    with PeakMemory() as peak:
+        write(scratch)
+    seconds = time.perf_counter() - begin
+    folder = publish(scratch, directory, name, fingerprint)
+    return Written(Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row), seconds, peak.bytes)
+
+
 def tidy(directory: Path) -> None:
     """Remove what an earlier update left to readers that are gone by now; where somebody writes, that writer does it."""
     with suppress(IndexLockedError, OSError), writing(directory):
+        sweep(directory)
+
+
+def sweep(directory: Path) -> None:
+    """Remove folders of ours that the manifest does not name and no reader holds; a later build comes back for those held.
+
+    What counts is the manifest that is there now: a build that was interrupted may have been published. Without one that can
+    be read, nothing is removed.
+    """
+    with suppress(OSError, IndexDamagedError):
         manifest = read_manifest(directory)
         if manifest is not None:
-            sweep(directory, manifest)
+            _remove_others(directory, set(manifest.folders))
 
 
-def sweep(directory: Path, manifest: Manifest) -> None:
-    """Remove folders of ours that no manifest names and no reader holds; a later build comes back for those still held."""
-    in_use = set(manifest.folders)
+def _remove_others(directory: Path, in_use: set[str]) -> None:
     for folder in directory.iterdir():
         if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
             continue

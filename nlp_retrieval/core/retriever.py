@@ -12,6 +12,7 @@ import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -30,7 +31,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.core.segments import SegmentFolder, search_segments
+from nlp_retrieval.core.segments import SegmentFolder, search_parts
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 __all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
@@ -140,7 +141,8 @@ class BaseRetriever(Component, ABC):
         if self._live is not None:
             allowed = self._live if allowed is None else allowed & self._live
         if self._segments:
-            hits = search_segments(self._segments, queries, k, allowed)
+            parts = [(segment.rows, partial(engine.search_batch, queries)) for segment, engine in self._segments]
+            hits = search_parts(parts, len(queries), k, allowed)
         else:
             hits = self.search_batch(queries, k, allowed)
         return hits.checked(len(queries), n_rows, k, repr(self), allowed)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -38,9 +37,10 @@ class SegmentFolder:
         """How many rows it has."""
         return self.end_row - self.first_row
 
-    def part_of(self, allowed: Mask | None) -> Mask | None:
-        """The part of a mask over all rows that is this segment's."""
-        return None if allowed is None else allowed[self.first_row : self.end_row]
+    @property
+    def rows(self) -> slice:
+        """Its rows in the index."""
+        return slice(self.first_row, self.end_row)
 
 
 @dataclass(frozen=True)
@@ -64,30 +64,26 @@ class Builder:
     join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
 
 
-class SegmentSearch(Protocol):
-    """Searches one segment; rows count from 0."""
-
-    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits: ...
+SearchPart = Callable[[int, Mask | None], Hits]
+"""Searches one part of an index for a batch of queries: at most so many hits per query, and which of its rows may be found."""
 
 
-def search_segments(
-    segments: Sequence[tuple[SegmentFolder, SegmentSearch]], queries: list[str], k: int, allowed: Mask | None
-) -> Hits:
-    """Search segments one after another, and join their lists by score; ties go to the lowest rows.
+def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
+    """Search the parts of an index one after another, and join their lists by score; ties go to the lowest rows.
 
     Args:
-        segments: in the order of their rows.
-        queries: what to search for.
+        parts: their rows in the index, one behind the other, and what searches them; rows count from 0 in each.
+        n_queries: of the batch.
         k: at most this many hits per query.
         allowed: over all rows, or None.
     """
     found: list[Hits] = []
-    for segment, engine in segments:
-        part = segment.part_of(allowed)
+    for rows, search in parts:
+        part = None if allowed is None else allowed[rows]
         if part is None or part.any():
-            hits = engine.search_batch(queries, min(k, len(segment)), part)
-            found.append(replace(hits, rows=hits.rows + segment.first_row))
-    return joined_hits(found, len(queries), k)
+            hits = search(min(k, rows.stop - rows.start), part)
+            found.append(replace(hits, rows=hits.rows + rows.start))
+    return joined_hits(found, n_queries, k)
 
 
 def joined_hits(found: Sequence[Hits], n_queries: int, k: int) -> Hits:

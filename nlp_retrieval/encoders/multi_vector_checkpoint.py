@@ -55,5 +55,5 @@ def _read(path: Path) -> Any:
         return None
     try:
         return read_json_file(path)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None

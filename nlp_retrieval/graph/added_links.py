@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, offsets_of
-from nlp_retrieval.core.columns import CURE, check_numbers, mapped
+from nlp_retrieval.core.columns import CURE, check_numbers, damaged, mapped
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
@@ -56,10 +56,10 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
         counts = dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
     except OSError as error:
         raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise IndexDamagedError(f"{path} is damaged: it does not describe links; {CURE}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "it does not describe links") from error
     if min(counts.values(), default=0) < 0:
-        raise IndexDamagedError(f"{path} is damaged: it does not describe links; {CURE}")
+        raise damaged(path, "it does not describe links")
     shape = (sum(counts.values()),)
     sources: Rows = mapped(segment.folder / _SOURCES, np.int64, shape)
     targets: Rows = mapped(segment.folder / _TARGETS, np.int64, shape)
@@ -67,9 +67,9 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
     for name, rows in ((_SOURCES, sources), (_TARGETS, targets)):
         check_numbers(segment.folder / name, rows, segment.end_row)
     if (np.maximum(sources, targets) < segment.first_row).any():
-        raise IndexDamagedError(f"{segment.folder / _TARGETS} is damaged: a link touches nothing of its segment; {CURE}")
+        raise damaged(segment.folder / _TARGETS, "a link touches nothing of its segment")
     if not ((weights > 0) & (weights < np.inf)).all():
-        raise IndexDamagedError(f"{segment.folder / _WEIGHTS} is damaged: it holds what is no weight; {CURE}")
+        raise damaged(segment.folder / _WEIGHTS, "it holds what is no weight")
     bounds = offsets_of(list(counts.values())).tolist()
     parts = zip(counts, bounds, bounds[1:], strict=False)
     return {kind: Links(sources[begin:end], targets[begin:end], weights[begin:end]) for kind, begin, end in parts}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, entries_of
-from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
+from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, damaged, mapped
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.surfaces import grouped
 
@@ -148,4 +148,4 @@ def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
         IndexDamagedError: they do not; the message names ``path``.
     """
     if (numbers[1:] <= numbers[:-1]).any():
-        raise IndexDamagedError(f"{path} is damaged: it does not rise; {CURE}")
+        raise damaged(path, "it does not rise")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
+from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, damaged, mapped
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
 from nlp_retrieval.graph.links import Links
@@ -124,7 +124,7 @@ class LinkGraph:
         except OSError as error:
             raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise IndexDamagedError(f"{path} is damaged: it does not describe a graph; {CURE}") from error
+            raise damaged(path, "it does not describe a graph") from error
         entries = 2 * sum(n_links.values())
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("neighbours", "weights", "types"), (entries,))
         shapes |= {"offsets": (n_nodes + 1,), "sums": (n_nodes, 2 * len(n_links))}

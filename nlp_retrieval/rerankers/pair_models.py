@@ -194,7 +194,7 @@ def _setting(file: Path, key: str) -> object:
         settings = read_json_file(file)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{file} cannot be read: {_first_line(error)}") from None
     return settings.get(key) if isinstance(settings, dict) else None
 

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
-from nlp_retrieval.retrievers.bm25_files import FREQUENCIES, ROWS, OpenedFiles, new_column, write_terms
+from nlp_retrieval.retrievers.bm25_files import FREQUENCIES, ROWS, OpenedFiles, write_terms
 from nlp_retrieval.retrievers.bm25_scoring import found_in, term_cuts
+from nlp_retrieval.retrievers.column_streams import Stream
 
 Numbers = NDArray[np.int32]
 
@@ -176,11 +177,7 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
         totals[run.terms] += run.kept
     indptr = offsets_of(totals)
     terms_read, postings_read = [0] * len(runs), [0] * len(runs)
-    n_postings = int(indptr[-1])
-    with (
-        new_column(folder / ROWS, np.int32, n_postings) as rows,
-        new_column(folder / FREQUENCIES, np.int32, n_postings) as frequencies,
-    ):
+    with Stream(folder / ROWS, np.int32) as rows, Stream(folder / FREQUENCIES, np.int32) as frequencies:
         for begin, end in pairwise(term_cuts(indptr, _POSTINGS_AT_ONCE)):
             free = indptr[begin:end] - indptr[begin]
             merged = np.empty((2, indptr[end] - indptr[begin]), np.int32)
@@ -189,8 +186,8 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
                 part = slice(postings_read[number], postings_read[number] + int(run.counts[terms].sum()))
                 terms_read[number], postings_read[number] = terms.stop, part.stop
                 _place(run, terms, part, run.terms[terms] - begin, free, merged)
-            rows.write(merged[0].data)
-            frequencies.write(merged[1].data)
+            rows.write(merged[0])
+            frequencies.write(merged[1])
     found = totals > 0
     kept = [term for term, there in zip(vocabulary, found.tolist(), strict=True) if there]
     write_terms(folder, offsets_of(totals[found]), lengths, kept)

@@ -6,20 +6,18 @@ They are checked beyond their checksums because compiled code follows the number
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedWriter
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, mapped
+from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, damaged, mapped
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.bm25_scoring import Postings
+from nlp_retrieval.retrievers.column_streams import Stream
 
 ROWS = "rows.npy"
 FREQUENCIES = "frequencies.npy"
@@ -36,21 +34,6 @@ class OpenedFiles(NamedTuple):
     vocabulary: dict[str, int]
 
 
-@contextmanager
-def new_column(path: Path, dtype: DTypeLike, n_numbers: int) -> Iterator[BufferedWriter]:
-    """Open a ``.npy`` file to write its numbers block by block; a map that is written to kills the process on a full disk.
-
-    Args:
-        path: of the file.
-        dtype: of the numbers.
-        n_numbers: how many will be written.
-    """
-    with path.open("wb") as file:
-        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (n_numbers,)}
-        np.lib.format.write_array_header_1_0(file, header)
-        yield file
-
-
 def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
     """Write what stands beside the postings.
 
@@ -60,10 +43,9 @@ def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int
         lengths: the same.
         vocabulary: the terms, rising.
     """
-    with new_column(folder / _INDPTR, np.int64, len(indptr)) as column:
-        column.write(indptr.data)
-    with new_column(folder / _LENGTHS, np.int32, len(lengths)) as column:
-        column.write(lengths.data)
+    for name, column in ((_INDPTR, indptr), (_LENGTHS, lengths)):
+        with Stream(folder / name, column.dtype) as stream:
+            stream.write(column)
     (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
 
 
@@ -88,28 +70,24 @@ def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
     np.greater(rows[1:], rows[:-1], out=rising[1:-1])
     rising[indptr] = True  # where the next term begins
     if not rising.all():
-        raise _damaged(folder / ROWS, "the rows of a term do not rise")
+        raise damaged(folder / ROWS, "the rows of a term do not rise")
     if len(frequencies) and frequencies.min() < 1:
-        raise _damaged(folder / FREQUENCIES, f"a term stands {frequencies.min()} times in an item")
+        raise damaged(folder / FREQUENCIES, f"a term stands {frequencies.min()} times in an item")
     counted = np.zeros(len(lengths))
     for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
         counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
     if not (counted == lengths).all():
-        raise _damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
+        raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
     return OpenedFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     try:
         terms = read_json_file(path)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
-        raise _damaged(path, "it is no list of terms")
+        raise damaged(path, "it is no list of terms")
     if not all(one < other for one, other in pairwise(terms)):
-        raise _damaged(path, "its terms do not rise")
+        raise damaged(path, "its terms do not rise")
     return {term: number for number, term in enumerate(terms)}
-
-
-def _damaged(path: Path, found: str) -> IndexDamagedError:
-    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")

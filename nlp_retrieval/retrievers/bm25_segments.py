@@ -8,13 +8,14 @@ order in the query. So scores are, to the last bit, those of an index built at o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.segments import joined_hits
+from nlp_retrieval.core.segments import search_parts
 from nlp_retrieval.retrievers.bm25_files import OpenedFiles
 from nlp_retrieval.retrievers.bm25_scoring import Backend, Scorer, found_in, inverse_frequencies, length_norms
 
@@ -73,10 +74,8 @@ class SegmentedScorer:
             k: length of the lists.
             allowed: ``[rows]``, or None.
         """
-        found: list[Hits] = []
-        for scorer, rows, numbers in self._parts:
-            part = None if allowed is None else allowed[rows]
-            if part is None or part.any():
-                hits = scorer.search(counts, terms if numbers is None else numbers[terms], k, part)
-                found.append(Hits(hits.offsets, hits.rows + rows.start, hits.scores))
-        return joined_hits(found, len(counts), k)
+        parts = [
+            (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms]))
+            for scorer, rows, numbers in self._parts
+        ]
+        return search_parts(parts, len(counts), k, allowed)

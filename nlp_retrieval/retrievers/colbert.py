@@ -42,7 +42,7 @@ from nlp_retrieval.retrievers.colbert_files import (
     write_projection,
     write_settings,
 )
-from nlp_retrieval.retrievers.colbert_join import join_segments
+from nlp_retrieval.retrievers.colbert_join import join_segments, live_counts
 from nlp_retrieval.retrievers.colbert_search import Backend, CompressedIndex, SearchSettings
 from nlp_retrieval.retrievers.column_streams import Stream
 
@@ -125,9 +125,7 @@ class ColbertRetriever(BaseRetriever):
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         opened, codec, encoder = open_segments(segments), codec_of(segments), self._encoder_of(segments[0])
-        live = [
-            np.diff(f.offsets) if s.live is None else np.diff(f.offsets)[s.live] for s, f in zip(segments, opened, strict=True)
-        ]
+        live = live_counts(segments, opened)
         if codec is not None and not self._suffices(codec, sum(int(counts.sum()) for counts in live)):
             self._write(items, folder, encoder, None)
             return
@@ -140,7 +138,7 @@ class ColbertRetriever(BaseRetriever):
                 if part:
                     yield np.concatenate(checked_tokens(encoder.encode_passages(part), part, encoder))
 
-        join_segments(segments, opened, codec, folder, encode)
+        join_segments(segments, opened, live, codec, folder, encode)
 
     def load(self, folder: Path) -> None:
         self._take([open_files(folder)])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.columns import CURE, check_offsets, mapped
+from nlp_retrieval.core.columns import CURE, check_offsets, damaged, mapped
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
@@ -126,11 +126,11 @@ def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
     for segment, files in zip(segments, opened, strict=True):
         path = segment.folder / _SETTINGS
         if files.sizes.passages != len(segment):
-            raise _damaged(path, f"it says {files.sizes.passages} passages, and {len(segment)} items are in it")
+            raise damaged(path, f"it says {files.sizes.passages} passages, and {len(segment)} items are in it")
         if (files.sizes.dimension, files.sizes.bits) != (first.sizes.dimension, first.sizes.bits):
-            raise _damaged(path, f"it says {files.sizes}, and the segment before it {first.sizes}")
+            raise damaged(path, f"it says {files.sizes}, and the segment before it {first.sizes}")
         if not _equal(files.projection, first.projection):
-            raise _damaged(segment.folder / "projection.npy", f"it is not that of {segments[0].folder}")
+            raise damaged(segment.folder / "projection.npy", f"it is not that of {segments[0].folder}")
     return opened
 
 
@@ -172,7 +172,7 @@ def _open_codec(folder: Path, sizes: Sizes) -> Codec:
     centroids = mapped(folder / "centroids.npy", np.int16, (sizes.centroids, sizes.dimension))
     weights = mapped(folder / "weights.npy", np.float32, (2**sizes.bits,))
     if not np.isfinite(weights).all():
-        raise _damaged(folder / "weights.npy", "it holds NaN or infinity")
+        raise damaged(folder / "weights.npy", "it holds NaN or infinity")
     return Codec(centroids, weights)
 
 
@@ -183,9 +183,9 @@ def _open_compressed(folder: Path, sizes: Sizes) -> Compressed:
     list_offsets = _offsets(folder / "list_offsets.npy", sizes.centroids, sizes.listed)
     list_rows = mapped(folder / "list_rows.npy", np.int32, (sizes.listed,))
     if codes.size and codes.max() >= sizes.centroids:
-        raise _damaged(folder / "codes.npy", f"it names centroid {codes.max()} of {sizes.centroids}")
+        raise damaged(folder / "codes.npy", f"it names centroid {codes.max()} of {sizes.centroids}")
     if list_rows.size and (list_rows.min() < 0 or list_rows.max() >= sizes.passages):
-        raise _damaged(folder / "list_rows.npy", f"it names a passage outside 0..{sizes.passages - 1}")
+        raise damaged(folder / "list_rows.npy", f"it names a passage outside 0..{sizes.passages - 1}")
     return Compressed(codec, codes, residuals, list_offsets, list_rows)
 
 
@@ -202,14 +202,10 @@ def _read_sizes(path: Path) -> Sizes:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     wanted = {field.name for field in fields(Sizes)}
     if not isinstance(found, dict) or found.keys() != wanted or any(type(size) is not int for size in found.values()):
-        raise _damaged(path, "it does not hold the sizes of an index")
+        raise damaged(path, "it does not hold the sizes of an index")
     sizes = Sizes(**found)
     compressed = sizes.bits in (2, 4) and sizes.centroids > 0
     plain = sizes.bits == sizes.centroids == sizes.listed == 0
     if min(found.values()) < 0 or sizes.dimension == 0 or not (compressed or plain):
-        raise _damaged(path, f"no index has {sizes}")
+        raise damaged(path, f"no index has {sizes}")
     return sizes
-
-
-def _damaged(path: Path, found: str) -> IndexDamagedError:
-    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")

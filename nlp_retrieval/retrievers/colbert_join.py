@@ -36,14 +36,26 @@ class Encode(Protocol):
         """Yield their tokens, of some at a time; ``end`` is behind the last."""
 
 
+def live_counts(segments: Sequence[SegmentFolder], opened: Sequence[ColbertFiles]) -> list[Rows]:
+    """Per segment, how many tokens each of its passages has that are there."""
+    counts = [np.diff(files.offsets) for files in opened]
+    return [found if s.live is None else found[s.live] for s, found in zip(segments, counts, strict=True)]
+
+
 def join_segments(
-    segments: Sequence[SegmentFolder], opened: Sequence[ColbertFiles], codec: Codec | None, folder: Path, encode: Encode
+    segments: Sequence[SegmentFolder],
+    opened: Sequence[ColbertFiles],
+    live: Sequence[Rows],
+    codec: Codec | None,
+    folder: Path,
+    encode: Encode,
 ) -> None:
     """Write one index of what is there in several segments.
 
     Args:
         segments: in a row.
         opened: their files.
+        live: what :func:`live_counts` gives of them.
         codec: of the index; None where no segment has tokens, or tokens are whole.
         folder: empty.
         encode: for passages that another codec compressed.
@@ -51,8 +63,6 @@ def join_segments(
     Raises:
         ModelError: a passage that is encoded again has another number of tokens.
     """
-    counts = [np.diff(files.offsets) for files in opened]
-    live = [found if s.live is None else found[s.live] for s, found in zip(segments, counts, strict=True)]
     offsets = offsets_of(np.concatenate(live))
     np.save(folder / "offsets.npy", offsets, allow_pickle=False)
     first = opened[0]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.columns import CURE, mapped
+from nlp_retrieval.core.columns import damaged, mapped
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError
+from nlp_retrieval.errors import ConfigurationError, IndexWriteError
 from nlp_retrieval.retrievers.column_streams import Stream, read_blocks
 from nlp_retrieval.retrievers.faiss_index import (
     ANN_FILE,
@@ -108,7 +108,7 @@ def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
         index = read_ann(segment.folder, len(segment))
         whole = whole_vectors(index)
         if whole is None:
-            raise IndexDamagedError(f"{segment.folder / ANN_FILE} is damaged: it holds codes and no vectors; {CURE}")
+            raise damaged(segment.folder / ANN_FILE, "it holds codes and no vectors")
         blocks: Iterator[Vectors] = (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
         yield from _live_parts(blocks, segment)
     else:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -20,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.columns import CURE, mapped
-from nlp_retrieval.core.segments import SegmentFolder, joined_hits
+from nlp_retrieval.core.columns import CURE, damaged, mapped
+from nlp_retrieval.core.segments import SegmentFolder, search_parts
 from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
@@ -159,19 +160,20 @@ class ExtendedIndex:
         self.n_items, self.dimension = first.n_items + len(joined), first.dimension
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
-        found: list[Hits] = []
+        def search(index: VectorIndex, first: int, depth: int, part: Mask | None) -> Hits:
+            hits = index.search(queries, depth, part, settings)
+            if self._whole is None:
+                return hits
+            owner = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+            scores = products_of(queries, self._whole, owner, hits.rows + first)  # FAISS rounds otherwise: equal vectors tie
+            return replace(hits, scores=scores.astype(np.float64))
+
         split = self._first.n_items
-        for index, rows in ((self._first, slice(0, split)), (self._joined, slice(split, self.n_items))):
-            part = None if allowed is None else allowed[rows]
-            if part is None or part.any():
-                hits = index.search(queries, min(k, index.n_items), part, settings)
-                hits = replace(hits, rows=hits.rows + rows.start)
-                if self._whole is not None:  # FAISS rounds otherwise; equal vectors have equal scores
-                    owner = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
-                    scores = products_of(queries, self._whole, owner, hits.rows)
-                    hits = replace(hits, scores=scores.astype(np.float64))
-                found.append(hits)
-        return joined_hits(found, len(queries), k)
+        parts = [
+            (slice(0, split), partial(search, self._first, 0)),
+            (slice(split, self.n_items), partial(search, self._joined, split)),
+        ]
+        return search_parts(parts, len(queries), k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
         if self._whole is not None:
@@ -252,13 +254,13 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
     try:
         index = faiss.read_index(str(path))
     except RuntimeError as error:
-        raise IndexDamagedError(f"{path} is damaged: FAISS cannot read it ({str(error)[:200]}); {CURE}") from error
+        raise damaged(path, f"FAISS cannot read it ({str(error)[:200]})") from error
     if not isinstance(index, faiss.IndexHNSWFlat | faiss.IndexIVFPQ | faiss.IndexScalarQuantizer):
-        raise IndexDamagedError(f"{path} is damaged: it holds {type(index).__name__}, which is not built here; {CURE}")
+        raise damaged(path, f"it holds {type(index).__name__}, which is not built here")
     _check_size(path, index.ntotal, n_items)
     inner = faiss.downcast_index(index.storage if isinstance(index, faiss.IndexHNSW) else getattr(index, "quantizer", index))
     if inner is not index and inner.d != index.d:
-        raise IndexDamagedError(f"{path} is damaged: dimension {index.d} outside, {inner.d} inside; {CURE}")
+        raise damaged(path, f"dimension {index.d} outside, {inner.d} inside")
     if isinstance(index, faiss.IndexHNSWFlat):
         _check_size(path, inner.ntotal, index.ntotal)
     return index
@@ -266,7 +268,7 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
 
 def _check_size(path: Path, found: int, wanted: int | None) -> None:
     if wanted is not None and found != wanted:
-        raise IndexDamagedError(f"{path} is damaged: it holds {found:,} vectors, and {wanted:,} items are in it; {CURE}")
+        raise damaged(path, f"it holds {found:,} vectors, and {wanted:,} items are in it")
 
 
 def _lists_of(hits: Hits) -> list[tuple[Rows, NDArray[np.float64]]]:

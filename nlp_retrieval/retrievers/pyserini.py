@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.columns import CURE
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.progress import tracked
@@ -113,8 +114,7 @@ class PyseriniRetriever(BaseRetriever):
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
-                    f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; restore it from a "
-                    "copy, or index again with replace=True"
+                    f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; {CURE}"
                 )
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
