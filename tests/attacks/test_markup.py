@@ -146,7 +146,7 @@ def shown_title(page: str, folder: Path) -> str:
     switches = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     switches += ["--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=5000", "--dump-dom"]
     done = subprocess.run(
-        ["chromium", *switches, f"file://{folder / 'page.html'}"], capture_output=True, text=True, check=True, timeout=120
+        ["chromium", *switches, f"file://{folder / 'page.html'}"], capture_output=True, text=True, check=True, timeout=300
     )
     title, *_ = re.findall(r"<title>(.*?)</title>", done.stdout)
     return title

@@ -64,7 +64,7 @@ def test_of_two_processes_the_second_is_told_who_writes_and_readers_go_on(index:
             searcher().index(corpus(3), index, replace=True)
         check_told(caught.value, process.pid, index)
         assert generation_of(searcher().open(index).search(QUERIES)) == 1
-        assert process.communicate("\n", timeout=60)[0] == "done\n"
+        assert process.communicate("\n", timeout=300)[0] == "done\n"
     assert generation_of(searcher().open(index).search(QUERIES)) == 2
     assert left_over(index) == set()
 

@@ -24,7 +24,7 @@ def run(folder: Path, *module: str) -> subprocess.CompletedProcess[str]:
     paths = [str(folder / "installed"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "XDG_CACHE_HOME": str(folder / "cache")}
     return subprocess.run(
-        [sys.executable, "-m", *module], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-m", *module], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
 
 

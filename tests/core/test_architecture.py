@@ -182,7 +182,7 @@ def test_every_error_is_in_the_tree_that_the_docstring_draws():
 
 def modules_after(statement: str) -> set[str]:
     script = f"{statement}\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     return set(done.stdout.split())
 
 

@@ -261,7 +261,7 @@ def in_another_process(script: str, *arguments: object, expect: int = 0) -> str:
         [sys.executable, "-c", preamble + textwrap.dedent(script), *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == expect, done.stderr

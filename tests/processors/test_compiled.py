@@ -92,4 +92,4 @@ else:
     raise AssertionError("the program of another processor was taken")
 assert "dspy" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

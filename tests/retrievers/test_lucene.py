@@ -318,7 +318,7 @@ assert LuceneIndex(folder, language="en", stemmer="porter").search(["whale"], 3,
 def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"OPENAI_API_KEY": "none"} | environment
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=300, check=False
     )
 
 
