@@ -60,14 +60,35 @@ class Links:
         if not (np.isfinite(self.weights) & (self.weights > 0)).all():
             wrong_weight = self.weights[~(np.isfinite(self.weights) & (self.weights > 0))][0]
             raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weight}; weights are finite and above 0")
-        keys = np.where(self.sources != self.targets, self.sources * n_nodes + self.targets, -1)
-        order = np.argsort(keys, kind="stable")
-        order = order[np.searchsorted(keys, 0, sorter=order) :]
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        weights = self.weights[order].astype(np.float64)
-        weights = np.add.reduceat(weights, first) if len(first) else weights
-        if weights.max(initial=0.0) > np.finfo(np.float32).max:
-            raise EngineError(f"links of kind {kind!r}: the weights of one repeated link add up to more than float32 holds")
-        sources, targets = np.divmod(keys[first], max(n_nodes, 1))
-        return Links(sources, targets, weights.astype(np.float32))
+        keys = self.sources * n_nodes
+        keys += self.targets
+        keys[self.sources == self.targets] = -1
+        if (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
+            return self
+        return merged_links(keys, self.weights, kind, n_nodes)
+
+
+def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], kind: str, n_nodes: int) -> Links:
+    """Add up repeated links, and sort by source and target.
+
+    Args:
+        keys: of each link, ``source * n_nodes + target``; below 0 where there is none.
+        weights: finite, above 0.
+        kind: of the links, for an error.
+        n_nodes: rows are below it.
+
+    Raises:
+        EngineError: the weights of one link add up to more than float32 holds.
+    """
+    order = np.argsort(keys, kind="stable")
+    order = order[np.searchsorted(keys, 0, sorter=order) :]
+    keys = keys[order]
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = keys[1:] != keys[:-1]
+    first = np.flatnonzero(is_first)
+    sums = weights[order].astype(np.float64)
+    sums = np.add.reduceat(sums, first) if len(first) else sums
+    if sums.max(initial=0.0) > np.finfo(np.float32).max:
+        raise EngineError(f"links of kind {kind!r}: the weights of one repeated link add up to more than float32 holds")
+    sources, targets = np.divmod(keys[first], max(n_nodes, 1))
+    return Links(sources, targets, sums.astype(np.float32))

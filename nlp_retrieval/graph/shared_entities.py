@@ -15,7 +15,7 @@ from nlp_retrieval.core.progress import progress
 from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
 from nlp_retrieval.graph.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.joining import Extracted, Joining
-from nlp_retrieval.graph.links import Links
+from nlp_retrieval.graph.links import Links, merged_links
 from nlp_retrieval.graph.mentions import SpacyMentions, entities_by_rules
 from nlp_retrieval.graph.surfaces import Surface, first_mention, grouped, words_of
 
@@ -89,12 +89,16 @@ class SharedEntities(BaseLinkExtractor):
 
     def _links(self, table: HashedRows, n_items: int) -> Links:
         counts = np.diff(table.offsets)
-        parts = []
+        n_named = np.arange(self.max_passages + 1)
+        n_pairs = n_named * (n_named - 1) // 2 * np.bincount(counts[counts <= self.max_passages], minlength=len(n_named))
+        keys, weights = np.empty(n_pairs.sum(), np.int64), np.empty(n_pairs.sum(), np.float32)
+        ends = np.cumsum(n_pairs)
         for count in range(2, self.max_passages + 1):
+            place = slice(ends[count - 1], ends[count])
             starts = table.offsets[:-1][counts == count]
             lower, higher = (table.rows[np.add.outer(starts, places)].ravel() for places in np.triu_indices(count, 1))
-            parts.append(Links(lower, higher, np.full(len(lower), 1 / count, np.float32)))
-        return Links.joined(parts).merged(self.name, n_items)
+            keys[place], weights[place] = lower * n_items + higher, 1 / count
+        return merged_links(keys, weights, self.name, n_items)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
         mine, theirs = self._entities([source.text, target.text])

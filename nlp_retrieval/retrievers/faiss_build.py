@@ -53,7 +53,7 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetrieve
     n_items, dimension = mapped(path, np.float32, (None, None)).shape
     index = _empty_index(index_type, n_items, dimension, settings)
     if not index.is_trained:
-        index.train(_sample(path, n_items, settings))
+        index.train(_sample(path, n_items, dimension, settings))
         np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
     _make_room(index, n_items)
     with progress(f"faiss: building {index_type}", n_items) as advance:
@@ -131,16 +131,16 @@ def _number_anew(lists: Any, numbers: Rows) -> None:
             ids[:] = numbers[ids]
 
 
-def _sample(path: Path, n_items: int, settings: FaissRetriever) -> Vectors:
+def _sample(path: Path, n_items: int, dimension: int, settings: FaissRetriever) -> Vectors:
     """Vectors to train on, in the order of their rows."""
     count = min(settings.train_size, n_items)
     chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
-    parts, first = [], 0
+    sample, first = np.empty((count, dimension), np.float32), 0
     for block in read_blocks(path, _AT_ONCE):
         begin, end = np.searchsorted(chosen, [first, first + len(block)])
-        parts.append(block[chosen[begin:end] - first])
+        sample[begin:end] = block[chosen[begin:end] - first]
         first += len(block)
-    return np.concatenate(parts)
+    return sample
 
 
 def _make_room(index: Any, n_items: int) -> None:

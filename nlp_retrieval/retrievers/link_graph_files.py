@@ -37,6 +37,9 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
         kinds: what finds the links.
         titles: says which titles count in queries.
     """
+    # first what needs memory of its own, so that it is free again when the links take most
+    TitleTable.of(titles.surfaces(items)).write(folder)
+    PassageTerms.write(folder, items)
     found = {kind: extractor.extracted(items) for kind, extractor in kinds.items()}
     if not any(len(one.links.sources) for one in found.values()):
         warnings.warn(
@@ -48,8 +51,6 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
         )
     write_link_graph(folder, len(items), {kind: one.links for kind, one in found.items()})
     _write_tables(folder, found)
-    TitleTable.of(titles.surfaces(items)).write(folder)
-    PassageTerms.write(folder, items)
 
 
 def extend_files(

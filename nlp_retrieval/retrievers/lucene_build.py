@@ -19,7 +19,7 @@ from nlp_retrieval.retrievers import lucene_calls as calls
 from nlp_retrieval.retrievers.lucene_analysis import make_analyzer
 from nlp_retrieval.retrievers.lucene_jvm import Java, java_class, java_exception, reason
 
-_RAM_MB = 256.0
+_RAM_MB = 64.0
 _LUCENE = "org.apache.lucene"
 _DOCUMENT, _INDEX = f"{_LUCENE}.document", f"{_LUCENE}.index"
 _STRING = "java.lang.String"
@@ -37,7 +37,7 @@ def build_index(
     document_vectors: bool,
     first_row: int = 0,
 ) -> None:
-    """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 256 MB.
+    """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 64 MB.
 
     Args:
         texts: batches of texts, in row order. An empty text keeps its row, and nothing finds it.
