@@ -26,8 +26,8 @@ HIDDEN = "***"
 
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little,
 # also in what is hardly a URL
-_PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.*)(?=@)", re.DOTALL)
-_SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]*)")
+_PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)
+_SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
 
 _READING = {
@@ -63,11 +63,23 @@ def hide_secrets(url: str) -> str:
     Args:
         url: a URL, even one that is not well formed.
     """
-    return _SETTING.sub(_without_secret, _PASSWORD.sub(rf"\g<1>{HIDDEN}", url))
+    return _hidden(url)[0]
 
 
-def _without_secret(setting: re.Match[str]) -> str:
-    return f"{setting[1]}{HIDDEN}" if _SECRET_NAME.search(setting[1]) else setting[0]
+def _hidden(url: str) -> tuple[str, set[str]]:
+    """A URL without its secrets, and these."""
+    secrets: set[str] = set()
+
+    def hide(found: re.Match[str]) -> str:
+        if found.re is _SETTING and not _SECRET_NAME.search(found[1]):
+            return found[0]
+        secrets.add(found[2])
+        return f"{found[1]}{HIDDEN}"
+
+    # what is hidden may have kept another secret from being seen
+    while (shown := _SETTING.sub(hide, _PASSWORD.sub(hide, url))) != url:
+        url = shown
+    return url, secrets - {HIDDEN}
 
 
 def scrub(text: object, url: str) -> str:
@@ -77,13 +89,10 @@ def scrub(text: object, url: str) -> str:
         text: the message, or an exception.
         url: the URL as it is.
     """
-    found = _PASSWORD.search(url)
-    settings = [value for name, value in _SETTING.findall(url) if _SECRET_NAME.search(name)]
-    secrets = settings + ([found[2]] if found else [])
-    shown = str(text).strip().replace(url, hide_secrets(url))
-    for secret in sorted({form for one in secrets for form in (one, unquote(one), unquote_plus(one))}, key=len):
-        if secret and secret != HIDDEN:
-            shown = shown.replace(secret, HIDDEN)
+    hidden, secrets = _hidden(url)
+    shown = str(text).strip().replace(url, hidden)
+    for secret in sorted({form for one in secrets for form in (one, unquote(one), unquote_plus(one))}, key=len, reverse=True):
+        shown = shown.replace(secret, HIDDEN)
     return shown
 
 

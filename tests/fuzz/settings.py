@@ -52,7 +52,7 @@ def urls(data: bytes) -> bool:
     url = as_text(data)
     shown = hide_secrets(url)
     assert hide_secrets(shown) == shown
-    assert url == shown or url not in scrub(f"cannot reach {url}", url)
+    assert url in shown or url not in scrub(f"cannot reach {url}", url)  # "***" may hold the secret "*"
     with suppress(SourceError):
         resolve(url)
     return shown != url

@@ -283,6 +283,7 @@ def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.Monk
         f"mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3D{SECRET}",
         f"mssql+pyodbc:///?odbc_connect=DRIVER=x;PWD={SECRET};UID=u",
         f"nosuchdb://u:{SECRET}@h/d",
+        f"?key=a://@&b:{SECRET}@d",
     ],
 )
 def test_no_secret_of_a_url_is_ever_shown(url: str) -> None:
@@ -312,6 +313,7 @@ def test_a_url_that_lost_its_password_says_how_to_pass_it() -> None:
         "env:NAME",
         "sqlite://",
         "duckdb:///a.db",
+        "postgresql://u:@h/d?password=",
     ],
 )
 def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
@@ -321,6 +323,7 @@ def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
 def test_a_message_of_a_driver_loses_the_secrets_in_every_spelling() -> None:
     url = "postgresql://u:p%40ss@h/d?token=abc"
     assert scrub("failed: p@ss p%40ss abc for u", url) == "failed: *** *** *** for u"
+    assert scrub("failed: spike", "postgresql://u:p@h/d?token=spike") == "failed: ***"
 
 
 def test_a_loader_can_be_left_half_read(url: str) -> None:
