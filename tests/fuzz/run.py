@@ -131,7 +131,7 @@ def _try(feed, target: str, data: bytes, seen: set[str], keep: Path) -> None:
         name = f"{target}-error-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
         (keep / name).write_bytes(data)
         (keep / f"{name}.txt").write_text(
-            "".join(traceback.format_exception(error)) + f"{place}: {error!s:.200}\n", "utf-8", "replace"
+            "".join(traceback.format_exception(error)) + f"{place}: {error!s:.200} for {data[:200]!r}\n", "utf-8", "replace"
         )
 
 
