@@ -93,19 +93,18 @@ class _Peak:
 
 def measure(data: Data) -> list[Row]:
     """One row per retriever."""
-    rows = []
-    for name in retrievers_by_name():
-        small, large = (_peak(data, name, copies) for copies in (1, 10))
-        notes = [f"{small} at 31,857 items, {large} at 318,570"]
-        if name in _HELD:
-            notes.append(f"held: {_HELD[name][0]}")
-        if name == "pyserini":
-            notes.append(f"Java with {_JAVA}; with all the heap it wants {_peak(data, name, 10, java='').whole / 1e6:,.0f} MB")
-        met = large.whole - large.held <= 1.2 * (small.whole - small.held)
-        rows.append(
-            Row(f"peak memory while indexing: {name}", "at most 1.2 times, beyond what the engine holds", "; ".join(notes), met)
-        )
-    return rows
+    return [_row(data, name) for name in retrievers_by_name()]
+
+
+def _row(data: Data, name: str) -> Row:
+    small, large = (_peak(data, name, copies) for copies in (1, 10))
+    notes = [f"{small} at 31,857 items, {large} at 318,570"]
+    if name in _HELD:
+        notes.append(f"held: {_HELD[name][0]}")
+    if name == "pyserini":
+        notes.append(f"Java with {_JAVA}; with all the heap it wants {_peak(data, name, 10, java='').whole / 1e6:,.0f} MB")
+    met = large.whole - large.held <= 1.2 * (small.whole - small.held)
+    return Row(f"peak memory while indexing: {name}", "at most 1.2 times, beyond what the engine holds", "; ".join(notes), met)
 
 
 def _peak(data: Data, name: str, copies: int, java: str = _JAVA) -> _Peak:
