@@ -17,7 +17,7 @@ def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``; its folder is made where it is missing.
 
     Raises:
-        OutputError: the folder or the file cannot be written; what was there before is unchanged.
+        OutputError: the folder or the file cannot be written, or the disk does not confirm it.
     """
     try:
         make_folder(path.parent)

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from nlp_retrieval.core.columns import CURE, damaged
 from nlp_retrieval.core.durable import clear_asides, replace_file
 from nlp_retrieval.core.open_files import enough_files
+from nlp_retrieval.core.own_files import read_own
 from nlp_retrieval.errors import IndexDamagedError
 
 _MEMORY = "checked.json"
@@ -101,10 +102,7 @@ def _memory() -> dict[str, str]:
 def _read_memory(file: Path) -> dict[str, str]:
     clear_asides(file)
     try:
-        found = file.stat()
-        if found.st_uid != os.getuid() or found.st_mode & 0o022:
-            return {}  # somebody else could have written it
-        content = json.loads(file.read_bytes())
+        content = json.loads(read_own(file, trust_group=False))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -26,6 +26,10 @@ _CURES = {
 }
 
 
+class UnconfirmedError(OSError):
+    """A file was replaced, and the disk does not confirm its new name."""
+
+
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
     """Turn an ``OSError`` inside the block into an :class:`IndexWriteError` that says what to do.
@@ -37,6 +41,11 @@ def explained_writes(path: Path) -> Iterator[None]:
         yield
     except IndexWriteError:
         raise
+    except UnconfirmedError as error:
+        raise IndexWriteError(
+            f"{error.filename} was replaced, but the disk does not confirm it ({error.strerror}): after a power failure the "
+            "one before may be back. Check the disk, and run it again."
+        ) from error
     except OSError as error:
         if error.errno is None:
             raise
@@ -88,12 +97,20 @@ def make_folder(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash."""
+    """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash.
+
+    Raises:
+        UnconfirmedError: the new file is there, and may be lost with the power.
+        OSError: it cannot be written; what was there before is unchanged.
+    """
     with _replacing(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError as error:
+        raise UnconfirmedError(error.errno, error.strerror, str(path)) from error
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -67,7 +67,7 @@ def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
         except UnicodeDecodeError as error:
             raise ValueError(f"not UTF-8 (byte 0x{error.object[error.start]:02x} at {error.start})") from None
     if is_deeper(text):
-        raise ValueError(_TOO_DEEP)
+        raise ValueError(TOO_DEEP)
     try:
         value, end = decode_json(text, len(text) - len(text.lstrip(_SPACE)))
         if rest := text[end:].strip(_SPACE):
@@ -170,14 +170,14 @@ def describe_json_error(error: Exception) -> str:
         error: a ValueError or RecursionError of :func:`decode_json`.
     """
     if isinstance(error, RecursionError):
-        return _TOO_DEEP
+        return TOO_DEEP
     if isinstance(error, json.JSONDecodeError):
         return f"not valid JSON: {error.msg} (column {error.colno}); repair this entry, or write the file again"
     return f"not valid JSON: {error}"
 
 
 _SPACE = " \t\n\r"
-_TOO_DEEP = f"JSON that is nested too deeply (more than {MAX_DEPTH} levels); flatten it"
+TOO_DEEP = f"JSON that is nested too deeply (more than {MAX_DEPTH} levels); flatten it"
 
 
 def _refuse_constant(literal: str) -> NoReturn:

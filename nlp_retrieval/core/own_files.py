@@ -9,20 +9,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_WRITABLE_BY_ALL = 0o002
+_WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
 
 
-def read_own(path: Path) -> bytes:
+def read_own(path: Path, *, trust_group: bool = True) -> bytes:
     """Return the content of a file.
 
     Args:
         path: of the file.
+        trust_group: believe also what the file's group may write to; on many systems that is a group of one.
 
     Raises:
         OSError: it is missing or cannot be read; of a file of somebody else, or that everybody may write to, a PermissionError.
     """
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
-        if found.st_uid not in (os.getuid(), 0) or found.st_mode & _WRITABLE_BY_ALL:
+        others = _WRITABLE_BY_ALL if trust_group else _WRITABLE_BY_ALL | _WRITABLE_BY_GROUP
+        if found.st_uid not in (os.getuid(), 0) or found.st_mode & others:
             raise PermissionError(f"{path} could have been written by another user")
         return file.read()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.json_text import decode_json, describe_json_error, is_deeper, value_is_deeper
+from nlp_retrieval.core.json_text import TOO_DEEP, decode_json, describe_json_error, is_deeper, value_is_deeper
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import (
     MAX_ENTRY,
@@ -109,7 +109,7 @@ class _Window:
         found: JsonValue
         while True:
             if self.deep and value_is_deeper(self.text, self.at):
-                raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(RecursionError())}")
+                raise SourceError(f"{self.here()} (entry {number}): {TOO_DEEP}")
             try:
                 found, end = decode_json(self.text, self.at)
             except json.JSONDecodeError as error:

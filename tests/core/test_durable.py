@@ -41,6 +41,25 @@ def test_a_rename_that_fails_leaves_nothing_beside(tmp_path):
     assert names(tmp_path) == ["taken"]
 
 
+def test_a_new_name_that_the_disk_does_not_confirm_is_told_as_such(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    write_atomically(file, b"old")
+    real_fsync = os.fsync
+
+    def broken_for_folders(descriptor):
+        if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", broken_for_folders)
+    with pytest.raises(IndexWriteError) as caught, explained_writes(tmp_path):
+        write_atomically(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert f"{file} was replaced, but the disk does not confirm it (Input/output error)" in str(caught.value)
+    assert "unchanged" not in str(caught.value)
+    assert names(tmp_path) == ["file"]
+
+
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
     file = tmp_path / "file"
     write_atomically(file, b"old")
