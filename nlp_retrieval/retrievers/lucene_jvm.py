@@ -4,8 +4,8 @@ Decided here: which Java, with which class path and options, and that it stays q
 before its first import, so this has to happen before anybody imports pyserini; pyserini then joins the running machine,
 and where pyserini was first, this module joins that one.
 
-The heap keeps Java's default, a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads, changes
-it.
+The heap keeps Java's default, at most a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads,
+changes it.
 """
 
 from __future__ import annotations

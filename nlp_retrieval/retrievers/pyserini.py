@@ -32,7 +32,8 @@ _BATCH = 2_000
 class PyseriniRetriever(BaseRetriever):
     """BM25, optionally with RM3 feedback: the very ranking of pyserini's ``LuceneSearcher``, whose index format it is.
 
-    Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java.
+    Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java. Java lets its heap grow to a quarter of the
+    memory; with ``JAVA_TOOL_OPTIONS=-Xmx192m`` in the environment, 300,000 passages are indexed in less than 500 MB.
 
     After updates, deleted items are never found, but Lucene counts them in its statistics (document frequencies, mean
     length), and feedback may read them, until :meth:`~nlp_retrieval.core.searcher.Searcher.compact`.
