@@ -1,14 +1,17 @@
 """Peak memory of indexing, at the size of the corpus and at ten times that, each in a process of its own.
 
 The larger corpus is the collection ten times over, each copy with its number put before the text. The dense retriever
-is given a cheap encoder (feature hashing), so that what is measured is the indexing and not a model.
+is given a cheap encoder (feature hashing), so that what is measured is the indexing and not a model. For the link graph
+each copy has names of its own, and once it has not: then each mention may mean ten passages, and links are many.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import resource
+import string
 import subprocess
 import sys
 import tempfile
@@ -72,10 +75,15 @@ class HashingTokens(BaseTokenEncoder):
 _JAVA = "-Xms192m -Xmx192m -XX:+AlwaysPreTouch"
 """A heap of a fixed size, taken at once: Java lets it grow to a quarter of the machine's memory before it cleans up."""
 
+LINK_GRAPH = "link_graph over bm25s"
+_SHARED_NAMES = f"{LINK_GRAPH}, each title ten times"
+_LINKS = [f"link_graph*/{name}.npy" for name in ("neighbours", "weights", "types")]
+_NAME = re.compile(r"\b[A-Z]\w*")
+
 _HELD = {
     "faiss hnsw": ("the graph and its vectors", ["faiss*/index.faiss"]),
     "faiss sq8": ("the codes", ["faiss*/index.faiss"]),
-    "link_graph over bm25s": ("the links once", [f"link_graph*/{name}.npy" for name in ("neighbours", "weights", "types")]),
+    **dict.fromkeys((LINK_GRAPH, _SHARED_NAMES), ("the links once", _LINKS)),
 }
 """What an engine builds in memory, and the files that it becomes there."""
 
@@ -114,19 +122,24 @@ def _peak(data: Data, name: str, copies: int, java: str = _JAVA) -> _Peak:
     return _Peak(*map(int, done.stdout.split()[-2:]))
 
 
-def copied_items(corpus: Path, copies: int, first: int = 0) -> Iterator[SearchableItem]:
+def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool = False) -> Iterator[SearchableItem]:
     """The collection several times over; each copy after the first has its number before every text.
 
     Args:
         corpus: in BEIR's form.
         copies: up to this number, not included.
         first: from this number.
+        own_names: a suffix of the copy's stands behind every word that begins with a capital letter, in titles and texts
+            alike, so that no copy mentions the titles of another.
     """
     for copy in range(first, copies):
+        suffix = f"q{string.ascii_lowercase[copy]}"
         with corpus.open(encoding="utf-8") as lines:
             for item in map(json.loads, lines):
-                text = f"{copy} {item['text']}" if copy else item["text"]
-                yield SearchableItem(item_id=f"{copy}-{item['_id']}", content=text, metadata={"title": item["title"]})
+                title, text = item["title"], f"{copy} {item['text']}" if copy else item["text"]
+                if own_names:
+                    title, text = (_NAME.sub(rf"\g<0>{suffix}", one) for one in (title, text))
+                yield SearchableItem(item_id=f"{copy}-{item['_id']}", content=text, metadata={"title": title})
 
 
 def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
@@ -145,7 +158,8 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
         "faiss hnsw": lambda: [FaissRetriever(HashingEncoder(), index_type="hnsw")],
         "faiss sq8": lambda: [FaissRetriever(HashingEncoder(), index_type="sq8")],
         "colbert": lambda: [ColbertRetriever(HashingTokens())],
-        "link_graph over bm25s": lambda: [LinkGraphRetriever([Bm25sRetriever()])],
+        LINK_GRAPH: lambda: [LinkGraphRetriever([Bm25sRetriever()])],
+        _SHARED_NAMES: lambda: [LinkGraphRetriever([Bm25sRetriever()])],
     }
 
 
@@ -156,7 +170,9 @@ def _index(name: str, copies: int, corpus: Path) -> _Peak:
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:
-        build_index(copied_items(corpus, copies), folder, builders_of(retrievers_by_name()[name]()))
+        build_index(
+            copied_items(corpus, copies, own_names=name == LINK_GRAPH), folder, builders_of(retrievers_by_name()[name]())
+        )
         held = sum(path.stat().st_size for pattern in patterns for path in Path(folder).glob(pattern))
     return _Peak(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, held)
 

@@ -2,29 +2,24 @@
 
 The corpus of 320,000 is the collection ten times over, as for memory. Dense retrieval is given a cheap encoder (feature
 hashing): with a real one, building again would cost hours, and the share of what is added would be smaller still. Times are of
-the whole call, opening the index again included. For the link graph each copy has names of its own, in its titles and
-its texts alike: a suffix of the copy's stands behind every word that begins with a capital letter.
+the whole call, opening the index again included. For the link graph each copy has names of its own.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import string
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 from bench.common import Data, Row
-from bench.memory import copied_items, retrievers_by_name
-from nlp_retrieval.core.models import SearchableItem
+from bench.memory import LINK_GRAPH, copied_items, retrievers_by_name
 
-_COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, "link_graph over bm25s": 10, "colbert": 1}
-_NAME = re.compile(r"\b[A-Z]\w*")
+_COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, LINK_GRAPH: 10, "colbert": 1}
 _SHARE = 100
 _BUDGET = 0.05
 
@@ -56,27 +51,17 @@ def _measured(name: str, copies: int, corpus: Path) -> dict[str, float]:
         spent[what] = time.perf_counter() - begin
 
     with tempfile.TemporaryDirectory() as folder:
-        renamed = name.startswith("link_graph")
-        items = list(_items(corpus, 0, copies, renamed))
+        own_names = name == LINK_GRAPH
+        items = list(copied_items(corpus, copies, own_names=own_names))
         timed("build", lambda: searcher.index(items, folder))
         searcher.search("a warm engine")
         n_items = len(items)
-        more = list(islice(_items(corpus, copies, copies + 1, renamed), n_items // _SHARE))
+        more = list(islice(copied_items(corpus, copies + 1, copies, own_names=own_names), n_items // _SHARE))
         gone = [f"0-{item.item_id.partition('-')[2]}" for item in more]
         timed("add", lambda: searcher.add(more, auto_compact=False))
         timed("delete", lambda: searcher.delete(gone, auto_compact=False))
         timed("compact", searcher.compact)
     return spent | {"items": n_items, "added": len(more)}
-
-
-def _items(corpus: Path, first: int, copies: int, renamed: bool) -> Iterator[SearchableItem]:
-    for item in copied_items(corpus, copies, first):
-        suffix = string.ascii_lowercase[int(item.item_id.partition("-")[0])]
-        if renamed:
-            title, content = (_NAME.sub(rf"\g<0>q{suffix}", text) for text in (item.title, item.content))
-            yield SearchableItem(item_id=item.item_id, content=content, metadata={"title": title})
-        else:
-            yield item
 
 
 if __name__ == "__main__":
