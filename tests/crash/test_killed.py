@@ -34,7 +34,7 @@ def _most(name: str, effort: int) -> int:
     return short if effort == 1 else long
 
 
-_POINTS = {"Lucene": (2, 10), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
+_POINTS = {"Lucene": (2, 100), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 
