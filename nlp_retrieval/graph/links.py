@@ -60,10 +60,10 @@ class Links:
         if not (np.isfinite(self.weights) & (self.weights > 0)).all():
             wrong_weight = self.weights[~(np.isfinite(self.weights) & (self.weights > 0))][0]
             raise EngineError(f"links of kind {kind!r} have a weight of {wrong_weight}; weights are finite and above 0")
-        keys = self.sources * n_nodes
+        keys = np.multiply(self.sources, n_nodes, dtype=np.int64)
         keys += self.targets
         keys[self.sources == self.targets] = -1
-        if (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
+        if self.weights.dtype == np.float32 and (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
             return self
         return merged_links(keys, self.weights, kind, n_nodes)
 

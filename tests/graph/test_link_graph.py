@@ -113,6 +113,18 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
     assert len(Links.joined([]).sources) == 0
 
 
+def test_links_in_narrow_rows_and_wide_weights_are_the_same_links():
+    n_nodes = 100_000  # source * n_nodes + target is beyond int32
+    rows, weights = np.array([[7, 99_998, 99_999], [9, 0, 99_998]]), np.array([0.1, 2.0, 3.0])
+    wanted = Links(rows[0], rows[1], weights.astype(np.float32)).merged("k", n_nodes)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        sources, targets = rows[:, order].astype(np.int32)
+        found = Links(sources, targets, weights[order]).merged("k", n_nodes)
+        for column, same in zip(vars(found).values(), vars(wanted).values(), strict=True):
+            assert column.dtype == same.dtype
+            assert column.tolist() == same.tolist()
+
+
 def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
     write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
     graph = LinkGraph.open(tmp_path)
