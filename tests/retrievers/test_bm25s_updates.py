@@ -107,7 +107,7 @@ def test_after_any_updates_answers_are_those_of_an_index_built_at_once(tmp_path:
         assert files_of(searcher) == files_of(at_once(items.values(), tmp_path / "whole", **settings)), seed
         assert found(searcher, queries) == found(Searcher([Bm25sRetriever(**settings)]).open(tmp_path / "whole"), queries)
     figures.add(
-        "Updates", "bm25s: answers after updates", compared, compared, "to the last bit those of an index built at once"
+        "Live updates", "bm25s: answers after updates", compared, compared, "to the last bit those of an index built at once"
     )
 
 
