@@ -134,7 +134,7 @@ class LinkGraph:
         check_numbers(folder / "types.npy", columns["types"], 2 * len(n_links))
         for name, least in (("weights", np.finfo(np.float32).smallest_subnormal), ("sums", np.float32(0))):
             if not ((columns[name] >= least) & (columns[name] < np.inf)).all():
-                raise IndexDamagedError(f"{folder / name}.npy is damaged: it holds what is no weight; {CURE}")
+                raise damaged(folder / f"{name}.npy", "it holds what is no weight")
         return cls(n_links, **columns)
 
     @property

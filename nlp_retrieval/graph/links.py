@@ -63,7 +63,8 @@ class Links:
         keys = np.multiply(self.sources, n_nodes, dtype=np.int64)
         keys += self.targets
         keys[self.sources == self.targets] = -1
-        if self.weights.dtype == np.float32 and (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
+        is_typed = self.sources.dtype == self.targets.dtype == np.int64 and self.weights.dtype == np.float32
+        if is_typed and (keys >= 0).all() and (keys[1:] > keys[:-1]).all():
             return self
         return merged_links(keys, self.weights, kind, n_nodes)
 
