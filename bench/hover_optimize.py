@@ -89,7 +89,7 @@ def _measured(data: Data, model: str, base_url: str) -> str:
         name: np.array([recall(example, found) for example, (found, _) in zip(deep, runs, strict=True)])
         for name, runs in (("plain", plain), ("compiled", compiled))
     }
-    low, high = bootstrap_interval(values["compiled"] - values["plain"], families)
+    low, high = bootstrap_interval(values["compiled"] - values["plain"], families, bounds=(-1, 1))
     gain = float((values["compiled"] - values["plain"]).mean())
     (predictor,) = [one for _, one in report.program.named_predictors()]
     return (
@@ -104,7 +104,7 @@ def _measured(data: Data, model: str, base_url: str) -> str:
         best of several on these very claims.""",
             f"""- Recall@21 on the {len(deep)} claims of three and four hops, one of each family,
         which had no part in it ({asked}): plain
-        {shown(values["plain"], families)}, compiled
+        {shown(values["plain"], families, bounds=(-1, 1))}, compiled
         {shown(values["compiled"], families)}; difference {gain:+.3f} [{low:+.3f}, {high:+.3f}], over families.""",
             f"""- Saved, loaded, and run again: {equal} of {len(deep)} claims with the same phrases and documents; {moved.calls}
             questions were worded otherwise.""",

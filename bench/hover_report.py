@@ -35,9 +35,8 @@ def _head(study: Study) -> str:
         f"""- {len(study.claims)} claims of HoVer's dev release whose gold is all in the corpus of {len(study.row_of):,}
         Wikipedia introductions: {counts[2]} of two hops ({families[2]} families), {counts[3]} of three ({families[3]}
         families), {counts[4]} of four, too few to judge. Claims written from one question (`hpqa_id`) are a family.""",
-        """- Brackets hold 95% intervals: percentile bootstrap, 10,000 resamples of families. Perfect recall@k: the share of
-        claims with *all* gold among the first k. An interval that shrinks to a point is too narrow: 18 families without a
-        failure leave room for a rate of 15%.""",
+        """- Brackets hold 95% intervals over families ([Statistics](../docs/BENCHMARKING.md#statistics)). Perfect recall@k: the
+        share of claims with *all* gold among the first k.""",
         f"""- BM25: bm25s, k1 0.9, b 0.4, Porter. Dense: all-MiniLM-L6-v2, exact search. **ColBERT and late interaction use no
         trained ColBERT**: they read MiniLM token by token, through a fixed random projection to 128 dimensions (4 bits in the
         index). The cross-encoder is a small BERT in 8 bits. Several retrievers are joined by reciprocal ranks (k = 60), of

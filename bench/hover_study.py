@@ -251,7 +251,7 @@ def paired(row: Measured, other: Measured, name: str, study: Study) -> tuple[flo
     deep = study.hops == 3
     difference = (row.values[name] - other.values[name])[deep]
     families = [family for family, kept in zip(study.families, deep, strict=True) if kept]
-    return float(difference.mean()), *bootstrap_interval(difference, families)
+    return float(difference.mean()), *bootstrap_interval(difference, families, bounds=(-1, 1))
 
 
 def study(data: Data, cross_encoder: Path, lm: LanguageModel | None, walker: LanguageModel | None) -> Study:

@@ -38,9 +38,8 @@ def _head(study: Study) -> str:
         f"""- Written by `python -m bench.multihop DATA` on {datetime.now(UTC):%Y-%m-%d}, in {study.seconds / 60:.0f} minutes
         on a machine that others share, indexes there already.""",
         f"- {machine()}.",
-        """- Brackets hold 95% intervals: percentile bootstrap, 10,000 resamples of families. Claims that were written from one
-        question (`hpqa_id`) are a family; each HotpotQA and MuSiQue question is its own. Where every query succeeds such an
-        interval shrinks to a point, which is too narrow: 18 families without a failure leave room for a rate of 15%.""",
+        """- Brackets hold 95% intervals over families ([Statistics](../docs/BENCHMARKING.md#statistics)). Claims that were
+        written from one question (`hpqa_id`) are a family; each HotpotQA and MuSiQue question is its own.""",
     )
 
 

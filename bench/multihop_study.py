@@ -167,13 +167,14 @@ class Study:
         cell = shown(values[measure], self.families(judged))
         if against is None:
             return cell
-        low, high = bootstrap_interval(values[measure] - self.values[against, judged][measure], self.families(judged))
+        difference = values[measure] - self.values[against, judged][measure]
+        low, high = bootstrap_interval(difference, self.families(judged), bounds=(-1, 1))
         return f"**{cell}**" if low > 0 or high < 0 else cell
 
     def difference(self, system: str, other: str, judged: str, measure: str) -> tuple[float, float, float]:
         """How much higher a system stands, and the interval of that."""
         values = self.values[system, judged][measure] - self.values[other, judged][measure]
-        return float(values.mean()), *bootstrap_interval(values, self.families(judged))
+        return float(values.mean()), *bootstrap_interval(values, self.families(judged), bounds=(-1, 1))
 
     def mean(self, system: str, judged: str, measure: str) -> float:
         return float(self.values[system, judged][measure].mean())

@@ -39,7 +39,7 @@ def machine() -> str:
 
 def shown(values: NDArray[np.float64], families: list[str | None]) -> str:
     """A mean, and its interval over families."""
-    low, high = bootstrap_interval(values, families)
+    low, high = bootstrap_interval(values, families, bounds=(0, 1))
     return f"{values.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 

@@ -8,6 +8,7 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |   |-- SourceError                    a file, folder or database that a loader reads
     |   |-- ItemError                      an item: its id, its text or its metadata
     |   |-- QueryError                     a query, or k
+    |   |-- UntrustedError                 a manifest that asks for more than it may decide
     |   `-- GoldError                      what a benchmark expects to be found
     |-- DependencyError (ImportError)      a package, a Java or a model that has to be installed
     |   `-- JavaError                      no Java that is new enough
@@ -20,6 +21,7 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |   |-- IndexLockedError               another process is writing to it
     |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
     |-- OutputError (OSError)              a file of results cannot be written
+    |-- ForkError                          what was opened before a fork cannot be used after it
     `-- EngineError                        an engine broke its contract
 
     RetrievalWarning (UserWarning)         something was left out or degraded; the message counts it
@@ -58,6 +60,13 @@ class ItemError(InputError):
 
 class QueryError(InputError):
     """A query is not a string, or k is not a positive integer."""
+
+
+class UntrustedError(InputError):
+    """The manifest of an index or a run asks for what only its user may decide: code, files, packages, the network.
+
+    The message names all of it; where the user trusts who made the manifest, ``trust=True`` (``--trust``) does it.
+    """
 
 
 class GoldError(InputError):
@@ -117,6 +126,10 @@ class IndexWriteError(IndexStateError, OSError):
 
 class OutputError(RetrievalError, OSError):
     """A file of results (a report, a run, a table) cannot be written."""
+
+
+class ForkError(RetrievalError):
+    """What a process opened before it forked (Java, a model on a GPU) was to be used in the child, where it would hang."""
 
 
 class EngineError(RetrievalError):

@@ -18,9 +18,27 @@ import pytest
 
 from nlp_retrieval.lm.language_model import LanguageModel
 
-Reply = str | int | float | bytes | dict[str, Any] | None
+
+@dataclass
+class Flood:
+    """A head to send, and a part of a body that is sent again and again until the client hangs up.
+
+    Args:
+        head: of the response, to its blank line.
+        part: of the body.
+        sent: bytes that the client took before it hung up, or as many as were to be sent at most.
+    """
+
+    head: bytes
+    part: bytes
+    most: int = 2**28
+    sent: int = 0
+
+
+Reply = str | int | float | bytes | dict[str, Any] | Flood | None
 """A text; an HTTP status; an object to send instead of an answer; seconds to wait before hanging up without one; bytes to
-send one by one, the last again and again, 10 ms apart and without an end; None to hang up in the middle of an answer."""
+send one by one, the last again and again, 10 ms apart and without an end; a flood; None to hang up in the middle of an
+answer."""
 
 DRIPPING_HEAD = b"HTTP/1.1 200 OK\r\nX-Padding: x"
 DRIPPING_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n "
@@ -109,6 +127,12 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
                     if closing.wait(0.01):
                         break
                 self.close_connection = True
+            elif isinstance(reply, Flood):
+                self.close_connection = True
+                self.wfile.write(reply.head)
+                while reply.sent < reply.most:
+                    self.wfile.write(reply.part)
+                    reply.sent += len(reply.part)
             elif reply is None:
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

@@ -6,6 +6,7 @@ import zlib
 from functools import lru_cache
 
 import numpy as np
+from hashed_words import length_of
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
@@ -49,7 +50,7 @@ class HashedTokens(BaseTokenEncoder):
             vectors[place] = direction(word, self._dimension, self.seed)
             if place:
                 vectors[place] += 0.4 * direction(words[place - 1], self._dimension, self.seed)
-            vectors[place] /= np.linalg.norm(vectors[place])
+            vectors[place] /= length_of(vectors[place])
         return vectors
 
 
@@ -57,7 +58,7 @@ class HashedTokens(BaseTokenEncoder):
 def direction(word: str, dimension: int, seed: int) -> Vectors:
     draw = np.random.default_rng([seed, zlib.crc32(word.encode())])
     found = draw.standard_normal(dimension).astype(np.float32)
-    vector: Vectors = found / np.linalg.norm(found)
+    vector: Vectors = found / length_of(found)
     return vector
 
 

@@ -35,7 +35,7 @@ class HashedWords(BaseEncoder):
         for row, text in enumerate(passages):
             for word in text.lower().split():
                 vectors[row] += self._direction(word)
-            vectors[row] /= max(float(np.linalg.norm(vectors[row])), 1e-9)
+            vectors[row] /= max(length_of(vectors[row]), 1e-9)
         return vectors
 
     def model_fingerprint(self) -> str:
@@ -44,6 +44,11 @@ class HashedWords(BaseEncoder):
     def _direction(self, word: str) -> Vectors:
         draw = np.random.default_rng([self.seed, zlib.crc32(word.encode())])
         return draw.standard_normal(self.dimension).astype(np.float32)
+
+
+def length_of(vector: Vectors) -> float:
+    """Of one vector; numpy's own norm is BLAS's, which rounds as the CPU has it."""
+    return float(np.sqrt(np.square(vector).sum()))
 
 
 class InMemory(BaseLoader):

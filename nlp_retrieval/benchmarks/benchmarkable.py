@@ -16,7 +16,11 @@ from nlp_retrieval.core.models import SearchableItem
 
 
 class Benchmarkable(Searching, Protocol):
-    """What a benchmark drives: a searcher, or anything that stands beside one."""
+    """What a benchmark drives: a searcher, or anything that stands beside one.
+
+    All configurations of a run are measured on one corpus. ``opened`` says which one a searcher searches: it is the same from
+    ``open`` or ``index`` until these are called again. Where it is None, what was found is compared with the corpus instead.
+    """
 
     @property
     def config(self) -> Config:

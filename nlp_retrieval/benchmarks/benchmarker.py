@@ -9,7 +9,6 @@ configuration that cannot be run does not keep the others from it; the report sa
 
 from __future__ import annotations
 
-import re
 import statistics
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.benchmarks.explained import explained_queries
@@ -26,26 +26,27 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
 from nlp_retrieval.benchmarks.lists import ListsBuilder, Ranking, RunLists
 from nlp_retrieval.benchmarks.measuring import Measured, Sample, language_model_cost, measure_alone
+from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.pool import Ranks
 from nlp_retrieval.benchmarks.prices import Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
-from nlp_retrieval.benchmarks.run_manifest import Corpus, manifest_of, run_identity
+from nlp_retrieval.benchmarks.run_manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.shared_stages import SharedStages
 from nlp_retrieval.benchmarks.stage_costs import measure_by_stages
 from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.component import Component, Config, require_distinct_names
 from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult
-from nlp_retrieval.core.queries import check_k, first_repeated
+from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.core.results import no_collection
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.stages import Stages, using_stages
 from nlp_retrieval.errors import (
     ConfigurationError,
-    GoldError,
     IndexMismatchError,
     IndexMissingError,
     QueryError,
@@ -53,8 +54,6 @@ from nlp_retrieval.errors import (
     nearest,
 )
 from nlp_retrieval.lm.counting import record_calls
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -115,10 +114,12 @@ class Benchmarker:
         query_loader: what the queries and the gold were read by, as its ``config``; the manifest keeps it, so that the run
             can be repeated.
         prices: of language models; without them no price is reported.
+        corpus_fingerprint: of the corpus that it has to be, as an earlier run's manifest has it; None: what the loader gives.
         on_progress: told what is being done.
 
     Raises:
-        ConfigurationError: no searchers, an unknown baseline, or a seed below 0.
+        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
+            an argument of another kind.
         QueryError: no queries, two of one id, or a cutoff that is no positive integer.
         GoldError: gold that does not line up with the queries.
     """
@@ -139,18 +140,19 @@ class Benchmarker:
         stage_folder: str | Path | None = None,
         query_loader: Config | None = None,
         prices: Prices | None = None,
+        corpus_fingerprint: str | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
-        if not searchers:
-            raise ConfigurationError("a benchmark needs at least one searcher")
+        check_kinds(searchers, loader, queries, gold, k_values)
         self.searchers = dict(searchers)
+        require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
         self.loader = loader
         self.queries = list(queries)
-        self.gold = _lined_up(self.queries, gold)
+        self.gold = lined_up(self.queries, gold)
         self.k_values = sorted({check_k(k, "a cutoff") for k in k_values})
         if not self.k_values:
             raise QueryError("k_values is empty; pass at least one cutoff")
-        self.index_path = Path(index_path)
+        self.index_path = index_directory(index_path)
         self.baseline = next(iter(self.searchers)) if baseline is None else baseline
         if self.baseline not in self.searchers:
             raise ConfigurationError(f"there is no searcher {self.baseline!r}; {nearest(self.baseline, self.searchers)}")
@@ -162,6 +164,7 @@ class Benchmarker:
         self.stage_folder = Path(stage_folder) if stage_folder is not None else None
         self.query_loader = query_loader
         self.prices = prices
+        self.corpus_fingerprint = corpus_fingerprint
         self._errors: dict[str, Exception] = {}
         self._say = on_progress or (lambda _: None)
 
@@ -194,17 +197,22 @@ class Benchmarker:
     def run(self) -> BenchmarkRun:
         """Index what is missing, search, and measure.
 
-        A configuration that raises is left out, and the report says why. The baseline is then the first that did not.
+        A configuration that raises is left out, and the report says why. The baseline is then the first that did not. All
+        are measured on one corpus; a configuration that searches another one is left out so.
 
         Raises:
             Exception: what the first configuration raised, where none could be run.
+            IndexConflictError: the corpus does not have the fingerprint that was asked for.
             GoldError: the gold names items that are not in the corpus.
         """
         self._errors = {}
         shared = SharedStages(StageStore(self.stage_folder)) if self.stage_folder is not None else None
+        pinned = PinnedCorpus(self.corpus_fingerprint)
         with using_stages(shared or Stages()):
-            corpus = self._index()
-        row_of = {item_id: row for row, item_id in enumerate(corpus.item_ids)}
+            self._index(pinned)
+        self._refuse_nothing()
+        corpus = pinned.corpus(self.loader)
+        row_of = corpus.rows()
         evaluator = RetrievalEvaluator(self.gold, corpus.item_ids, corpus.titles, self.k_values)
         labels = _labels(self.queries, self.group_by)
         families = [query.family for query in self.queries]
@@ -218,7 +226,7 @@ class Benchmarker:
         identities: dict[str, Config] = {}
         for name, searcher in self._running().items():
             try:
-                cost, found = self._found(name, searcher, shared, row_of, alone)
+                cost, found = self._found(name, searcher, shared, pinned, row_of, alone)
                 evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in one] for one in found[0]])
                 fingerprint = searcher.fingerprint
                 identities[name] = run_identity(searcher, fingerprint)
@@ -234,7 +242,8 @@ class Benchmarker:
         baseline = self.baseline if self.baseline in entrants else next(iter(entrants))
         ran = {name: self.searchers[name] for name in entrants}
         with using_stages(shared or Stages()):
-            explained = explained_queries(ran, evaluations, self.queries, qrels, baseline, self.k_values[0])
+            explained = explained_queries(ran, evaluations, self.queries, qrels, baseline, self.k_values[0], pinned.check)
+        pinned.warn_of_changes()
         if shared is not None:
             self._say(f"results of stages: {shared.store.folder}, {shared.store.bytes() / 1e6:,.1f} MB")
         report = BenchmarkReport(
@@ -242,7 +251,7 @@ class Benchmarker:
             baseline=baseline,
             k_values=self.k_values,
             query_counts={},
-            n_items=len(corpus.item_ids),
+            n_items=len(row_of),
             manifest=manifest_of(
                 self,
                 corpus,
@@ -273,25 +282,17 @@ class Benchmarker:
         if not self._running():
             raise self._in_order()[0][1]
 
-    def _index(self) -> Corpus:
-        first: Benchmarkable | None = None
+    def _index(self, pinned: PinnedCorpus) -> None:
         for name, searcher in self.searchers.items():
             if isinstance(searcher, TrecRun):
                 continue
             try:
-                if first is None or not self._opens(searcher):
+                if pinned.generation is None or not self._opens(searcher):
                     self._say(f"{name}: indexing")
                     searcher.index(self.loader, self.index_path)
+                pinned.check(searcher)
             except Exception as error:
                 self._fail(name, error)
-                continue
-            first = first or searcher
-        if first is not None:
-            generation = first.opened
-            return Corpus(generation.items.ids(), generation.items.titles(), generation.manifest.corpus.fingerprint)
-        self._refuse_nothing()
-        items = [(item.item_id, item.title) for item in self.loader.stream()]
-        return Corpus([item_id for item_id, _ in items], [title for _, title in items], None)
 
     def _opens(self, searcher: Benchmarkable) -> bool:
         try:
@@ -305,20 +306,23 @@ class Benchmarker:
         name: str,
         searcher: Entry,
         shared: SharedStages | None,
-        item_ids: Mapping[str, int],
+        pinned: PinnedCorpus,
+        row_of: Mapping[str, int],
         alone: RetrieverRanks,
     ) -> tuple[Cost | None, tuple[list[Ranking], list[list[RetrievalResult]] | None]]:
         """Lists as ids and scores, and as the results that they are of; a run of another tool has none."""
         if isinstance(searcher, TrecRun):
             self._say(f"{name}: reading {searcher.path}")
-            return None, (searcher.rankings([query.query_id for query in self.queries], item_ids, self.k_values[-1]), None)
+            return None, (searcher.rankings([query.query_id for query in self.queries], row_of, self.k_values[-1]), None)
         self._say(f"{name}: searching {len(self.queries):,} queries")
+        pinned.check(searcher)
         cost, measured = self._measure(searcher, shared)
+        pinned.check(searcher)
         if measured.lists is not None:
             alone.add(name, measured.candidates, measured.lists)
         found = measured.found
         with no_collection():
-            rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
+            rankings = pinned.rankings(searcher, found, row_of)
         return cost, (rankings, found)
 
     def _measure(self, searcher: Benchmarkable, shared: SharedStages | None) -> tuple[Cost, Measured]:
@@ -367,25 +371,3 @@ def _ordered(queries: Sequence[Query], key: str) -> list[str]:
     values = [query.metadata.get(key) for query in queries]
     distinct = {value for value in values if isinstance(value, str | int)}
     return [f"{key}={value}" for value in sorted(distinct, key=lambda value: (str(type(value)), value))]
-
-
-def _lined_up(queries: list[Query], gold: Sequence[Gold]) -> list[Gold]:
-    """The gold in the order of the queries."""
-    if not queries:
-        raise QueryError("there are no queries; check the path and the filters of their loader")
-    by_id = {one.query_id: one for one in gold}
-    if (twice := first_repeated(one.query_id for one in gold)) is not None:
-        raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
-    if (twice := first_repeated(query.query_id for query in queries)) is not None:
-        raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
-    broken = [query.query_id for query in queries if _SURROGATE.search(f"{query.query_id} {query.text} {query.family}")]
-    if broken:
-        raise QueryError(
-            f"query {broken[0]!r} holds half of a surrogate pair, which is no text; read its source with errors='replace'"
-        )
-    without = [query.query_id for query in queries if query.query_id not in by_id]
-    if without:
-        raise GoldError(
-            f"{len(without)} of {len(queries)} queries have no gold (the first: {without[0]!r}); leave them out, or add it"
-        )
-    return [by_id[query.query_id] for query in queries]

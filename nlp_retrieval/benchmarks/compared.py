@@ -15,6 +15,7 @@ from nlp_retrieval.core.candidates import Mask, Scores
 
 RESAMPLES = 10_000
 LEVEL = 0.95
+_OF_A_MEASURE = np.array([[0.0, 1.0]])
 
 PerQuery = Mapping[str, Mapping[str, Scores]]
 """``[queries]`` by configuration and measure."""
@@ -43,7 +44,7 @@ def compare_by_group(
 def intervals_by_group(
     per_query: PerQuery, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
 ) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
-    """Return the bootstrap interval of every mean, low and high, by configuration, group and measure.
+    """Return the interval of every mean, low and high, by configuration, group and measure.
 
     Args:
         per_query: of all queries.
@@ -54,7 +55,8 @@ def intervals_by_group(
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
     found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
     for group, mask in _with_all(groups, len(families)).items():
-        bounds = iter(bootstrap_intervals(values[:, mask], _members(families, mask), RESAMPLES, LEVEL, seed).tolist())
+        picked = values[:, mask], _members(families, mask)
+        bounds = iter(bootstrap_intervals(*picked, RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
         for name, measures in per_query.items():
             found[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
     return found

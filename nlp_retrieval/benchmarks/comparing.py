@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
+from nlp_retrieval.benchmarks.comparable import corpora_record
 from nlp_retrieval.benchmarks.compared import LEVEL, RESAMPLES
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
@@ -75,8 +76,10 @@ def compare_runs(
         n_items=max((one.report.n_items for one in saved), default=len(lists.item_ids)),
         manifest={
             "compared": {str(one.folder): one.report.manifest for one in saved},
+            "cautions": sources.cautions,
             "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
         }
+        | corpora_record(sources.corpora)
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
         | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),

@@ -144,7 +144,9 @@ def _cutoffs(value: Any, where: str) -> list[int]:
 
 def _searcher(fields: Any, where: str) -> Entry:
     if not isinstance(fields, Mapping):
-        raise ConfigurationError(f"{where}: expected the settings of a searcher, found {fields!r}")
+        raise ConfigurationError(
+            f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25s]}}, found {fields!r}"
+        )
     # whatever is registered as a searcher has what a benchmark drives
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(fields), where))
 

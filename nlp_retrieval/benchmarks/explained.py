@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.evaluator import Evaluation
+from nlp_retrieval.benchmarks.measuring import Searching
 from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
+from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.errors import RetrievalWarning
@@ -30,12 +33,13 @@ class Explains(Protocol):
 
 
 def explained_queries(
-    searchers: Mapping[str, object],
+    searchers: Mapping[str, Entry],
     evaluations: Mapping[str, Evaluation],
     queries: Sequence[Query],
     qrels: Mapping[str, Mapping[str, int]],
     baseline: str,
     k: int,
+    check: Callable[[Searching], None],
 ) -> list[ExplainedQuery]:
     """Explain, for each searcher that can, the queries at which it gains most recall over the baseline.
 
@@ -46,16 +50,20 @@ def explained_queries(
         qrels: grades by query and item id.
         baseline: name of the searcher to compare with.
         k: how many hits to explain, and the cutoff of the recall that decides.
+        check: raises where a searcher does not search what it was measured on.
 
     Returns:
         At most five queries per searcher; only those where a link led to one of the hits.
     """
     explained: list[ExplainedQuery] = []
     for name, searcher in searchers.items():
-        if not isinstance(searcher, Explains) or not searcher.explains:
+        if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
             continue
         try:
-            explained += _explained(name, searcher, evaluations, queries, qrels, baseline, k)
+            check(searcher)
+            told = _explained(name, searcher, evaluations, queries, qrels, baseline, k)
+            check(searcher)
+            explained += told
         except Exception as error:
             warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
     return explained

@@ -18,11 +18,12 @@ from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
 from nlp_retrieval.benchmarks.evaluator import measure_names
 from nlp_retrieval.benchmarks.intervals import family_numbers
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.config import check_keys
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.errors import ConfigurationError, IndexConflictError, nearest
 
 __all__ = ["Halved", "Halving", "Rung", "halve", "planned_rungs", "read_halving", "with_record"]
 
@@ -97,6 +98,7 @@ class Halved:
         n_queries: how many queries the benchmark has.
         survivors: the configurations that are to be searched on all queries.
         rungs: in order.
+        corpus_fingerprint: of the corpus that all rungs were searched on; None where there was no rung.
     """
 
     halving: Halving
@@ -104,6 +106,7 @@ class Halved:
     n_queries: int
     survivors: dict[str, Entry]
     rungs: list[Rung]
+    corpus_fingerprint: str | None = None
 
     @property
     def note(self) -> str:
@@ -160,25 +163,29 @@ def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str
 
     Args:
         benchmarker: of the whole benchmark; it is not changed. To go on, give it the survivors: ``benchmarker.searchers =
-            halved.survivors``.
+            halved.survivors``, and ``benchmarker.corpus_fingerprint = halved.corpus_fingerprint``: another corpus is refused.
         halving: how.
         on_progress: told of every rung.
 
     Raises:
         ConfigurationError: the measure is not among those of the benchmark's cutoffs, or it has too few queries.
         Exception: what the first configuration raised, where none could be run.
+        IndexConflictError: the corpus was changed between two rungs.
     """
     halving.check(benchmarker)
     say = on_progress or (lambda _: None)
     baseline, n_queries = benchmarker.baseline, len(benchmarker.queries)
     left = _searched(benchmarker)
     rungs: list[Rung] = []
+    corpus = benchmarker.corpus_fingerprint
     for size in _sizes(benchmarker, halving):
         if len(left.keys() - {baseline}) <= 1:
             break
         places = sample_of(benchmarker.queries, size, benchmarker.seed)
         say(f"halving: {len(left):,} configurations on {len(places):,} of {n_queries:,} queries")
-        values = _judged(benchmarker, left, places, halving.measure, on_progress)
+        report = _judged(benchmarker, left, places, corpus, on_progress)
+        corpus = report.manifest["corpus"]["fingerprint"]
+        values = {one.name: one.measures[halving.measure] for one in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
         last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
         tied = [name for name in left_out if values[name] == last]
@@ -187,7 +194,7 @@ def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str
         say(f"halving: {len(left):,} stay{_range_of(values, left, halving.measure)}, {len(left_out):,} are left out")
     gone = {name for rung in rungs for name in rung.left_out}
     survivors = {name: searcher for name, searcher in benchmarker.searchers.items() if name not in gone}
-    halved = Halved(halving, benchmarker.seed, n_queries, survivors, rungs)
+    halved = Halved(halving, benchmarker.seed, n_queries, survivors, rungs, corpus)
     say(f"halving: {halved.note}")
     return halved
 
@@ -229,7 +236,15 @@ def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
 
 
 def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
-    """Return a run whose manifest tells how its configurations were chosen."""
+    """Return a run whose manifest tells how its configurations were chosen.
+
+    Raises:
+        IndexConflictError: they were chosen on another corpus than they were run on.
+    """
+    found = run.report.manifest["corpus"]["fingerprint"]
+    if halved.corpus_fingerprint not in (None, found):
+        told = f"halving chose on another corpus ({halved.corpus_fingerprint[:12]}) than what it left ran on ({found[:12]})"
+        raise IndexConflictError(f"{told}; halve again")
     return replace(run, report=replace(run.report, manifest=run.report.manifest | {"halving": halved.record()}))
 
 
@@ -253,9 +268,9 @@ def _judged(
     benchmarker: Benchmarker,
     searchers: Mapping[str, Entry],
     places: Sequence[int],
-    measure: str,
+    corpus_fingerprint: str | None,
     on_progress: Callable[[str], None] | None,
-) -> dict[str, float]:
+) -> BenchmarkReport:
     rung = Benchmarker(
         searchers,
         benchmarker.loader,
@@ -268,9 +283,10 @@ def _judged(
         latency_queries=_LATENCY_QUERIES,
         seed=benchmarker.seed,
         stage_folder=benchmarker.stage_folder,
+        corpus_fingerprint=corpus_fingerprint,
         on_progress=on_progress,
     )
-    return {result.name: result.measures[measure] for result in rung.run().report.configurations if measure in result.measures}
+    return rung.run().report
 
 
 def _worst(values: Mapping[str, float], baseline: str, factor: int) -> list[str]:

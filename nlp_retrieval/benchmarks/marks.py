@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.significance import Comparison
+from nlp_retrieval.benchmarks.significance_randomisation import holm
 from nlp_retrieval.benchmarks.significance_verdict import limits, verdict
 
 ALPHA = 0.05
@@ -80,6 +81,32 @@ def legend(report: BenchmarkReport, marks: Marks) -> str:
     return (
         f"{said} at level {ALPHA:g}: paired randomisation test over {unit(first)}{corrected}. What is not marked may be chance."
     )
+
+
+def by_chance(report: BenchmarkReport) -> str:
+    """Return how many marks chance alone may set, where more is compared than is corrected together; ``""`` where not.
+
+    Holm's method holds the chance of any wrong mark in one measure and one group; a reader who looks through many of them
+    sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
+    another.
+
+    Args:
+        report: a finished benchmark.
+    """
+    compared = list(by_figure(report).items())
+    together = {(group, measure) for group, measure, _ in dict(compared)}
+    if len(together) < 2:
+        return ""
+    marked = [verdict(one, ALPHA) != "not distinguishable" for _, one in compared]
+    stand = sum(p <= ALPHA and mark for p, mark in zip(holm([one.p for _, one in compared]), marked, strict=True))
+    said = (
+        f"In all there are {len(compared):,} comparisons with the baseline, in {len(together):,} pairs of a measure and a "
+        f"group, each corrected for itself: if nothing differed, chance alone would still mark something in up to "
+        f"{ALPHA * len(together):.3g} of these."
+    )
+    if not any(marked):
+        return said
+    return f"{said} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
 
 
 def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:

@@ -36,11 +36,17 @@ class Searching(Protocol):
         """The names of its stages, in order."""
 
     @property
-    def opened(self) -> Generation:
-        """The index that it searches."""
+    def opened(self) -> Generation | None:
+        """The generation of the index that it searches; None where it keeps its items in some other way."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
         """Search."""
+
+
+def generation_of(searcher: Searching) -> Generation | None:
+    """Return the generation that a searcher has opened, by which it tells what it searches; None where it has none."""
+    opened = getattr(searcher, "opened", None)
+    return opened if isinstance(opened, Generation) else None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ The terminal and the page say them word for word.
 
 from __future__ import annotations
 
+from nlp_retrieval.benchmarks.comparable import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.benchmarks.prices import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.table import language_model_of, price_columns
@@ -87,3 +88,14 @@ def selection_note(report: BenchmarkReport) -> str:
     """
     halving = report.manifest.get("halving")
     return str(halving.get("note", "")) if isinstance(halving, dict) else ""
+
+
+def comparison_notes(report: BenchmarkReport) -> list[str]:
+    """Return what must be known of runs that were made apart and are compared: corpora that differ, families, groups.
+
+    Args:
+        report: a finished benchmark, or runs that are compared; empty for the former, whose runs are of one corpus.
+    """
+    if "compared" not in report.manifest:
+        return []
+    return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,12 +14,27 @@ _LONGEST = 200
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
+def check_folder_for_output(folder: Path) -> None:
+    """Refuse a folder that nothing could be written into; it is not made yet.
+
+    Raises:
+        OutputError: it is a file or lies in one, or may not be written to.
+    """
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise OutputError(f"{folder} cannot be written ({there} is a file); choose another path")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise OutputError(f"{folder} cannot be written ({there} may not be written to); choose another path")
+
+
 def write_output(path: Path, content: bytes) -> None:
     """Replace a file by ``content``; its folder is made where it is missing.
 
     Raises:
         OutputError: the folder or the file cannot be written, or the disk does not confirm it.
     """
+    if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
+        raise OutputError(f"{path} cannot be written (it is there, and is no file); choose another path")
     try:
         make_folder(path.parent)
         clear_asides(path)

@@ -1,5 +1,7 @@
 """What a benchmark is going to do, told before it does it: nothing is built, loaded, downloaded, asked or written for it.
 
+Of the corpus one item is read, so that one that is not there is told of now.
+
 Stages are told apart as a run with a folder for stages tells them apart, but by settings alone: two models of one name count as
 one here, and a model under two names as two. An index counts as found where the directory holds it for the corpus that it
 holds; whether that is still the corpus of the benchmark shows when it runs.
@@ -20,10 +22,11 @@ from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.component import Component, Config, canonical_json
 from nlp_retrieval.core.generation import fingerprint_of
 from nlp_retrieval.core.manifest import Manifest, read_manifest
+from nlp_retrieval.core.publishing import guarded
 from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.errors import ItemError, RetrievalError
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -158,8 +161,12 @@ def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving
 
     Raises:
         ConfigurationError: the benchmark cannot be halved so.
+        SourceError: the corpus cannot be read.
+        ItemError: it holds nothing.
         IndexDamagedError: the manifest of the index directory is damaged.
     """
+    if next(guarded(benchmarker.loader), None) is None:
+        raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     manifest = read_manifest(benchmarker.index_path)
     stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
     retrievers: dict[str, BaseRetriever] = {}
@@ -266,7 +273,7 @@ def _identity(retriever: BaseRetriever) -> Config | None:
     if any(model.source is None for model in models_in(retriever)):
         return None
     try:
-        return retriever.index_identity()
+        return retriever.identity
     except RetrievalError:
         return None
 

@@ -9,22 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.prices import read_prices
-from nlp_retrieval.benchmarks.run_manifest import MANIFEST_FORMAT
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.benchmarks.run_manifest import MANIFEST_FORMAT, QUERY_PARTS
+from nlp_retrieval.core.component import Component, Config
 from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.json_text import read_json_file
-from nlp_retrieval.core.registry import build, build_as
+from nlp_retrieval.core.registry import ComponentT, plan
 from nlp_retrieval.core.secrets import HIDDEN
+from nlp_retrieval.core.trust import asked_for, made_as_described, require_trust
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 _SHOWN = 5
+
+
+class _Maker(Protocol):
+    """Makes the component at a place of a manifest."""
+
+    def __call__(self, cls: type[ComponentT], place: str) -> ComponentT: ...
 
 
 class _Part(BaseModel):
@@ -98,6 +105,8 @@ def benchmark_of(
     index: str | Path | None = None,
     stages: str | Path | None = None,
     on_progress: Callable[[str], None] | None = None,
+    trust: bool = False,
+    source: str = "the manifest",
 ) -> Benchmarker:
     """Return the benchmark that a manifest describes, ready to run.
 
@@ -106,8 +115,12 @@ def benchmark_of(
         index: the index directory, in place of the manifest's own.
         stages: where results of stages are kept; None: everything is computed.
         on_progress: told what is being done.
+        trust: let the manifest decide what :mod:`nlp_retrieval.core.trust` does not let a manifest decide; data is read from
+            files, so that it nearly always asks for some of that.
+        source: where the manifest is, for messages.
 
     Raises:
+        UntrustedError: it asks for that, and is not trusted.
         ConfigurationError: the queries were not read by a loader, a setting is hidden, or a component does not exist here.
         SourceError: the data is not where it was.
     """
@@ -124,13 +137,11 @@ def benchmark_of(
             f"the manifest hides {hidden[0]}, because it looks like a key; take keys from the environment, and run the "
             "benchmark again by its configuration file"
         )
-    queries = build_as(BaseQueryLoader, "loaders", loader, "query_loader")
+    make = _maker(manifest, index, source, trust=trust)
+    queries = make(BaseQueryLoader, "query_loader")
     return Benchmarker(
-        {
-            name: cast(Entry, build("searchers", about["config"], f"searchers.{name}"))
-            for name, about in manifest["searchers"].items()
-        },
-        build_as(BaseLoader, "loaders", manifest["corpus"]["loader"], "corpus.loader"),
+        {name: cast(Entry, make(Component, f"searchers.{name}")) for name in manifest["searchers"]},
+        make(BaseLoader, "corpus.loader"),
         queries.queries(),
         queries.gold(),
         manifest["k_values"],
@@ -146,6 +157,26 @@ def benchmark_of(
     )
 
 
+def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:
+    """Return what makes the components of a manifest, by their places in it; all that they ask for is told before."""
+    described: dict[str, tuple[str, Any, type[Component]]] = {
+        "query_loader": ("loaders", manifest["query_loader"], BaseQueryLoader),
+        "corpus.loader": ("loaders", manifest["corpus"]["loader"], BaseLoader),
+    } | {f"searchers.{name}": ("searchers", about["config"], Component) for name, about in manifest["searchers"].items()}
+    plans = {
+        place: plan(kind, settings, place, wanted, only_own=not trust) for place, (kind, settings, wanted) in described.items()
+    }
+    asked = [phrase for one in plans.values() for phrase in asked_for(one)]
+    if index is None:
+        asked.append(f"index: use, or write, the index at {manifest['index']!r}")
+    require_trust(asked, source, "", trust=trust)
+
+    def make(cls: type[ComponentT], place: str) -> ComponentT:
+        return made_as_described(cls, plans[place], trust=trust)
+
+    return make
+
+
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return what the two runs of a manifest do not have in common, one sentence each.
 
@@ -154,16 +185,18 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         now: that of the repetition.
     """
     told = []
-    for what, keys in (("corpus", ("corpus", "fingerprint")), ("queries or gold", ("query_fingerprint",))):
-        old, new = _at(before, keys), _at(now, keys)
-        if old is not None and new is not None and old != new:
-            told.append(f"the {what} changed: the fingerprint was {old[:12]}, and is {new[:12]}")
+    old, new = (_at(one, ("corpus", "fingerprint")) for one in (before, now))
+    if old != new and old is not None and new is not None:
+        told.append(f"the corpus changed: the fingerprint was {old[:12]}, and is {new[:12]}")
+    elif old != new:
+        told.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
+    told += _other_queries(before, now)
     for what in ("versions", "hardware"):
-        old, new = before.get(what, {}), now.get(what, {})
+        olds, news = before.get(what, {}), now.get(what, {})
         told += [
-            f"{what}: {key} was {old.get(key, 'not there')}, and is {new.get(key, 'not there')}"
-            for key in dict.fromkeys([*old, *new])
-            if old.get(key) != new.get(key)
+            f"{what}: {key} was {olds.get(key, 'not there')}, and is {news.get(key, 'not there')}"
+            for key in dict.fromkeys([*olds, *news])
+            if olds.get(key) != news.get(key)
         ]
     for name, about in before.get("searchers", {}).items():
         again = now.get("searchers", {}).get(name, {})
@@ -174,6 +207,18 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if ("failed" in about) != ("failed" in again):
             told.append(f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}"))
     return told
+
+
+def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
+    old, new = (_at(one, ("query_fingerprint",)) for one in (before, now))
+    olds, news = ([_at(one, ("query_parts", part)) for part in QUERY_PARTS] for one in (before, now))
+    if None in (*olds, *news):
+        what = "which of them, the older manifest does not tell" if old != new else ""
+    else:
+        changed = [part for part, one, other in zip(QUERY_PARTS, olds, news, strict=True) if one != other]
+        what = ", ".join(changed) or ("their order" if old != new else "")
+    return [f"the queries or gold changed: {what}"] if what else []
 
 
 def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -20,13 +20,14 @@ from importlib import resources
 from pathlib import Path
 
 from nlp_retrieval.benchmarks.charts import quality_latency, quality_price, recall_curves, series_class, stage_bar
+from nlp_retrieval.benchmarks.comparable import corpora_of
 from nlp_retrieval.benchmarks.comparison_section import comparison_section
 from nlp_retrieval.benchmarks.explained_page import explained_section
 from nlp_retrieval.benchmarks.explorer import DATA, explorer_section
 from nlp_retrieval.benchmarks.failures import failed_section
 from nlp_retrieval.benchmarks.lists import RunLists
-from nlp_retrieval.benchmarks.marks import NOTHING_TO_FIND, TRIANGLES, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import latency_note, selection_note
+from nlp_retrieval.benchmarks.marks import NOTHING_TO_FIND, TRIANGLES, by_chance, legend, out_of_reach
+from nlp_retrieval.benchmarks.notes import comparison_notes, latency_note, selection_note
 from nlp_retrieval.benchmarks.output import write_output
 from nlp_retrieval.benchmarks.page_text import counted, escaped, group_label, isolated, latency_cautions, listed, tags
 from nlp_retrieval.benchmarks.pairwise_section import pairwise_section
@@ -143,24 +144,31 @@ def _header(report: BenchmarkReport) -> str:
     parts = [
         counted(len(report.configurations), "configuration"),
         counted(report.query_counts.get("", 0), "query", "queries"),
-        f"{counted(report.n_items, 'item')} in the corpus",
+        _items(report),
         f"{'cutoff' if len(report.k_values) == 1 else 'cutoffs'} {listed([str(k) for k in report.k_values])}",
     ]
     if date := _date(report.manifest):
         parts.append(date)
     facts = "".join(f"<li>{part}</li>" for part in parts)
-    said = f"{escaped(legend(report, TRIANGLES))} "
+    said = f"{escaped(f'{legend(report, TRIANGLES)} {by_chance(report)}'.strip())} "
     tested = said if report.comparisons else f"<strong>{said}</strong>"
     return (
         f'<header><h1>Retrieval benchmark</h1>\n<ul class="facts">{facts}</ul>\n'
         f'<p class="tested">{tested}The figures are what was measured on these queries, on one machine.</p>'
-        f"{_chosen(report)}{_out_of_reach(report)}</header>"
+        f"{_cautions(report)}{_out_of_reach(report)}</header>"
     )
 
 
-def _chosen(report: BenchmarkReport) -> str:
-    note = selection_note(report)
-    return f'<p class="tested"><strong>{escaped(note)}</strong></p>' if note else ""
+def _items(report: BenchmarkReport) -> str:
+    sizes = sorted({corpus.items for corpus in corpora_of(report).values() if corpus is not None})
+    if len(sizes) > 1:
+        return f"{listed([f'{size:,}' for size in sizes])} items in different corpora"
+    return f"{counted(report.n_items, 'item')} in the corpus"
+
+
+def _cautions(report: BenchmarkReport) -> str:
+    notes = [note for note in (selection_note(report), *comparison_notes(report)) if note]
+    return "".join(f'<p class="tested"><strong>{escaped(note)}</strong></p>' for note in notes)
 
 
 def _out_of_reach(report: BenchmarkReport) -> str:

@@ -6,6 +6,8 @@ is on a Pareto front depends on times, so it stands with the costs.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -132,8 +134,16 @@ def per_query_table(run: BenchmarkRun) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as the content of a Parquet file, the same for equal tables."""
+def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
+    """Return a table as the content of a Parquet file, the same for equal tables.
+
+    Args:
+        table: what to write.
+        notes: what must be known of its figures; kept in the metadata of the file, under ``notes``, as a list in JSON.
+    """
+    if notes:
+        told = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
+        table = table.replace_schema_metadata((table.schema.metadata or {}) | told)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     written: bytes = sink.getvalue().to_pybytes()

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
+from nlp_retrieval.benchmarks.comparable import corpora_of
 from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
+from nlp_retrieval.benchmarks.notes import comparison_notes
 from nlp_retrieval.benchmarks.output import file_names, remove_output, write_output
 from nlp_retrieval.benchmarks.report_page import write_page
 from nlp_retrieval.benchmarks.result_tables import costs_table, means_table, parquet_bytes, per_query_table
@@ -58,7 +60,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "gold": target / GOLD,
         "trec": target / "trec",
     }
-    names = list(run.lists.listings)
+    names, notes = list(run.lists.listings), comparison_notes(report)
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until all is written the folder is no finished run
     for name, stem in zip(names, file_names(names), strict=True):
@@ -67,27 +69,40 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
     write_output(files["results"], _json(results_of(report)))
-    write_output(files["costs"], _json({c.name: asdict(c.cost) for c in report.configurations if c.cost is not None}))
+    write_output(files["costs"], _json(_costs(report)))
     write_output(files["manifest"], _json(report.manifest))
     write_output(files["markdown"], markdown_table(report).encode())
     write_output(files["latex"], latex_table(report).encode())
-    write_output(files["parquet"], parquet_bytes(means_table(report)))
-    write_output(files["costs_parquet"], parquet_bytes(costs_table(report)))
-    write_output(files["per_query"], parquet_bytes(per_query_table(run)))
-    write_output(files["hits"], parquet_bytes(hits_table(run.lists)))
-    write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers)))
-    write_output(files["queries"], parquet_bytes(queries_table(run.lists)))
+    write_output(files["parquet"], parquet_bytes(means_table(report), notes))
+    write_output(files["costs_parquet"], parquet_bytes(costs_table(report), notes))
+    write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
+    write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
+    write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
+    write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
     written = replace(report, files={kind: str(path) for kind, path in files.items()})
     write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
     write_output(files["report_data"], report_bytes(written, target))
     return written
 
 
+def _costs(report: BenchmarkReport) -> dict[str, Any]:
+    other = _other_corpora(report)
+    return {one.name: asdict(one.cost) | other[one.name] for one in report.configurations if one.cost is not None}
+
+
+def _other_corpora(report: BenchmarkReport) -> dict[str, dict[str, Any]]:
+    """The corpus of each configuration, where they do not all have the same."""
+    corpora = corpora_of(report)
+    several = len(set(corpora.values())) > 1
+    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in corpora.items()}
+
+
 def results_of(report: BenchmarkReport) -> dict[str, Any]:
     """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
 
-    A group's name is ``""`` where all queries are meant.
+    A group's name is ``""`` where all queries are meant. Runs of different corpora say so, each with its own, under ``notes``.
     """
+    notes, other = comparison_notes(report), _other_corpora(report)
     return {
         "baseline": report.baseline,
         "k": report.k_values,
@@ -102,6 +117,7 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
                 "groups": result.groups,
                 "intervals": result.intervals,
             }
+            | other[result.name]
             for result in report.configurations
         },
         "comparisons": [
@@ -110,7 +126,7 @@ def results_of(report: BenchmarkReport) -> dict[str, Any]:
             for one in comparisons
         ],
         "failed": {one.name: one.reason for one in report.failed},
-    }
+    } | ({"notes": notes} if notes else {})
 
 
 def _trec_files(results: Path) -> set[str]:

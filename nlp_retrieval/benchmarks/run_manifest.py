@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,23 +19,11 @@ from nlp_retrieval.core.secrets import without_secrets
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarkable import Entry
     from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+    from nlp_retrieval.benchmarks.pinned import Corpus
 
 MANIFEST_FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """What evaluation needs of the corpus.
-
-    Args:
-        item_ids: by row.
-        titles: by row, empty where an item has none.
-        fingerprint: of its content.
-    """
-
-    item_ids: list[str]
-    titles: list[str]
-    fingerprint: str | None
+QUERY_PARTS = ("texts", "gold", "families", "groups")
+"""What a benchmark asks and expects; each has a fingerprint in ``query_parts``."""
 
 
 def manifest_of(
@@ -62,11 +49,12 @@ def manifest_of(
         "corpus": {
             "loader": without_secrets(benchmark.loader.config),
             "fingerprint": corpus.fingerprint,
-            "items": len(corpus.item_ids),
+            "items": sum(map(bool, corpus.item_ids)),
         },
         "queries": len(benchmark.queries),
         "query_loader": without_secrets(benchmark.query_loader),
-        "query_fingerprint": hashlib.sha256(canonical_json([asked, qrels]).encode()).hexdigest(),
+        "query_fingerprint": _hash([asked, qrels]),
+        "query_parts": _parts(benchmark, qrels),
         "index": str(benchmark.index_path),
         "k_values": benchmark.k_values,
         "baseline": benchmark.baseline,
@@ -80,6 +68,22 @@ def manifest_of(
             for name, searcher in benchmark.searchers.items()
         },
     } | describe_environment()
+
+
+def _parts(benchmark: Benchmarker, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Fingerprints of what a benchmark asks and expects, part by part, whatever the order of the queries."""
+    queries = sorted(benchmark.queries, key=lambda query: query.query_id)
+    groups = [query.metadata.get(benchmark.group_by) for query in queries]
+    return {
+        "texts": _hash([[query.query_id, query.text] for query in queries]),
+        "gold": _hash(qrels),
+        "families": _hash([[query.query_id, query.family] for query in queries]),
+        "groups": _hash([[query.query_id, group] for query, group in zip(queries, groups, strict=True)]),
+    }
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(canonical_json(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def run_identity(searcher: Entry, fingerprint: str) -> Config:

@@ -1,6 +1,7 @@
 """Runs as people name them: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
 
-Whatever is compared answers the same queries: gold that differs between two sources is an error, not an average.
+Whatever is compared answers the same queries over the same corpus: a text, gold or a corpus that differs between two sources is
+an error, not an average; see :mod:`nlp_retrieval.benchmarks.comparable`.
 """
 
 from __future__ import annotations
@@ -8,11 +9,21 @@ from __future__ import annotations
 import os.path
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from os.path import realpath
 from pathlib import Path
 
 import numpy as np
 
+from nlp_retrieval.benchmarks.comparable import (
+    RunCorpus,
+    cautions_of,
+    corpora_note,
+    corpora_of,
+    refuse_other_corpora,
+    refuse_other_gold,
+    refuse_other_texts,
+)
 from nlp_retrieval.benchmarks.judging import Entrant
 from nlp_retrieval.benchmarks.lists import Listing, ListsBuilder, Ranking, RunLists
 from nlp_retrieval.benchmarks.output import file_names
@@ -34,12 +45,21 @@ class Sources:
         entrants: what is known of each besides.
         saved: the folders that runs came from, the first one first.
         measured: of runs that came from a folder, the means that their own report gives.
+        corpora: the corpus of each run; None where it is not known.
+        cautions: what else must be known before figures are compared, in sentences.
     """
 
     lists: RunLists
     entrants: dict[str, Entrant]
     saved: list[SavedRun]
     measured: dict[str, Measures]
+    corpora: dict[str, RunCorpus | None] = field(default_factory=dict)
+    cautions: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """All that must be known before figures are compared, in sentences."""
+        return [note for note in (corpora_note(self.corpora), *self.cautions) if note]
 
 
 @dataclass(frozen=True)
@@ -52,23 +72,26 @@ class _Named:
     rankings: Run
 
 
-def read_sources(runs: Sequence[str], qrels: str | Path | None = None) -> Sources:
+def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across_corpora: bool = False) -> Sources:
     """Read runs.
 
     Args:
         runs: each ``FOLDER`` (all configurations of a benchmark's output folder), ``FOLDER:CONFIGURATION``, or a TREC run file.
             A file that a benchmark wrote into ``<folder>/trec`` is that configuration, with its signals.
         qrels: the gold of TREC files that no benchmark wrote; by default ``qrels.txt`` beside the first of them.
+        across_corpora: corpora are what is compared, so they may differ.
 
     Raises:
-        SourceError: a file or folder is missing or malformed.
+        SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.
         ConfigurationError: a folder has no such configuration.
-        GoldError: there is no gold, or two runs answer different queries.
+        GoldError: there is no gold, or two runs do not have the same queries and gold.
+        QueryError: queries of one id do not ask the same in two folders.
     """
-    opened: dict[Path, SavedRun] = {}
+    opened: dict[str, SavedRun] = {}
     named = [one for run in runs for one in _named(run, opened)]
     saved = list(opened.values())
     gold = _gold(named, saved, qrels)
+    refuse_other_texts(saved)
     query_ids = list(gold)
     first = saved[0].lists if saved else None
     unknown: list[str | None] = [None] * len(query_ids)
@@ -80,15 +103,20 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None) -> Source
     )
     entrants: dict[str, Entrant] = {}
     measured: dict[str, Measures] = {}
+    corpora: dict[str, RunCorpus | None] = {}
     repeated = {one.name for place, one in enumerate(named) if one.name in {other.name for other in named[:place]}}
     for one in named:
         name = f"{one.where}: {one.name}" if one.name in repeated else one.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
         entrants[name] = _added(builder, name, one, query_ids, titles)
+        corpora[name] = None
         if one.saved is not None:
             measured[name] = _result(one.saved, one.name).measures
-    return Sources(builder.built(), entrants, saved, measured)
+            corpora[name] = corpora_of(one.saved.report)[one.name]
+    if not across_corpora:
+        refuse_other_corpora(corpora)
+    return Sources(builder.built(), entrants, saved, measured, corpora, cautions_of(saved))
 
 
 def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
@@ -121,7 +149,7 @@ def _result(saved: SavedRun, name: str) -> ConfigurationResult:
     return next(result for result in saved.report.configurations if result.name == name)
 
 
-def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
+def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
     path = Path(run)
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         saved = _opened(path, opened)
@@ -135,9 +163,9 @@ def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
         ]
         known: list[str] | None = None
         for folder, name in reversed(folders):
-            saved = opened.get(Path(folder).resolve()) or read_run_folder(folder)
+            saved = opened.get(realpath(folder)) or read_run_folder(folder)
             if name in saved.lists.listings:
-                return [_Named(name, folder, opened.setdefault(Path(folder).resolve(), saved), {})]
+                return [_Named(name, folder, opened.setdefault(realpath(folder), saved), {})]
             known = known or list(saved.lists.listings)
         if folders:
             folder, name = folders[-1]
@@ -155,8 +183,8 @@ def _named(run: str, opened: dict[Path, SavedRun]) -> list[_Named]:
     return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
 
 
-def _opened(folder: Path, opened: dict[Path, SavedRun]) -> SavedRun:
-    key = folder.resolve()
+def _opened(folder: Path, opened: dict[str, SavedRun]) -> SavedRun:
+    key = realpath(folder)
     if key not in opened:
         opened[key] = read_run_folder(folder)
     return opened[key]
@@ -175,14 +203,8 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
         golds.append((str(beside), _relevant(beside)))
     if not golds:
         raise SourceError("there is nothing to read; name at least one run")
-    where, gold = golds[0]
-    for other_where, other in golds[1:]:
-        if other != gold:
-            raise GoldError(
-                f"{where} and {other_where} do not have the same queries and gold ({len(gold):,} and {len(other):,} queries); "
-                "compare runs over the same queries"
-            )
-    return gold
+    refuse_other_gold(golds)
+    return golds[0][1]
 
 
 def _relevant(path: Path) -> dict[str, dict[str, int]]:

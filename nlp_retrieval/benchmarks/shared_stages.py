@@ -121,7 +121,8 @@ class SharedStages(Stages):
 
     def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
         """Return a copy that all equal retrievers share; what it needs of the index is in memory once."""
-        key = generation.path, key_of("opened", {"retriever": identity_of(retriever), "corpus": corpus_of(generation)})
+        searched = {"corpus": corpus_of(generation), "index": index_of(generation, retriever)}
+        key = generation.path, key_of("opened", {"retriever": identity_of(retriever)} | searched)
         if key not in self._opened:
             self._opened[key] = super().opened(retriever, generation)
         return self._opened[key]

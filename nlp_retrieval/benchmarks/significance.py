@@ -32,7 +32,8 @@ class Comparison:
         system: the one that is judged.
         baseline: the one that it is compared with.
         difference: mean over queries of the system's value minus the baseline's.
-        interval: of the difference, by bootstrap over families; not corrected for the number of comparisons.
+        interval: of the difference, over families (:mod:`~nlp_retrieval.benchmarks.intervals`); not corrected for the
+            number of comparisons.
         level: of the interval.
         p: of the paired randomisation test, two-sided.
         p_holm: the same, corrected for ``comparisons``.
@@ -87,7 +88,8 @@ def compare(
     """Compare every system with the baseline, or every two systems, in every measure.
 
     Args:
-        per_query: ``[queries]`` by system and measure, the queries in one order: ``{name: evaluation.per_query, ...}``.
+        per_query: ``[queries]`` by system and measure, the queries in one order: ``{name: evaluation.per_query, ...}``. Two
+            values of a measure are taken to be at most 1 apart, or as far as any of the two systems compared are.
         baseline: a system; None compares each with each before it.
         families: per query; None for a query that stands alone, or for all of them.
         resamples: sign arrangements of each test, and samples of families for the intervals.
@@ -119,7 +121,8 @@ def compare(
     for first in range(0, len(measures), together):
         some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
         differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
-        found += _compared(some, differences, of_queries, len(pairs), resamples, level, seed)
+        spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
+        found += _compared(some, differences, spans, of_queries, len(pairs), resamples, level, seed)
     return found
 
 
@@ -163,9 +166,15 @@ def _difference(system: Scores, baseline: Scores) -> Scores:
     return np.where(np.abs(difference) <= rounding, 0.0, difference)
 
 
+def _span(system: Scores, baseline: Scores) -> float:
+    """How far apart two values of the measure can be."""
+    return max(1.0, float(max(system.max(), baseline.max()) - min(system.min(), baseline.min())))
+
+
 def _compared(
     names: Sequence[tuple[str, str, str]],
     differences: Scores,
+    spans: Scores,
     families: Sequence[str | None],
     per_measure: int,
     resamples: int,
@@ -173,7 +182,8 @@ def _compared(
     seed: int,
 ) -> Iterable[Comparison]:
     """The comparisons of some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
-    intervals = bootstrap_intervals(differences, families, resamples, level, seed).tolist()
+    bounds = np.stack([-spans, spans], axis=1)
+    intervals = bootstrap_intervals(differences, families, resamples, level, seed, bounds=bounds).tolist()
     test = randomisation_test(differences, families, resamples, seed)
     p = test.p.tolist()
     p_holm = [one for first in range(0, len(p), per_measure) for one in holm(p[first : first + per_measure])]

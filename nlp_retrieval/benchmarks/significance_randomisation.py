@@ -2,8 +2,10 @@
 
 If two systems do not differ, each query's difference could as well have had the other sign. The p-value is the share of
 sign arrangements whose mean is at least as far from 0 as the observed one (Smucker, Allan and Carterette, CIKM 2007). The
-queries of a family keep their signs towards each other. Sums are taken of whole numbers, and what lies within rounding of
-the observed mean counts as equal to it, so p depends on the seed and the differences alone.
+queries of a family keep their signs towards each other. The test is exact where a difference is as likely of either sign,
+whatever its distribution; a skewed one whose mean is 0 it calls real more often than it says, with few queries.
+Studentising changes nothing, because the sum of squares is the same in every arrangement. Sums are taken of whole numbers,
+and what lies within rounding of the observed mean counts as equal to it, so p depends on the seed and the differences alone.
 """
 
 from __future__ import annotations

@@ -52,8 +52,11 @@ def significance_section(report: BenchmarkReport) -> str:
 {bodies}</table></div>
 <p class="note">Verdicts are those of a paired randomisation test (Fisher), corrected by Holm's method for the comparisons
 with {isolated(report.baseline)} in one measure and one group, at level {ALPHA:g}; nothing else makes a difference real here.
-Queries of one family keep together. The interval is a bootstrap over families and is not corrected. d<sub>z</sub> is the
-difference in standard deviations of the families' differences. Won and lost are queries.</p></section>"""
+Queries of one family keep together. The test takes it that, if nothing differs, a difference is as likely to have the other
+sign; the interval takes no such thing, only that a query's value lies in the range of the measure, and is not corrected. So it
+can hold 0 where the verdict is better or worse: then a few large differences of the other sign, not seen among these
+queries, could turn it. d<sub>z</sub> is the difference in standard deviations of the families' differences. Won and lost are
+queries.</p></section>"""
 
 
 def _controls(report: BenchmarkReport, groups: Sequence[str], measures: Sequence[str], main: str) -> str:

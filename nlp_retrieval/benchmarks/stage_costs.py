@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.measuring import Measured, Sample, Searching, time_queries
+from nlp_retrieval.benchmarks.measuring import Measured, Sample, Searching, generation_of, time_queries
 from nlp_retrieval.benchmarks.shared_stages import Found, Passage, Reranked, SharedStages
 from nlp_retrieval.benchmarks.stage_keys import corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.benchmarks.stage_store import Entry
@@ -196,10 +196,13 @@ class _Clock:
             arrays = {"seconds": seconds} | {f"stage:{name}": taken for name, taken in by_stage.items()}
             return Entry({"calls": asdict(calls)}, arrays)
 
+        generation = generation_of(searcher)
+        if generation is None:
+            return measure()  # what it searches is not known, so neither is what its times are of
         whose = {
             "searcher": searcher.fingerprint,
             "stages": searcher.stages,
-            "corpus": corpus_of(searcher.opened),
+            "corpus": corpus_of(generation),
             "k": self._k,
         }
         entry = self._kept(whose | dict(content), entry_of)

@@ -7,13 +7,14 @@ they may change the last bit), the files of their models, the corpus, the input,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.stage_store import FORMAT
-from nlp_retrieval.core.component import Component, Config, canonical_json, held_components
+from nlp_retrieval.core.code import own_code
+from nlp_retrieval.core.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.generation import Generation, fingerprint_of
 from nlp_retrieval.core.retriever import BaseRetriever, with_parts
 
@@ -39,7 +40,7 @@ def identity_of(component: Component, without: str | None = None) -> Config:
         without: a parameter of the component itself that does not count.
     """
     own = {key: value for key, value in component.config.items() if key != without}
-    models = [part.index_identity() for part in _with_parts(component)]
+    models = [part.identity for part in with_held(component)]
     return {"config": own, "models": [{key: value for key, value in models[0].items() if key != without}, *models[1:]]}
 
 
@@ -54,7 +55,7 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
     Of the same items there may be several indexes: one whose segments were joined may keep what its first items trained.
     """
     manifest = generation.manifest
-    prints = {fingerprint_of(manifest.corpus.fingerprint, part.index_identity()) for part in with_parts([retriever])}
+    prints = {fingerprint_of(manifest.corpus.fingerprint, part.identity) for part in with_parts([retriever])}
     searched = [segment for record in manifest.retrievers if record.fingerprint in prints for segment in record.segments]
     return [file.sha256 for segment in searched for _, file in sorted(segment.files.items())]
 
@@ -70,10 +71,5 @@ def _environment() -> Config:
 
 
 def _versions() -> Config:
-    return {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
-
-
-def _with_parts(component: Component) -> Iterator[Component]:
-    yield component
-    for part in held_components(component):
-        yield from _with_parts(part)
+    versions = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
+    return versions | {"own code": own_code()}

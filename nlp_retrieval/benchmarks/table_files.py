@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from nlp_retrieval.benchmarks.failures import failure_notes
-from nlp_retrieval.benchmarks.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_figure, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import prices_legend, selection_note
+from nlp_retrieval.benchmarks.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_chance, by_figure, legend, out_of_reach
+from nlp_retrieval.benchmarks.notes import comparison_notes, prices_legend, selection_note
 from nlp_retrieval.benchmarks.pareto import MARK, front_legend, fronts
 from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
@@ -92,8 +92,15 @@ def _notes(report: BenchmarkReport) -> list[str]:
     hopeless = [
         f"{', '.join(map(_group, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in out_of_reach(report).items()
     ]
-    notes = [legend(report, DAGGERS), *hopeless, NO_VERDICT, front_legend(report, MARK), prices_legend(report)]
-    notes += [selection_note(report), *failure_notes(report)]
+    notes = [
+        legend(report, DAGGERS),
+        by_chance(report),
+        *hopeless,
+        NO_VERDICT,
+        front_legend(report, MARK),
+        prices_legend(report),
+    ]
+    notes += [selection_note(report), *comparison_notes(report), *failure_notes(report)]
     return [note for note in notes if note]
 
 

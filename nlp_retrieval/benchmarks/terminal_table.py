@@ -13,8 +13,25 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.failures import failure_notes
-from nlp_retrieval.benchmarks.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES, Marks, by_figure, legend, out_of_reach
-from nlp_retrieval.benchmarks.notes import CALLS_AND_TOKENS, degraded_note, latency_note, price_note, prices_legend
+from nlp_retrieval.benchmarks.marks import (
+    NO_VERDICT,
+    NOTHING_TO_FIND,
+    SIGNS,
+    TRIANGLES,
+    Marks,
+    by_chance,
+    by_figure,
+    legend,
+    out_of_reach,
+)
+from nlp_retrieval.benchmarks.notes import (
+    CALLS_AND_TOKENS,
+    comparison_notes,
+    degraded_note,
+    latency_note,
+    price_note,
+    prices_legend,
+)
 from nlp_retrieval.benchmarks.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
 from nlp_retrieval.benchmarks.printable import printable
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
@@ -60,11 +77,13 @@ class SummaryTable:
         marks = SIGNS if options.ascii_only else TRIANGLES
         bold = f" {NO_VERDICT}" if console.is_terminal else ""
         yield Text(f"* baseline. {_left_out(columns, shown)}{legend(self.report, marks)}{bold}".strip(), style=dim)
+        if chance := by_chance(self.report):
+            yield Text(chance, style=dim)
         if any(column.key in self._fronts for column in shown):
             yield Text(front_legend(self.report, ASCII_MARK if options.ascii_only else MARK), style=dim)
         for reason, groups in out_of_reach(self.report).items():
             yield Text(f"{', '.join(map(self._group_title, groups))}: {NOTHING_TO_FIND}: {reason}.")
-        for note in failure_notes(self.report):
+        for note in (*map(printable, comparison_notes(self.report)), *failure_notes(self.report)):
             yield Text(note)
         if any(language_model_of(result) is not None for result in self.report.configurations):
             columns = [*LANGUAGE_MODEL_COLUMNS, *price_columns(self.report)[1:]]

@@ -4,6 +4,8 @@
 So each score that is written is below the one before it as a 32-bit float too: a score that would tie is written as
 the next smaller 32-bit float, every other score in full. trec_eval and all that go by scores then see our order.
 
+Reading, ties are broken as the ids stand in the file, byte by byte, which is what trec_eval sees.
+
 **Ids.** Columns end at white space, so an id that holds white space or a control character is written as ``%:`` and the
 id with these percent-encoded: ``Hong Kong`` becomes ``%:Hong%20Kong``. Reading undoes it. All other ids are written as
 they are, also those with percent signs, such as URLs, which must match other people's qrels; an id that itself begins
@@ -86,13 +88,15 @@ def read_run(path: str | Path) -> Run:
         SourceError: no such file, or a line that is not six columns with a finite score, or an item twice in one query.
     """
     found: dict[str, dict[str, float]] = {}
-    for number, columns in _read(path, 6, "query Q0 item rank score tag"):
+    written: dict[str, list[bytes]] = {}
+    for number, columns, raw in _read(path, 6, "query Q0 item rank score tag"):
         query_id, _, item_id, _, text, _ = columns
         score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
             raise SourceError(f"{path}, line {number}: the score is {text[:40]!r}; it must be a finite number")
         _put(found, (query_id, item_id), score, f"{path}, line {number}")
-    return {query_id: _as_trec_eval(hits) for query_id, hits in found.items()}
+        written.setdefault(query_id, []).append(raw[2])
+    return {query_id: _as_trec_eval(hits, written[query_id]) for query_id, hits in found.items()}
 
 
 def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -123,7 +127,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
         SourceError: no such file, a line that is not four columns with an integer grade, or an item twice in one query.
     """
     found: dict[str, dict[str, int]] = {}
-    for number, columns in _read(path, 4, "query 0 item grade"):
+    for number, columns, _ in _read(path, 4, "query 0 item grade"):
         query_id, _, item_id, text = columns
         if not _GRADE.fullmatch(text):
             raise SourceError(f"{path}, line {number}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits")
@@ -182,12 +186,12 @@ def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:
         return np.array(list(scores), np.float64).astype(np.float32)
 
 
-def _as_trec_eval(hits: dict[str, float]) -> list[tuple[str, float]]:
+def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[str, float]]:
+    """The hits by score and then by id; ``written`` holds their ids as they stand in the file, which C compares as bytes."""
     single, pairs = _as_single(hits.values()), list(hits.items())
     if (single[1:] < single[:-1]).all():
         return pairs
-    # C compares ids as bytes, as they stand in the file.
-    keys = [(score, _encode(item_id).encode()) for score, item_id in zip(single.tolist(), hits, strict=True)]
+    keys = list(zip(single.tolist(), written, strict=True))
     return [pairs[place] for place in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
 
 
@@ -220,8 +224,8 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
     write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
-def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not blank, numbered from 1, as decoded columns."""
+def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str], list[bytes]]]:
+    """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
     if "\0" in str(path):
         raise SourceError(f"{str(path)!r} is no path of a file: it holds a zero byte")
     number = 0
@@ -248,7 +252,7 @@ def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[s
                     names = [_decode(name) for name in names]
                     if not all(names):
                         raise SourceError(f"{path}, line {number}: {_ENCODED!r} with nothing behind it is an empty id")
-                yield number, names
+                yield number, names, columns
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}, line {number}: not UTF-8 ({error}); convert the file first") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -62,7 +62,7 @@ class TrecRun(Component):
 
         Raises:
             SourceError: the file cannot be read, is malformed, or has none of the queries.
-            ItemError: it names an item that is not in the corpus.
+            ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
         """
         run = read_run(self.path)
         missing = [query_id for query_id in query_ids if query_id not in run]
@@ -87,11 +87,11 @@ class TrecRun(Component):
                 RetrievalWarning,
                 stacklevel=2,
             )
-        lists = [run.get(query_id, [])[:k] for query_id in query_ids]
+        lists = [run.get(query_id, []) for query_id in query_ids]
         unknown = [item_id for one in lists for item_id, _ in one if item_id not in item_ids]
         if unknown:
             raise ItemError(
                 f"{self.path}: {len(unknown):,} hits are of items that are not in the corpus (the first: {unknown[0]!r}); "
                 "use the corpus that the run was made on"
             )
-        return lists
+        return [one[:k] for one in lists]

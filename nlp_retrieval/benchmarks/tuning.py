@@ -19,7 +19,7 @@ from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.benchmarks.gold_rows import relevant_documents, rows_of
 from nlp_retrieval.benchmarks.intervals import bootstrap_interval, family_numbers
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.generation import Generation, open_generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import first_repeated, says_nothing
 from nlp_retrieval.errors import DependencyError, GoldError
@@ -56,14 +56,14 @@ class TuningReport:
     unreachable: int
 
     def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure rose out of fold, and the bootstrap interval over families of that difference."""
+        """Return how much a measure rose out of fold, and the interval over families of that difference."""
         difference = self.out_of_fold.per_query[measure] - self.before.per_query[measure]
-        return float(difference.mean()), *bootstrap_interval(difference, self.families)
+        return float(difference.mean()), *bootstrap_interval(difference, self.families, bounds=(-1, 1))
 
 
 def tune(
     retriever: LinkGraphRetriever,
-    index_path: str | Path,
+    index_path: str | Path | Generation,
     queries: Sequence[Query],
     gold: Sequence[Gold],
     k_values: Sequence[int] = (2, 5, 10, 21),
@@ -74,7 +74,7 @@ def tune(
 
     Args:
         retriever: its weights are where fitting starts, and what it is drawn towards.
-        index_path: an index directory that holds it.
+        index_path: an index directory that holds it, or a generation of one that is open already.
         queries: judged ones; those of one ``family`` stay in one fold.
         gold: one per query.
         k_values: cutoffs of the report.
@@ -93,7 +93,7 @@ def tune(
         raise GoldError(
             f"{numbers.max(initial=-1) + 1} families of queries for {folds} folds; give more queries or fewer folds"
         )
-    generation = open_generation(index_path)
+    generation = index_path if isinstance(index_path, Generation) else open_generation(index_path)
     opened = retriever.open(generation)
     titles = generation.items.titles()
     item_ids = generation.items.ids()

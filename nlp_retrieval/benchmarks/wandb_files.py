@@ -21,7 +21,8 @@ def sweep_of(report: BenchmarkReport) -> Config:
         report: a finished benchmark.
     """
     manifest = report.manifest
-    return {
+    compared = {"corpora": manifest["corpora"]} if "corpora" in manifest else {}
+    return compared | {
         "baseline": report.baseline,
         "k": report.k_values,
         "significance": manifest.get("significance"),

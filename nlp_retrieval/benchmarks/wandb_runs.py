@@ -5,23 +5,23 @@ Runs are offline unless the user is logged in or says otherwise, and nothing tha
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from nlp_retrieval.benchmarks.comparable import corpora_of
 from nlp_retrieval.benchmarks.marks import by_figure, main_measure
+from nlp_retrieval.benchmarks.notes import comparison_notes
 from nlp_retrieval.benchmarks.pareto import fronts
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, FailedConfiguration
 from nlp_retrieval.benchmarks.table import price_columns
 from nlp_retrieval.benchmarks.wandb_files import log_manifest, log_run, parameters, sweep_of
 from nlp_retrieval.benchmarks.wandb_ledger import Ledger
+from nlp_retrieval.benchmarks.wandb_ready import Mode, first_line, mode_of, quiet
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import DependencyError, OutputError
-
-Mode = Literal["online", "offline"]
+from nlp_retrieval.errors import OutputError
 
 _FRONTS = {"latency_ms": "pareto", "price_per_1000_queries": "pareto_price"}
 
@@ -65,13 +65,12 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
 
     Raises:
         DependencyError: wandb is not installed.
-        OutputError: the folder cannot be made.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
+        OutputError: the folder cannot be made, or Weights & Biases does not take the runs.
     """
-    try:
-        import wandb
-    except ImportError:
-        raise DependencyError("logging to Weights & Biases needs wandb: pip install 'nlp_retrieval[wandb]'") from None
-    mode = settings.mode or ("online" if wandb.api.api_key else "offline")
+    mode = mode_of(settings)
+    import wandb
+
     target = Path(folder).absolute()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
     logging = _Logging(settings, mode, ledger, target)
-    with _quiet():
+    with quiet(), _told(wandb, target):
         for result in report.configurations:
             with logging.run(result.name, "configuration", _flat_config(result, report)) as run:
                 if run is not None:
@@ -92,6 +91,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
                 if run is not None:
                     run.summary.update({"failed": failed.reason, "error": failed.error})
         config = {"baseline": report.baseline, "k": report.k_values, "manifest": without_secrets(report.manifest)}
+        config |= _notes(report)
         with logging.run("summary", "summary", config) as run:
             if run is not None:
                 _log_summary(wandb, run, report)
@@ -127,16 +127,15 @@ class _Logging:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    before = os.environ.get("WANDB_SILENT")
-    os.environ["WANDB_SILENT"] = "true"
+def _told(wandb: Any, folder: Path) -> Iterator[None]:
+    """Say what is left where Weights & Biases refuses runs, or cannot be reached."""
     try:
         yield
-    finally:
-        if before is None:
-            del os.environ["WANDB_SILENT"]
-        else:
-            os.environ["WANDB_SILENT"] = before
+    except wandb.errors.Error as error:
+        raise OutputError(
+            f"Weights & Biases did not take the runs ({first_line(error)}); the results are whole in {folder}. Run it again to "
+            "log what is missing, or with mode: offline"
+        ) from error
 
 
 @contextmanager
@@ -181,6 +180,7 @@ def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[s
     """The configuration, flat enough to filter and group by, and complete beside it."""
     retrievers = result.config.get("retrievers", [])
     parts = list(retrievers.values()) if isinstance(retrievers, dict) else retrievers
+    corpus = corpora_of(report)[result.name]
     named = {kind: (result.config.get(kind) or {}).get("name", "none") for kind in ("processor", "fusion", "reranker")}
     flat = {
         "retrievers": "+".join(part["name"] for part in parts) or result.config.get("name"),
@@ -189,11 +189,18 @@ def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[s
         "fingerprint": result.fingerprint,
         "baseline": result.name == report.baseline,
         "queries": report.query_counts[""],
-        "items": report.n_items,
+        "items": report.n_items if corpus is None else corpus.items,
+        "corpus": None if corpus is None else corpus.fingerprint,
         "searcher": result.config,
     }
-    cleaned: dict[str, Any] = without_secrets(named | flat)
+    cleaned: dict[str, Any] = without_secrets(named | flat | _notes(report))
     return cleaned
+
+
+def _notes(report: BenchmarkReport) -> dict[str, list[str]]:
+    """What must be known before compared runs are set side by side, where something must."""
+    notes = comparison_notes(report)
+    return {"notes": notes} if notes else {}
 
 
 def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import typer
 
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.corpus import Corpus, Loader, LoaderOptions, corpus_loader
+from nlp_retrieval.cli.trusting import Trust
 
 NAME = "add"
 
@@ -21,6 +22,7 @@ def command(
     update: Annotated[
         bool, typer.Option("--update", help="An item whose id is there takes that item's place; else that is an error.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Add items to an index, for all of its retrievers.
 
@@ -29,6 +31,6 @@ def command(
     from nlp_retrieval.core.index_builders import resolver
     from nlp_retrieval.core.index_update import add_items
 
-    report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(), replace=update)
+    report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(trust=trust), replace=update)
     replaced = f", {report.replaced:,} replaced" if update else ""
     say(f"{report.added:,} items added{replaced}; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")

@@ -6,11 +6,15 @@ fit or is damaged; 4 something has to be installed first; 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 import warnings
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import (
@@ -31,10 +35,32 @@ from nlp_retrieval.cli import (
     verify,
 )
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.streams import patient_streams
+from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
+
+_INTERRUPTED = 130
+_LONGEST = 500
+
+_OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__mro__[1:3])
+"""What typer itself handles; the last is the base of its usage errors, of the click that it uses or carries."""
+
+
+class _Commands(TyperGroup):
+    """Tells every error here: typer ends without a word at some (a broken pipe, an early end of a file, Ctrl-C)."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
+        try:
+            return super().invoke(ctx)
+        except _OF_TYPER:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise typer.Exit(_told(error, debug=ctx.params["debug"])) from error
+
 
 app = typer.Typer(
     name="nlp-retrieval",
+    cls=_Commands,
     help="Compose, search with and honestly compare retrieval pipelines.",
     no_args_is_help=True,
     add_completion=False,
@@ -58,21 +84,66 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error comes from.")] = False,
 ) -> None:
-    del version
+    del version, debug  # _Commands looks at the latter
 
 
 def main() -> None:
-    """Run a command; errors of the project are one readable line each, and decide the exit code."""
+    """Run a command; an error is one readable line, and decides the exit code."""
     warnings.showwarning = _show_warning
+    with patient_streams() as output:
+        code = _run()
+        sys.stdout.flush()
+        if output.lost:
+            say(f"error: standard output could not be written ({output.lost}); files and indexes are whole")
+    sys.exit(code or int(bool(output.lost)))
+
+
+def _run() -> int:
     try:
+        check_words(sys.argv[1:])
         app()
-    except RetrievalError as error:
-        say(f"error: {error}")
-        sys.exit(_exit_code(error))
-    except KeyboardInterrupt:
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    except (Exception, KeyboardInterrupt) as error:
+        return _told(error, debug=False)
+    return 0
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Refuse a command line of bytes that are no text.
+
+    Raises:
+        InputError: one of the words is none; the message shows its bytes.
+    """
+    for number, word in enumerate(words, start=1):
+        if half_of_pair(word) is not None:
+            raise InputError(
+                f"argument {number} is no text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
+                "give the file another name"
+            )
+
+
+def _told(error: BaseException, *, debug: bool) -> int:
+    """Say what went wrong, in one line, and return the exit code."""
+    if debug:
+        say("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, KeyboardInterrupt):
         say("interrupted; files and indexes are whole, as they were before or as they were to become")
-        sys.exit(130)
+        return _INTERRUPTED
+    if isinstance(error, RetrievalError):
+        say(f"error: {error}")
+        return _exit_code(error)
+    if isinstance(error, MemoryError):
+        say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
+        return 1
+    reason = (str(error).splitlines() or [""])[0][:_LONGEST]
+    say(
+        f"error: unexpected {type(error).__name__}: {reason} (a defect of nlp-retrieval: please report it to its developers, "
+        "with what `nlp-retrieval --debug COMMAND ...` says)"
+    )
+    return 1
 
 
 def _exit_code(error: RetrievalError) -> int:

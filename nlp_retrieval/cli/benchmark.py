@@ -44,6 +44,8 @@ def command(
     from nlp_retrieval.benchmarks.plan import plan_of
 
     settings = read_benchmark_config(config)
+    if dry_run:
+        _check_output(settings, output or settings.output, log=wandb)
     if dry_run or settings.grid is not None or len(settings.searchers) > _HANDFUL:
         Console(stderr=not dry_run).print(plan_of(settings.benchmarker(), settings.grid, settings.halving))
     if not dry_run:
@@ -66,6 +68,16 @@ def refuse_failures(report: BenchmarkReport) -> None:
         )
 
 
+def _check_output(config: BenchmarkConfig, folder: Path, *, log: bool) -> None:
+    """Find out before the work whether what comes of it can be put where it is wanted."""
+    from nlp_retrieval.benchmarks.output import check_folder_for_output
+    from nlp_retrieval.benchmarks.wandb_ready import mode_of
+
+    check_folder_for_output(folder)
+    if config.wandb is not None and log:
+        mode_of(config.wandb)
+
+
 def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) -> BenchmarkReport:
     """Run a benchmark, print the table, and say where the files are."""
     from rich.console import Console
@@ -76,10 +88,12 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
     from nlp_retrieval.benchmarks.wandb_runs import log_to_wandb
 
     folder = output or config.output
+    _check_output(config, folder, log=log)
     benchmarker = config.benchmarker(say, folder)
     halved = halve(benchmarker, config.halving, say) if config.halving is not None else None
     if halved is not None:
         benchmarker.searchers = halved.survivors
+        benchmarker.corpus_fingerprint = halved.corpus_fingerprint
     run = benchmarker.run() if halved is None else with_record(benchmarker.run(), halved)
     report = write_run_files(run, folder)
     Console().print(summary_table(report))

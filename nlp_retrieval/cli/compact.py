@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.trusting import Trust
 
 NAME = "compact"
 
 
-def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) -> None:
+def command(index: Annotated[Path, typer.Argument(help="An index directory.")], trust: Trust = False) -> None:
     """Make an updated index as if it had been built at once.
 
     Segments are joined and what was deleted is dropped. Updates do so by themselves where there is much of it; it is never
@@ -21,5 +22,5 @@ def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) 
     from nlp_retrieval.core.index_builders import resolver
     from nlp_retrieval.core.index_update import compact_index
 
-    report = compact_index(index, resolver())
+    report = compact_index(index, resolver(trust=trust))
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated
 
@@ -24,24 +25,31 @@ def command(
     k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff; may be given several times.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
+    across_corpora: Annotated[
+        bool, typer.Option("--across-corpora", help="Corpora are what is compared: runs may be of different ones.")
+    ] = False,
 ) -> None:
     """Compare runs that were made before, with significance tests.
 
-    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks.
+    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs of other queries, other
+    gold or, without --across-corpora, another corpus are refused.
     """
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.comparing import compare_runs
+    from nlp_retrieval.benchmarks.notes import selection_note
     from nlp_retrieval.benchmarks.run_files import write_run_files
     from nlp_retrieval.benchmarks.run_sources import read_sources
     from nlp_retrieval.benchmarks.terminal_table import summary_table
 
-    sources = read_sources(runs, qrels)
-    if output is not None and output.resolve() in {one.folder.resolve() for one in sources.saved}:
+    sources = read_sources(runs, qrels, across_corpora=across_corpora)
+    if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)
     report = write_run_files(run, output) if output is not None else run.report
     Console().print(summary_table(report))
+    if note := selection_note(report):
+        say(note)
     if any(one.cost is not None for one in sources.entrants.values()) and not any(
         result.cost is not None for result in report.configurations
     ):

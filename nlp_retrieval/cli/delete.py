@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.trusting import Trust
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
 NAME = "delete"
@@ -17,9 +19,10 @@ def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     item_id: Annotated[list[str] | None, typer.Argument(help="Ids of the items.")] = None,
     file: Annotated[
-        typer.FileBinaryRead | None,
+        Path | None,
         typer.Option("--file", "-f", metavar="FILE", help="A file of ids, one a line; - for standard input."),
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Delete items from an index by their ids.
 
@@ -31,11 +34,13 @@ def command(
     ids = list(item_id or [])
     if file is not None:
         try:
-            lines = file.read().decode("utf-8-sig").split("\n")
+            lines = (sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()).decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
-            raise SourceError(f"{file.name} is no UTF-8 text (byte {error.start}); convert it") from None
+            raise SourceError(f"{file} is no UTF-8 text (byte {error.start}); convert it") from None
+        except OSError as error:
+            raise SourceError(f"{file} cannot be read ({error.strerror}); check the path") from None
         ids += [line.removesuffix("\r") for line in lines if line.strip()]
     if not ids:
         raise ConfigurationError("no ids were given; name them, or a file of them with --file")
-    report = delete_items(index, ids, resolver())
+    report = delete_items(index, ids, resolver(trust=trust))
     say(f"{report.deleted:,} items deleted; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")

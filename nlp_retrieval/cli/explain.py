@@ -25,6 +25,9 @@ def command(
     qrels: Annotated[
         Path | None, typer.Option("--qrels", help="Judgements of TREC run files; by default qrels.txt beside the first.")
     ] = None,
+    across_corpora: Annotated[
+        bool, typer.Option("--across-corpora", help="Corpora are what is compared: the runs may be of different ones.")
+    ] = False,
 ) -> None:
     """Show two rankings of a query side by side.
 
@@ -39,8 +42,11 @@ def command(
     from nlp_retrieval.benchmarks.terminal_difference import difference_view, queries_view
     from nlp_retrieval.benchmarks.why import difference
 
-    lists = read_sources([run_a, run_b], qrels).lists
+    sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora)
+    lists = sources.lists
     one, other = _two(lists, run_a, run_b)
+    for note in sources.notes:
+        say(f"note: {note}")
     console = Console(highlight=False)
     if query is None:
         changed = changed_queries(lists, one, other, k, measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated
 
@@ -30,14 +31,17 @@ def command(
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.comparing import judged_again
+    from nlp_retrieval.benchmarks.notes import selection_note
     from nlp_retrieval.benchmarks.run_files import write_run_files
     from nlp_retrieval.benchmarks.saved import read_run_folder
     from nlp_retrieval.benchmarks.terminal_table import summary_table
 
     target = output or folder / "report"
-    if target.resolve() == folder.resolve():
+    if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
     run = judged_again(read_run_folder(folder), only or (), baseline)
     report = write_run_files(run, target)
     Console().print(summary_table(report))
+    if note := selection_note(report):
+        say(note)
     say(f"page: {report.files['report']}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.trusting import Trust
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import RetrievalError, SourceError
 
@@ -21,6 +23,7 @@ def command(
         Path | None, typer.Option("--output", help="Folder for the new run's files; by default the old one's name and -rerun.")
     ] = None,
     index: Annotated[Path | None, typer.Option("--index", help="The index directory, instead of the manifest's.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Repeat a benchmark from its manifest.
 
@@ -35,10 +38,11 @@ def command(
 
     before = read_manifest(manifest)
     folder = manifest if manifest.is_dir() else manifest.parent
-    target = output or folder.resolve().with_name(f"{folder.resolve().name}-rerun")
-    if target.resolve() == folder.resolve():
+    whole = Path(realpath(folder))
+    target = output or whole.with_name(f"{whole.name}-rerun")
+    if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
-    run = benchmark_of(before, index=index, on_progress=say).run()
+    run = benchmark_of(before, index=index, on_progress=say, trust=trust, source=str(manifest)).run()
     if "halving" in before:
         manifest_now = run.report.manifest | {"halving": before["halving"]}
         run = replace(run, report=replace(run.report, manifest=manifest_now))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from nlp_retrieval.cli.console import parse_component, say
+from nlp_retrieval.cli.streams import takes_all_text
+from nlp_retrieval.cli.trusting import Trust
 from nlp_retrieval.core.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def command(
         bool, typer.Option("--explain", help="Say by which links each result was reached, where a retriever can tell.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
+    trust: Trust = False,
 ) -> None:
     """Search an index.
 
@@ -63,7 +66,7 @@ def command(
 
     queries = list(query) if query else _standard_input()
     composed: Benchmarkable = (
-        _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker)
+        _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker, trust=trust)
     )
     composed.open(index)
     explainer = composed if explain and isinstance(composed, Explains) and composed.explains else None
@@ -117,7 +120,7 @@ def _configured(config: Path, name: str | None) -> Benchmarkable:
     return searchers[chosen]
 
 
-def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None) -> Searcher:
+def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
     from nlp_retrieval.core.fusion import BaseFusion
     from nlp_retrieval.core.index_builders import retrievers_of
     from nlp_retrieval.core.registry import build_as
@@ -127,7 +130,7 @@ def _composed(index: Path, retriever: list[str] | None, fusion: str | None, rera
 
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     return Searcher(
-        chosen or retrievers_of(index),
+        chosen or retrievers_of(index, trust=trust),
         fusion=build_as(BaseFusion, "fusions", parse_component(fusion), "--fusion") if fusion else None,
         reranker=build_as(BaseReranker, "rerankers", parse_component(reranker), "--reranker") if reranker else None,
     )
@@ -138,7 +141,7 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
         line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
         if told:
             line["explanation"] = {label: explanation.as_dict() for label, explanation in told.items()}
-        typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=False)))
+        typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
 def print_hits(

@@ -44,7 +44,7 @@ def command(
     composed.index(settings.corpus, settings.index)
     k_values = settings.options.get("k_values", [2, 5, 10])
     report = tune(
-        retriever, settings.index, settings.queries.queries(), settings.queries.gold(), k_values, folds=folds, seed=seed
+        retriever, composed.opened, settings.queries.queries(), settings.queries.gold(), k_values, folds=folds, seed=seed
     )
     _print(report, name, k_values)
     if output is not None:

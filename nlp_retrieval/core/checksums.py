@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import stat
-import threading
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.columns import CURE, damaged
 from nlp_retrieval.core.durable import clear_asides, replace_file
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.open_files import enough_files
 from nlp_retrieval.core.own_files import read_own
 from nlp_retrieval.errors import IndexDamagedError
@@ -26,7 +26,7 @@ from nlp_retrieval.errors import IndexDamagedError
 _MEMORY = "checked.json"
 _REMEMBERED_AT_MOST = 4096
 
-_noting = threading.Lock()
+_noting = Lock()
 
 
 class FileRecord(BaseModel):

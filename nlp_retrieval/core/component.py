@@ -7,16 +7,21 @@ author of a component writes an ordinary ``__init__`` and nothing else.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import fspath
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.core.code import code_of, remember_source
+from nlp_retrieval.core.naming import require_one_class_each
+from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.wrong_parameter import wrong_parameter
 from nlp_retrieval.errors import ConfigurationError
 
 Config = dict[str, Any]
@@ -43,10 +48,19 @@ class Component:
     search_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that change no index (k1, nprobe, a batch size). All others belong to the index."""
 
+    local_only: bool = False
+    """Whether models are looked for on this machine alone, in the hub's cache and in installed packages: never in a folder,
+    never on the network. So it is with a component that the manifest of an index or a run describes; see
+    :mod:`nlp_retrieval.core.trust`."""
+
     _arguments: dict[str, Any]
 
     def __init__(self) -> None:
         """A component without parameters."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        remember_source(cls)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Check the arguments against the signature of ``__init__`` and remember them.
@@ -70,13 +84,16 @@ class Component:
         """The registry name and every parameter as plain JSON values; the registry builds an equal component from it."""
         return {"name": self.name} | {key: to_plain(value) for key, value in self._arguments.items()}
 
+    @property
+    def identity(self) -> Config:
+        """What tells an index of this component from others: :meth:`index_identity`, and its code where that is not ours."""
+        code = code_of(type(self))
+        return self.index_identity() | ({} if code is None else {"code": code})
+
     def index_identity(self) -> Config:
         """What decides the content of an index built by this component: its index parameters, and those of its parts."""
-        identity: Config = {"name": self.name, "format": self.format_version}
-        for key, value in self._arguments.items():
-            if key not in self.search_only:
-                identity[key] = value.index_identity() if isinstance(value, Component) else to_plain(value)
-        return identity
+        given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
+        return {"name": self.name, "format": self.format_version} | given
 
     def provenance(self) -> dict[str, str]:
         """Where the models of this component and of its parts come from, by their names."""
@@ -84,6 +101,31 @@ class Component:
         for part in held_components(self):
             found |= part.provenance()
         return found
+
+    def kept_in_copies(self) -> dict[str, Any]:
+        """Attributes, beside the arguments, that a pickled or deep copy has; what was opened is opened anew."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as class and arguments, without anything that was opened.
+
+        Raises:
+            ConfigurationError: an argument holds a secret, which would travel in what is pickled.
+        """
+        _refuse_secrets(self)
+        return _made_again, (type(self), self._arguments, self._kept())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Component:
+        arguments, kept = copy.deepcopy((self._arguments, self._kept()), memo)
+        return _made_again(type(self), arguments, kept)
+
+    def _kept(self) -> dict[str, Any]:
+        return ({"local_only": True} if self.local_only else {}) | self.kept_in_copies()
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
 
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
@@ -98,11 +140,63 @@ class Component:
         return hash((type(self), canonical_json(self.config)))
 
 
+def _identity_of(value: Any) -> Any:
+    """A parameter as identities hold it: as in ``config``, but a component, alone or in a list or mapping, is its identity."""
+    if isinstance(value, Component):
+        return value.identity
+    if isinstance(value, Mapping):
+        return {str(key): _identity_of(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_identity_of(inner) for inner in value]
+    return to_plain(value)
+
+
+def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
+    made = cls(**arguments)
+    made.__dict__.update(kept)
+    return made
+
+
+def _refuse_secrets(component: Component) -> None:
+    for part in held_components(component):
+        _refuse_secrets(part)
+    shown = without_secrets(component.config)
+    for key, value in component._arguments.items():
+        plain = to_plain(value)
+        if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
+            raise ConfigurationError(
+                f"{type(component).__name__}: {key} holds what looks like a secret, and is not pickled; name an environment "
+                "variable in its place, or make the component in the other process"
+            )
+
+
 def held_components(component: Component) -> Iterator[Component]:
     """Yield the components that a component was given: alone, in a list, or in a mapping."""
     for value in component._arguments.values():
         held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
         yield from (part for part in held if isinstance(part, Component))
+
+
+def codes_in(component: Component) -> list[dict[str, str]]:
+    """What tells the code of a component and of all its parts from others, where it is not this package's own."""
+    codes = (code_of(type(part)) for part in with_held(component))
+    return [code for code in codes if code is not None]
+
+
+def require_distinct_names(components: Iterable[Component]) -> None:
+    """Refuse components, with all that they hold, of which two have one name and are of different classes.
+
+    Raises:
+        ConfigurationError: there are two such classes.
+    """
+    require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
+
+
+def with_held(component: Component) -> Iterator[Component]:
+    """Yield a component, and all that it holds at any depth."""
+    yield component
+    for part in held_components(component):
+        yield from with_held(part)
 
 
 def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
@@ -148,8 +242,6 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        # a union reports each of its branches; the one that got furthest into the value is the one that was meant
-        found = max(reversed(error.errors(include_url=False)), key=lambda problem: len(problem["loc"]))
-        place = "".join(f"[{part!r}]" for part in found["loc"] if isinstance(part, int))
-        shown = without_secrets({parameter: value})[parameter]
-        raise ConfigurationError(f"{cls.__name__}: {parameter}{place}={shown!r}: {found['msg']}") from None
+        raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
+    if (half := half_of_pair(value)) is not None:
+        raise ConfigurationError(no_text(f"{cls.__name__}: {parameter}", half))

@@ -16,6 +16,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 
 _LONGEST = 2**20
@@ -76,6 +77,8 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
             value = construct(loader, node)
         except (ValueError, KeyError):
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
+        if (half := half_of_pair(value)) is not None:
+            raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is no text", node.start_mark)
         if isinstance(value, float) and not math.isfinite(value):
             raise ConstructorError(None, None, f"{node.value} is no finite number", node.start_mark)
         return value
@@ -88,7 +91,7 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_constructor(None, _refused)
-for _kind in ("bool", "int", "float"):
+for _kind in ("bool", "int", "float", "str"):
     _Loader.add_constructor(_STANDARD + _kind, _checked(_kind))
 
 

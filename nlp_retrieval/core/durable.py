@@ -25,6 +25,9 @@ _CURES = {
     errno.EEXIST: "a file of that name is there; choose another path",
 }
 
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the operating system answers where one may not write."""
+
 
 class UnconfirmedError(OSError):
     """A file was replaced, and the disk does not confirm its new name."""
@@ -50,10 +53,14 @@ def explained_writes(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         place = error.filename or path
-        if isinstance(place, str) and not (Path(place).is_relative_to(path) or path.is_relative_to(place)):
+        if isinstance(place, str) and not _one_above_the_other(Path(place).absolute(), path.absolute()):
             raise  # an engine could not read something of its own
         reason = _CURES.get(error.errno, os.strerror(error.errno))
         raise IndexWriteError(f"cannot write to {place}: {reason}. What was there before is unchanged.") from error
+
+
+def _one_above_the_other(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def sync_folder(folder: Path) -> None:
@@ -84,8 +91,8 @@ def sync_tree(folder: Path) -> None:
     sync_folder(folder)
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, where they are missing, and make their names durable.
+def make_folder(path: Path) -> list[Path]:
+    """Make a folder and those above it, where they are missing, and make their names durable; return those that were.
 
     Without that, a crash may take away a folder that was made just before, with all that is durable inside it.
     """
@@ -94,6 +101,7 @@ def make_folder(path: Path) -> None:
     for folder in reversed(missing):
         with suppress(PermissionError):  # a folder may be written to and not read
             sync_folder(folder.parent)
+    return missing
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import QueryError, nearest
 
 Where = Mapping[str, Any]
@@ -124,6 +125,8 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
     for key, value in where.items():
         if not isinstance(key, str) or not key:
             raise QueryError(f"{place}: {key!r} is no metadata key; keys are text")
+        if (half := half_of_pair(key)) is not None:
+            raise QueryError(no_text(f"{place}: a metadata key", half))
         if key == "not":
             parts.append(Combination("not", (parse_filter(value, f"{place}.not", depth + 1),)))
         elif key in ("and", "or"):
@@ -188,6 +191,8 @@ def _scalar(value: object, place: str) -> Scalar:
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
+    if (half := half_of_pair(value)) is not None:
+        raise QueryError(no_text(f"{place}: the value", half))
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise QueryError(f"{place}: a number of {value.bit_length():,} bits is too large to compare with")
     return value

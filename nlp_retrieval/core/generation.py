@@ -27,10 +27,12 @@ from nlp_retrieval.core.manifest import (
     Manifest,
     RetrieverRecord,
     Segment,
+    index_directory,
     manifest_state,
     read_manifest,
 )
 from nlp_retrieval.core.open_files import enough_files
+from nlp_retrieval.core.opened_files import OpenedFiles
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
@@ -56,7 +58,9 @@ class Generation:
             _hold(descriptor)
             if os.fstat(descriptor).st_nlink == 0:
                 raise FileNotFoundError(path / folder)
-        self.items = open_items(path, manifest.corpus)
+        corpus = manifest.corpus
+        self.item_files = OpenedFiles(path, [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])])
+        self.items = open_items(path, corpus)
 
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
         """Return the segments of a retriever after their files were compared with their checksums.
@@ -150,7 +154,7 @@ def open_generation(path: str | Path) -> Generation:
         IndexMissingError: there is none.
         IndexDamagedError: the manifest, or a file that it names, is damaged.
     """
-    directory = Path(path).absolute()  # the working directory may change while it is open
+    directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
         state = manifest_state(directory)  # before it is read: one that is replaced meanwhile counts as not current
         manifest = read_manifest(directory)
@@ -175,7 +179,7 @@ def verify_index(path: str | Path) -> list[str]:
         IndexMissingError: there is no index.
         IndexDamagedError: the manifest itself is damaged.
     """
-    directory = Path(path)
+    directory = index_directory(path)
     manifest = read_manifest(directory)
     if manifest is None:
         raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE})")

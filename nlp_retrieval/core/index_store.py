@@ -9,13 +9,16 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.durable import explained_writes
+from nlp_retrieval.core.durable import READ_ONLY, explained_writes
 from nlp_retrieval.core.generation import check_folder, fingerprint_of
+from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.manifest import (
     BuildCost,
@@ -24,6 +27,7 @@ from nlp_retrieval.core.manifest import (
     Manifest,
     RetrieverRecord,
     Segment,
+    index_directory,
     read_manifest,
     write_manifest,
 )
@@ -58,12 +62,14 @@ class IndexReport:
 
 
 def build_index(
-    items: Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
+    items: BaseLoader | Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
 ) -> IndexReport:
     """Bring an index directory to hold these items and these retrievers; what is there already is not built again.
 
+    A directory that holds all of it need not be one that may be written to.
+
     Args:
-        items: a corpus, streamed once.
+        items: a loader, or items; streamed once.
         path: the index directory; made where it does not exist.
         builders: the retrievers; equal ones are built once.
         replace: give up an index of other items that is there.
@@ -75,10 +81,14 @@ def build_index(
         ItemError: the items cannot be indexed.
     """
     begin = time.perf_counter()
-    directory = Path(path)
-    with explained_writes(directory), writing(directory):
+    directory = index_directory(path)
+    with explained_writes(directory), ExitStack() as stack:
+        try:
+            stack.enter_context(writing(directory))
+            scratch = new_scratch(directory)
+        except OSError as error:
+            return _found_whole(items, directory, builders, error, begin)
         old = _readable_manifest(directory, replace)
-        scratch = new_scratch(directory)
         n_items, fingerprint = write_items(guarded(items), scratch)
         same = old is not None and old.corpus.fingerprint == fingerprint
         if old is not None and not same and not replace:
@@ -113,6 +123,29 @@ def build_index(
         sweep(directory)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
+
+
+def _found_whole(
+    items: BaseLoader | Iterable[SearchableItem],
+    directory: Path,
+    builders: Sequence[Builder],
+    refused: OSError,
+    begin: float,
+) -> IndexReport:
+    """Report an index that cannot be written to, and that holds all of this already; else raise why it cannot be written.
+
+    The items are written into a temporary folder, which tells their fingerprint.
+    """
+    if refused.errno not in READ_ONLY or (manifest := read_manifest(directory)) is None:
+        raise refused
+    with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
+        n_items, fingerprint = write_items(guarded(items), Path(scratch))
+    there = {record.fingerprint for record in manifest.retrievers}
+    wanted = {fingerprint_of(fingerprint, builder.identity) for builder in builders}
+    if manifest.corpus.fingerprint != fingerprint or not wanted <= there:
+        raise refused
+    names = [builder.name for builder in builders]
+    return IndexReport(directory, n_items, [], names, time.perf_counter() - begin)
 
 
 def _build_one(builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path) -> RetrieverRecord:

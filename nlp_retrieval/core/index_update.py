@@ -20,15 +20,16 @@ import numpy as np
 
 from nlp_retrieval.core.durable import explained_writes
 from nlp_retrieval.core.index_change import IndexChange, Joining
+from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.manifest import MANIFEST_FILE, Manifest, read_manifest
+from nlp_retrieval.core.manifest import MANIFEST_FILE, Manifest, index_directory, read_manifest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.publishing import guarded, new_scratch, sweep, writing
 from nlp_retrieval.core.segments import Builder
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
-Resolve = Callable[[Manifest], Sequence[Builder]]
-"""Gives what builds each retriever of a manifest, in its order."""
+Resolve = Callable[[Path, Manifest], Sequence[Builder]]
+"""Gives what builds each retriever of the manifest of a directory, in its order."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,18 @@ class UpdateReport:
 
 
 def add_items(
-    path: str | Path, items: Iterable[SearchableItem], resolve: Resolve, *, replace: bool, auto_compact: bool = True
+    path: str | Path,
+    items: BaseLoader | Iterable[SearchableItem],
+    resolve: Resolve,
+    *,
+    replace: bool,
+    auto_compact: bool = True,
 ) -> UpdateReport:
     """Add items to an index.
 
     Args:
         path: the index directory.
-        items: streamed once.
+        items: a loader, or items; streamed once.
         resolve: what builds the retrievers of the index.
         replace: an item whose id is there takes that item's place; else that is an error.
         auto_compact: join segments where there are many.
@@ -107,6 +113,8 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
     """
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
+        if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
+            raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
         given = list(item_ids)
         if wrong := [item_id for item_id in given if not isinstance(item_id, str)]:
             raise ItemError(f"an item id is a string; found {wrong[0]!r}")
@@ -144,12 +152,12 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 @contextmanager
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
     """Be the only writer to an index that is there; what an update that failed has published is removed again."""
-    directory = Path(path)
+    directory = index_directory(path)
     with explained_writes(directory):
         _existing(directory)
         with writing(directory):
             manifest = _existing(directory)
-            update = IndexChange(directory, manifest, resolve(manifest))
+            update = IndexChange(directory, manifest, resolve(directory, manifest))
             try:
                 yield update
                 if auto_compact:

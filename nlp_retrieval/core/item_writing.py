@@ -63,6 +63,46 @@ def joint_kind(one: str | None, other: str) -> str:
     return "float" if {one, other} == {"int", "float"} else "json"
 
 
+class ItemsDigest:
+    """The fingerprint of a corpus: SHA-256 over ids, content and metadata, in order."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, item: SearchableItem, metadata: str) -> None:
+        """Take in the next item.
+
+        Args:
+            item: itself.
+            metadata: its metadata as canonical JSON.
+
+        Raises:
+            ItemError: it holds text that is not valid Unicode.
+        """
+        line = canonical_json([item.item_id, item.content])
+        try:
+            self._digest.update(f"{line}{_same_numbers(item, metadata)}\n".encode())
+        except UnicodeEncodeError as error:
+            raise ItemError(
+                f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is no valid "
+                "Unicode text; decode the source with errors='replace'"
+            ) from None
+
+    def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+        """Give items on, and take them in.
+
+        Raises:
+            ItemError: an item cannot be indexed.
+        """
+        for item in items:
+            self.add(item, _metadata_json(item))
+            yield item
+
+    def hexdigest(self) -> str:
+        """Return the fingerprint of the items so far."""
+        return self._digest.hexdigest()
+
+
 def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
     """Write items into an empty folder.
 
@@ -77,7 +117,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
         ItemError: an id that is empty or taken, text that is not valid Unicode, something that is no item, or no items at all.
     """
     kinds: dict[str, str] = {}
-    digest = hashlib.sha256()
+    digest = ItemsDigest()
     hashes: list[NDArray[np.int64]] = []
     spool = folder / _SPOOL_FILE
     schema = pa.schema([("item_id", pa.string()), ("content", pa.string()), ("metadata", pa.string())])
@@ -92,14 +132,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             for item in batch:
                 _check_item(item, n_items + len(columns[0]))
                 metadata = _metadata_json(item)
-                line = canonical_json([item.item_id, item.content])
-                try:
-                    digest.update(f"{line}{_same_numbers(item, metadata)}\n".encode())
-                except UnicodeEncodeError as error:
-                    raise ItemError(
-                        f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is no valid "
-                        "Unicode text; decode the source with errors='replace'"
-                    ) from None
+                digest.add(item, metadata)
                 for key, value in item.metadata.items():
                     kinds[key] = joint_kind(kinds.get(key), _kind(value))
                 for column, value in zip(columns, (item.item_id, item.content, metadata), strict=True):

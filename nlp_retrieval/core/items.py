@@ -7,7 +7,6 @@ segments are joined, and no look-up, filter or search finds it.
 from __future__ import annotations
 
 import json
-import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.filter_masks import check_filter, mask_of
 from nlp_retrieval.core.filters import Where, keys_of, parse_filter
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.item_writing import ITEMS_FILE, PREFIX, TYPES, joint_kind, write_items
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.open_files import enough_files
@@ -115,7 +115,7 @@ class ItemTable:
             self.live[deleted] = False
             self.live.flags.writeable = False
         self._masks: OrderedDict[str, Mask] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._keeping = Lock()
 
     def __len__(self) -> int:
         """How many rows there are, those of deleted items among them."""

@@ -7,6 +7,7 @@ path can lead a reader anywhere else.
 from __future__ import annotations
 
 import hashlib
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,8 @@ from nlp_retrieval.core.columns import damaged
 from nlp_retrieval.core.component import canonical_json
 from nlp_retrieval.core.durable import write_atomically
 from nlp_retrieval.core.json_text import parse_json
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 2
@@ -26,7 +28,7 @@ _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class FolderRecord(_Part):
@@ -152,6 +154,19 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_ctime_ns, found.st_size
+
+
+def index_directory(path: str | Path) -> Path:
+    """Return the path of an index directory.
+
+    Raises:
+        ConfigurationError: it is no path, or one that cannot be written down.
+    """
+    if not isinstance(path, str | PathLike):
+        raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
+    if half_of_pair(str(path)) is not None or "\0" in str(path):
+        raise ConfigurationError(f"the path {str(path)!r} is no text; choose a folder of another name")
+    return Path(path)
 
 
 def read_manifest(directory: Path) -> Manifest | None:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +22,13 @@ from filelock import FileLock, Timeout
 
 from nlp_retrieval.core.checksums import record_folder
 from nlp_retrieval.core.durable import clear_asides, make_folder, publish_folder, sync_folder
+from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.lock_owner import owner_of, owning
 from nlp_retrieval.core.manifest import MANIFEST_FILE, FolderRecord, Segment, read_manifest
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, SourceError
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError, SourceError
 
 _SCRATCH = ".scratch-"
 _LOCK_FILE = ".lock"
@@ -36,13 +38,12 @@ _MARK = ".nlp_retrieval"
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Be the only writer, and leave no scratch behind.
+    """Be the only writer, and leave no scratch behind; where nothing was published, no folder that was made for it either.
 
     Raises:
         IndexLockedError: another process is writing; the message names it where that is known.
     """
-    make_folder(directory)
-    lock = FileLock(directory / _LOCK_FILE, timeout=0)
+    made, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
     try:
         lock.acquire()
     except Timeout:
@@ -61,7 +62,20 @@ def writing(directory: Path) -> Iterator[None]:
             yield
     finally:
         _clear_scratch(directory)
+        _leave_nothing(directory, made)
         lock.release()
+
+
+def _leave_nothing(directory: Path, made: list[Path]) -> None:
+    """Remove the lock file of a directory that holds nothing else, and the folders that were made for it.
+
+    The lock is still held: who opened the file meanwhile finds it gone once the lock is theirs, and makes another.
+    """
+    with suppress(OSError):
+        if [entry.name for entry in directory.iterdir()] == [_LOCK_FILE]:
+            (directory / _LOCK_FILE).unlink()
+            for folder in made:
+                folder.rmdir()
 
 
 def new_scratch(directory: Path) -> Path:
@@ -77,9 +91,19 @@ def _clear_scratch(directory: Path) -> None:
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # there is one writer, and nobody else's can be younger
 
 
-def guarded(items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
-    """Keep what goes wrong while reading a source apart from what goes wrong while writing an index."""
-    source = iter(items)
+def guarded(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+    """Keep what goes wrong while reading a source apart from what goes wrong while writing an index.
+
+    Raises:
+        ItemError: it is no source of items.
+        SourceError: it cannot be read.
+    """
+    if isinstance(items, SearchableItem):
+        raise ItemError(f"one item ({items.item_id!r}) is given and a list is wanted; write [item]")
+    given = items.stream() if isinstance(items, BaseLoader) else items
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ItemError(f"items come as a list or from a loader, not as {type(given).__name__}; pass a loader, or [item, ...]")
+    source = iter(given)
     while True:
         try:
             item = next(source)
@@ -120,6 +144,7 @@ def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, 
         write: writes it into an empty folder.
     """
     scratch = new_scratch(directory)
+    compute_alone()
     begin = time.perf_counter()
     with PeakMemory() as peak:
         write(scratch)

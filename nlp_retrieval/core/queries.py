@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import QueryError
 
 _WORD = re.compile(r"\w+")
@@ -42,20 +44,42 @@ def check_k(k: object, name: str = "k") -> int:
     return value
 
 
-def check_queries(queries: object) -> list[str]:
-    """Return ``queries`` if it is a sequence of strings; a bare string counts as a sequence of one.
+def check_queries(queries: object, what: str = "query", plural: str = "queries") -> list[str]:
+    """Return ``queries`` if it is a sequence of texts; a bare string counts as a sequence of one.
+
+    Args:
+        queries: what was given.
+        what: one of them is called, in messages.
+        plural: all of them are called.
 
     Raises:
         QueryError: it is not; the message names the first place that is wrong.
     """
     if isinstance(queries, str):
-        return [queries]
+        queries = [queries]
     if not isinstance(queries, Sequence):
-        raise QueryError(f"queries must be a list of strings, not {type(queries).__name__}")
+        raise QueryError(f"{plural} must be a list of strings, not {type(queries).__name__}")
     for position, query in enumerate(queries):
         if not isinstance(query, str):
-            raise QueryError(f"query {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
+            raise QueryError(f"{what} {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
+        if (half := half_of_pair(query)) is not None:
+            raise QueryError(no_text(f"{what} {position + 1} of {len(queries)}", half))
     return list(queries)
+
+
+def check_results(results: object) -> list[RetrievalResult]:
+    """Return ``results`` if it is a list of results.
+
+    Raises:
+        QueryError: it is not.
+    """
+    if isinstance(results, str | bytes) or not isinstance(results, Sequence):
+        raise QueryError(f"results must be a list of results, not {type(results).__name__}")
+    if wrong := [one for one in results if not isinstance(one, RetrievalResult)]:
+        raise QueryError(
+            f"results must be a list of results, and one is a {type(wrong[0]).__name__}; pass a list that search gave"
+        )
+    return list(results)
 
 
 def check_processed(processed: object, n_queries: int | None = None) -> list[list[str]]:
@@ -72,5 +96,5 @@ def check_processed(processed: object, n_queries: int | None = None) -> list[lis
     for position, subqueries in enumerate(processed):
         if isinstance(subqueries, str):
             raise QueryError(f"the sub-queries of query {position + 1} are a string; wrap it in a list: [{subqueries[:40]!r}]")
-        lists.append(check_queries(subqueries))
+        lists.append(check_queries(subqueries, f"query {position + 1}: sub-query", "the sub-queries of a query"))
     return lists

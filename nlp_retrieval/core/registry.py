@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import UnionType
@@ -18,6 +19,8 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
+
+_OWN_PACKAGE = __name__.partition(".")[0]
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
 """Kinds whose components are written by the name of their model, and what then builds them: the first of the wanted class."""
@@ -40,6 +43,13 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
     return found
 
 
+def _entry(kind: str, name: str) -> EntryPoint:
+    entry = _entries(kind).get(name)
+    if entry is None:
+        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
+    return entry
+
+
 def names(kind: str) -> list[str]:
     """Return the registry names of a kind, sorted."""
     return sorted(_entries(kind))
@@ -51,13 +61,66 @@ def component_class(kind: str, name: str) -> type[Component]:
     Raises:
         ConfigurationError: there is no such name; the message lists those most like it.
     """
-    entry = _entries(kind).get(name)
-    if entry is None:
-        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
+    entry = _entry(kind, name)
     loaded = entry.load()
     if not (isinstance(loaded, type) and issubclass(loaded, Component)):
         raise ConfigurationError(f"{entry.value}, registered as {kind[:-1]} {name!r}, is not a component")
     return loaded
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A component that is going to be made: what is wanted is known, and nothing of it exists yet.
+
+    Args:
+        kind: one of :data:`KINDS`.
+        name: its registry name.
+        package: the distribution that registers it.
+        cls: its class; None where that belongs to a package that was not to be imported.
+        fields: its parameters; components among them are plans too, unless ``cls`` is None.
+        where: place in a configuration, for messages.
+    """
+
+    kind: str
+    name: str
+    package: str
+    cls: type[Component] | None
+    fields: dict[str, Any]
+    where: str
+
+    def make(self) -> Component:
+        """Make the component, and the components inside it.
+
+        Raises:
+            ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
+        """
+        place = f"{self.where}: " if self.where else ""
+        cls = self.cls or component_class(self.kind, self.name)
+        fields = {key: _made(value) for key, value in self.fields.items()}
+        try:
+            for key, value in fields.items():
+                check_parameter(cls, key, value)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{place}{error}") from None
+        missing = [key for key, p in parameters_of(cls).items() if p.default is p.empty and key not in fields]
+        if missing:
+            raise ConfigurationError(f"{place}{self.name} needs {', '.join(map(repr, missing))}")
+        try:
+            return cls(**fields)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{place}{error}") from None
+
+    def make_as(self, cls: type[ComponentT]) -> ComponentT:
+        """Make a component that must be of a certain class.
+
+        Raises:
+            ConfigurationError: as :meth:`make`; or the component is of another class.
+        """
+        made = self.make()
+        if not isinstance(made, cls):
+            fitting = ", ".join(one for one in names(self.kind) if issubclass(component_class(self.kind, one), cls)) or "none"
+            raise ConfigurationError(f"{self.where}: {made.name!r} is no {cls.__name__}; those that are: {fitting}")
+        return made
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
@@ -73,6 +136,29 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     Raises:
         ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
     """
+    return plan(kind, settings, where, wanted).make()
+
+
+def plan(
+    kind: str,
+    settings: str | Mapping[str, Any],
+    where: str = "",
+    wanted: type[Component] = Component,
+    *,
+    only_own: bool = False,
+) -> Plan:
+    """Find what plain values describe, and make nothing of it; the arguments are those of :func:`build`.
+
+    Args:
+        kind: one of :data:`KINDS`.
+        settings: of the component.
+        where: place in a configuration, for messages.
+        wanted: the class that is expected.
+        only_own: import no component of another package.
+
+    Raises:
+        ConfigurationError: an unknown name or parameter.
+    """
     place = f"{where}: " if where else ""
     if isinstance(settings, str):
         settings = {"name": settings}
@@ -81,6 +167,10 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     fields = dict(settings)
     name = _taken_name(kind, fields, place, wanted)
     try:
+        entry = _entry(kind, name)
+        package = entry.dist.name if entry.dist is not None else entry.module
+        if only_own and entry.module.partition(".")[0] != _OWN_PACKAGE:
+            return Plan(kind, name, package, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
         raise ConfigurationError(f"{place}{error}") from None
@@ -89,18 +179,8 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     for key, value in fields.items():
         if key not in parameters:
             raise ConfigurationError(f"{place}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
-        fields[key] = _built(hints.get(key), value, f"{where}.{key}" if where else key)
-        try:
-            check_parameter(cls, key, fields[key])
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{place}{error}") from None
-    missing = [key for key, p in parameters.items() if p.default is p.empty and key not in fields]
-    if missing:
-        raise ConfigurationError(f"{place}{name} needs {', '.join(map(repr, missing))}")
-    try:
-        return cls(**fields)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{place}{error}") from None
+        fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
+    return Plan(kind, name, package, cls, fields, where)
 
 
 def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
@@ -130,26 +210,41 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
     Raises:
         ConfigurationError: as :func:`build`; or the component is of another class.
     """
-    made = build(kind, settings, where, cls)
-    if not isinstance(made, cls):
-        raise ConfigurationError(f"{where}: {made.name!r} is no {cls.__name__}")
-    return made
+    return plan(kind, settings, where, cls).make_as(cls)
 
 
-def _built(hint: Any, value: Any, where: str) -> Any:
-    """Build the components that a parameter's type hint asks for out of plain values; leave everything else as it is."""
+def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
+    """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
     if isinstance(value, Component):
         return value
     for option in _options(hint):
         if isinstance(option, type) and issubclass(option, Component):
             text_has_another_meaning = isinstance(value, str) and str in _options(hint)
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
-                return build(option.kind, value, where, option)
+                return plan(option.kind, value, where, option, only_own=only_own)
+            if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
+                raise ConfigurationError(f"{where}: one component is wanted, and no list; write it without brackets")
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
-            return [_built(inner[0], part, f"{where}[{number}]") for number, part in enumerate(value)]
+            return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
-            return {key: _built(inner[1], part, f"{where}.{key}") for key, part in value.items()}
+            if "name" in value:
+                written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
+                raise ConfigurationError(f"{where}: one component is given and a list is wanted; write {written}")
+            return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
+        if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
+            raise ConfigurationError(f"{where}: one component is given and a list is wanted; write [{value}]")
+    return value
+
+
+def _made(value: Any) -> Any:
+    """Make the components of a parameter that were planned; leave everything else as it is."""
+    if isinstance(value, Plan):
+        return value.make()
+    if isinstance(value, list):
+        return [_made(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _made(part) for key, part in value.items()}
     return value
 
 
@@ -160,6 +255,10 @@ def _options(hint: Any) -> list[Any]:
     if origin in (Union, UnionType):
         return [option for part in get_args(hint) for option in _options(part)]
     return [] if hint is None else [hint]
+
+
+def _takes_list(hint: Any) -> bool:
+    return get_origin(hint) in (Sequence, list, Mapping, dict)
 
 
 def _holds_component(hint: Any) -> bool:

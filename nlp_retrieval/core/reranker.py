@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
 from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.fusion import Pool, ReciprocalRankFusion, normalized
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import check_k, check_queries
+from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 
 Blend = Literal["replace", "rank", "score"]
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class BaseReranker(Component, ABC):
@@ -71,9 +74,12 @@ class BaseReranker(Component, ABC):
             k: at most this many results per query are returned.
 
         Raises:
-            QueryError: the lists do not line up with the queries, or k is no positive integer.
+            QueryError: the lists do not line up with the queries or hold what is no result, or k is no positive integer.
         """
         queries, depth = check_queries(nlqs), check_k(k)
+        if isinstance(results, str) or not isinstance(results, Sequence):
+            raise QueryError(f"results must be a list of lists, one for each query, not {type(results).__name__}")
+        results = [check_results(hits) for hits in results]
         if len(results) != len(queries):
             raise QueryError(f"{len(results)} result lists are given for {len(queries)} queries")
         flat = [result for hits in results for result in hits]
@@ -109,7 +115,7 @@ class BaseReranker(Component, ABC):
             label: begins the names of the signals; the registry name by default.
 
         Raises:
-            EngineError: ``score_pairs`` returned a score that is not finite, or too few of them.
+            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
         """
         if len(items) == 0:
             return batch
@@ -128,8 +134,9 @@ class BaseReranker(Component, ABC):
             The columns of :meth:`score_pairs`, and what :meth:`cut_off` says of these pairs.
 
         Raises:
-            EngineError: ``score_pairs`` returned a score that is not finite, or too few of them.
+            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
         """
+        compute_alone()
         first: list[int] = []
         known: dict[tuple[str, str], list[int]] = {}
         numbers = []
@@ -163,15 +170,34 @@ class BaseReranker(Component, ABC):
         for begin in range(0, len(order), self.batch_size):
             chosen = order[begin : begin + self.batch_size]
             scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
+            if not isinstance(scored, Mapping):
+                raise EngineError(
+                    f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}'
+                )
             for key, values in scored.items():
-                if len(values) != len(chosen) or not np.isfinite(values).all():
-                    raise EngineError(
-                        f"{self!r} returned {len(values)} values of {key!r} for {len(chosen)} pairs, or some not finite"
-                    )
-                columns.setdefault(key, np.zeros(len(items)))[chosen] = values
+                columns.setdefault(key, np.zeros(len(items)))[chosen] = self._checked(key, values, len(chosen))
         if "score" not in columns:
             raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
         return columns
+
+    def _checked(self, key: str, values: object, n_pairs: int) -> NDArray[np.floating]:
+        """The values of a column, if they are one real number for each pair, which 32 bits can hold."""
+        try:
+            column = np.asarray(values)
+        except ValueError:
+            raise EngineError(f"{self!r} returned something else than numbers under {key!r}") from None
+        if column.shape != (n_pairs,) or column.dtype.kind not in "fiub":
+            raise EngineError(
+                f"{self!r} returned an array {list(column.shape)} of {column.dtype} as {key!r} for {n_pairs} pairs; "
+                "one real number for each was expected"
+            )
+        wrong = np.flatnonzero(~(np.abs(column.astype(np.float64)) <= _LARGEST))
+        if len(wrong):
+            raise EngineError(
+                f"{self!r} returned {column[wrong[0]]} as {key!r} for {len(wrong)} of {n_pairs} pairs; scores are finite "
+                "numbers of 32 bits"
+            )
+        return column
 
     def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
         """Warn where texts are longer than what is read of them; takes what :meth:`cut_off` gives."""

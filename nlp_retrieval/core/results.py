@@ -1,4 +1,7 @@
-"""Rows become results: the last step of a search, for the final k only."""
+"""Rows become results: the last step of a search, for the final k only.
+
+Each result has an item of its own, metadata and all: what is changed in one is changed in no other.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,20 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
+from pydantic import JsonValue
 
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+
+_NESTED = (dict, list)
 
 
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
     with no_collection():
-        made = list(map(RetrievalResult.trusted, items.items(batch.rows), batch.scores.tolist(), _signals(batch)))
+        found = _own(items.items(batch.rows))
+        made = list(map(RetrievalResult.trusted, found, batch.scores.tolist(), _signals(batch)))
     return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
@@ -31,6 +38,27 @@ def no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _own(items: list[SearchableItem]) -> list[SearchableItem]:
+    """The same items, a copy where one stood before."""
+    met: set[int] = set()
+    for place, item in enumerate(items):
+        if id(item) in met:
+            metadata = item.metadata.copy()
+            for key, value in metadata.items():
+                if isinstance(value, _NESTED):
+                    metadata[key] = _copied(value)
+            items[place] = SearchableItem.trusted(item.item_id, item.content, metadata)
+        else:
+            met.add(id(item))
+    return items
+
+
+def _copied(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _signals(batch: CandidateBatch) -> Iterator[dict[str, float]]:

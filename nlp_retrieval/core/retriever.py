@@ -8,7 +8,7 @@ the sub-queries of each query, and holds the engine to its contract. Most engine
 from __future__ import annotations
 
 import copy
-import threading
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,20 +19,24 @@ from typing import ClassVar, Self
 import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.component import Component, canonical_json, require_distinct_names
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.forks import Lock, compute_alone, forked
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_store import Builder, IndexReport, build_index
+from nlp_retrieval.core.interfaces import BaseLoader
 from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.manifest import index_directory
 from nlp_retrieval.core.merge import MergeRule, merge_subqueries
 from nlp_retrieval.core.mismatch import no_such_index
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.opened_files import OpenedFiles
 from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.segments import SegmentFolder, search_parts
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
 
 __all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
 
@@ -48,11 +52,17 @@ class BaseRetriever(Component, ABC):
 
     merge: MergeRule = "max"
 
+    survives_fork: ClassVar[bool] = True
+    """Whether what was opened can be searched in a child that this process forks; False where it holds threads of its own, a
+    connection or a virtual machine. FAISS and torch survive: a child computes with them in one thread."""
+
+    _process: int = 0
+    _files: OpenedFiles | None = None
     _opened: tuple[Generation, BaseRetriever] | None = None
     _opened_parts: tuple[BaseRetriever, ...] = ()
     _live: Mask | None = None
     _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
-    _opening: ClassVar[threading.Lock] = threading.Lock()
+    _opening: ClassVar[Lock] = Lock()
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -137,7 +147,10 @@ class BaseRetriever(Component, ABC):
 
         Raises:
             EngineError: the engine does not keep to its contract.
+            ForkError: it was opened before a fork, which the engine does not survive.
+            IndexDamagedError: a file of the index was changed since it was opened.
         """
+        self.check_opened()
         if self._live is not None:
             allowed = self._live if allowed is None else allowed & self._live
         if self._segments:
@@ -145,7 +158,22 @@ class BaseRetriever(Component, ABC):
             hits = search_parts(parts, len(queries), k, allowed)
         else:
             hits = self.search_batch(queries, k, allowed)
+        if not isinstance(hits, Hits):
+            raise EngineError(f"{self!r} returned {type(hits).__name__} and no Hits; see Hits.from_lists")
         return hits.checked(len(queries), n_rows, k, repr(self), allowed)
+
+    def check_opened(self) -> None:
+        """Make sure that what was opened can be searched now and in this process; done before every search.
+
+        Raises:
+            ForkError: it was opened before a fork, which the engine does not survive.
+            IndexDamagedError: a file was changed since.
+        """
+        compute_alone()
+        if not self.survives_fork and self._process != os.getpid():
+            raise forked(f"{self.name}'s index", self._process)
+        if self._files is not None:
+            self._files.check()
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
@@ -158,11 +186,13 @@ class BaseRetriever(Component, ABC):
         del query, items
         return [None] * len(rows)
 
-    def index(self, items: Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False) -> IndexReport:
+    def index(
+        self, items: BaseLoader | Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False
+    ) -> IndexReport:
         """Index items into a directory; indexing the same again is free.
 
         Args:
-            items: streamed once; their order gives them their rows.
+            items: a loader, or items; streamed once; their order gives them their rows.
             output_path: the index directory. Other retrievers over the same items may share it.
             replace: give up an index of other items that is there.
 
@@ -195,16 +225,19 @@ class BaseRetriever(Component, ABC):
             QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
             IndexMissingError: there is no index.
             IndexMismatchError: it was built with another configuration.
+            IndexDamagedError: a file is not what its checksum says, or was changed since it was opened.
+            ForkError: the index was opened before a fork, which this engine does not survive.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
-        generation, opened = self._current(Path(output_path).absolute())
+        generation, opened = self._current(index_directory(output_path).absolute())
+        generation.item_files.check()
         allowed = generation.items.mask(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.index_identity(), self.config, self.build, self.extend, self.join)
+        return Builder(self.name, self.identity, self.config, self.build, self.extend, self.join)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.
@@ -213,15 +246,18 @@ class BaseRetriever(Component, ABC):
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        identity = self.index_identity()
+        identity = self.identity
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
+        compute_alone()
         opened = copy.copy(self)
+        opened._process = os.getpid()
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
         opened._live = generation.items.live
         opened._segments = ()
+        opened._files = OpenedFiles(generation.path, record.segments)
         opened.load_segments(generation.checked_segments(record))
         return opened
 
@@ -285,13 +321,19 @@ def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
     found: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
         for needed in [*with_parts(retriever.parts()), retriever]:
-            found.setdefault(canonical_json(needed.index_identity()), needed)
+            found.setdefault(canonical_json(needed.identity), needed)
     return list(found.values())
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
-    """What the index store has to build for these retrievers."""
-    return [retriever.builder() for retriever in with_parts(retrievers)]
+    """What the index store has to build for these retrievers.
+
+    Raises:
+        ConfigurationError: components of two classes have one name.
+    """
+    needed = with_parts(retrievers)
+    require_distinct_names(needed)
+    return [retriever.builder() for retriever in needed]
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
@@ -309,6 +351,8 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     if isinstance(retrievers, Mapping):
         if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
             raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        if "name" in retrievers:  # a file could not tell it from the settings of one retriever
+            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
         return dict(retrievers)
     found: dict[str, BaseRetriever] = {}
     for retriever in retrievers:

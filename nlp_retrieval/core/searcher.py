@@ -7,30 +7,31 @@ throughout; a newer one is taken up by ``refresh``.
 from __future__ import annotations
 
 import hashlib
-import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
-from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.component import Component, canonical_json, codes_in, require_distinct_names
+from nlp_retrieval.core.copying import OpenedIndex
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index_builders import resolver
 from nlp_retrieval.core.index_store import IndexReport, build_index
-from nlp_retrieval.core.index_update import Resolve, UpdateReport, add_items, compact_index, delete_items
+from nlp_retrieval.core.index_update import UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.interleave import interleave
-from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.manifest import Manifest, RetrieverRecord
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.publishing import tidy
-from nlp_retrieval.core.queries import check_k, check_processed, check_queries, says_nothing
+from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, says_nothing
 from nlp_retrieval.core.reranker import BaseReranker
 from nlp_retrieval.core.results import to_results
 from nlp_retrieval.core.retriever import BaseRetriever, builders_of, labelled, with_parts
@@ -66,7 +67,7 @@ class Searcher(Component):
 
     kind: ClassVar[str] = "searchers"
     name = "searcher"
-    _opening: ClassVar[threading.RLock] = threading.RLock()
+    _opening: ClassVar[Lock] = Lock()
 
     def __init__(
         self,
@@ -94,14 +95,18 @@ class Searcher(Component):
             raise ConfigurationError(
                 f"Searcher: a retriever and the reranker are both called {reranker.name!r}; give the retriever another label"
             )
+        require_distinct_names([self])
         self._opened: _Opened | None = None
+        self._opened_before: OpenedIndex | None = None
 
     @property
     def fingerprint(self) -> str:
         """Of the whole configuration: equal searchers have equal fingerprints."""
         parts = [*with_parts(self.retrievers.values()), *filter(None, [self.processor, self.reranker])]
-        models = [part.index_identity() for part in parts]
-        return hashlib.sha256(canonical_json({"config": self.config, "models": models}).encode()).hexdigest()
+        models = [part.identity for part in parts]
+        codes = codes_in(self)
+        whole = {"config": self.config, "models": models} | ({"codes": codes} if codes else {})
+        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
 
     @property
     def stages(self) -> list[str]:
@@ -129,12 +134,13 @@ class Searcher(Component):
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
         """
-        source = items.stream() if isinstance(items, BaseLoader) else items
-        report = build_index(source, path, builders_of(self.retrievers.values()), replace=replace)
+        report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
         self.open(path)
         return report
 
-    def add(self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True) -> UpdateReport:
+    def add(
+        self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
+    ) -> UpdateReport:
         """Add items to the opened index, without building again what is there, and search it from now on.
 
         All retrievers of the index take them up, those of other searchers too. Readers keep what they opened until they
@@ -143,66 +149,77 @@ class Searcher(Component):
         Args:
             items: a loader, or items; streamed once. None of their ids may be there already.
             auto_compact: join segments where there are many; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: an id is there already, or the items cannot be indexed; nothing is added then.
+            UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._add(items, replace=False, auto_compact=auto_compact)
+        return self._add(items, replace=False, auto_compact=auto_compact, trust=trust)
 
-    def update(self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True) -> UpdateReport:
+    def update(
+        self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
+    ) -> UpdateReport:
         """Add items, as :meth:`add` does; one whose id is there takes that item's place, and stands behind all others.
 
         Args:
             items: a loader, or items; streamed once.
             auto_compact: join segments where there are many; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: the items cannot be indexed; nothing is changed then.
+            UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._add(items, replace=True, auto_compact=auto_compact)
+        return self._add(items, replace=True, auto_compact=auto_compact, trust=trust)
 
-    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True) -> UpdateReport:
+    def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Delete items from the opened index by their ids.
 
         Args:
             item_ids: of the items.
             auto_compact: join segments where a quarter of all rows belongs to deleted items; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: there is no item of an id, or none would be left; nothing is deleted then.
+            UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
         if isinstance(item_ids, str):
             item_ids = [item_ids]
-        return self._taken_up(delete_items(self.opened.path, item_ids, self._resolver(), auto_compact=auto_compact))
+        resolve = resolver(self.retrievers.values(), trust=trust)
+        return self._taken_up(delete_items(self.opened.path, item_ids, resolve, auto_compact=auto_compact))
 
-    def compact(self) -> UpdateReport:
+    def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index, and drop what was deleted: the index is as if it had been built at once.
 
         What quantisers and centroids of an index were trained on may be kept; the classes of the retrievers say so.
 
+        Args:
+            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.trust`.
+
         Raises:
             IndexMissingError: no index was opened.
+            UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._taken_up(compact_index(self.opened.path, self._resolver()))
+        return self._taken_up(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
 
-    def _add(self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool) -> UpdateReport:
-        source = items.stream() if isinstance(items, BaseLoader) else items
-        resolve = self._resolver()
-        return self._taken_up(add_items(self.opened.path, source, resolve, replace=replace, auto_compact=auto_compact))
-
-    def _resolver(self) -> Resolve:
-        return resolver(self.retrievers.values())
+    def _add(
+        self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool, trust: bool
+    ) -> UpdateReport:
+        resolve = resolver(self.retrievers.values(), trust=trust)
+        return self._taken_up(add_items(self.opened.path, items, resolve, replace=replace, auto_compact=auto_compact))
 
     def _taken_up(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)
@@ -218,10 +235,12 @@ class Searcher(Component):
             IndexDamagedError: a file is not what its checksum says.
         """
         with self._opening:  # or a slow refresh could put an older generation in the place of a newer one
-            generation = open_generation(path)
-            stages = current_stages()
-            self._opened = _Opened(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
+            self._opened = self._opened_on(open_generation(path))
         return self
+
+    def _opened_on(self, generation: Generation) -> _Opened:
+        stages = current_stages()
+        return _Opened(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
 
     @property
     def opened(self) -> Generation:
@@ -234,9 +253,11 @@ class Searcher(Component):
 
     def index_records(self) -> list[RetrieverRecord]:
         """What the opened index says of this searcher's retrievers and their parts: their files, and what they cost."""
-        manifest = self.opened.manifest
+        return self._records(self.opened.manifest)
+
+    def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
         needed = with_parts(self.retrievers.values())
-        prints = {fingerprint_of(manifest.corpus.fingerprint, r.index_identity()) for r in needed}
+        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity) for r in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:
@@ -262,9 +283,12 @@ class Searcher(Component):
         Raises:
             QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
             IndexMissingError: no index was opened.
+            IndexDamagedError: a file of the index was changed since it was opened.
+            ForkError: it was opened before a fork, which one of the engines does not survive.
         """
         nlqs, cut = check_queries(queries), check_k(k)
         opened = self._require_open()
+        opened.generation.item_files.check()
         allowed = opened.generation.items.mask(where)
         if allowed is not None and not allowed.any():
             warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
@@ -299,17 +323,19 @@ class Searcher(Component):
             One mapping per result; empty where no retriever has anything to say.
 
         Raises:
-            QueryError: the query is no string, or a result is not of this index.
+            QueryError: the query is no string, or a result is none, or not of this index.
             IndexMissingError: no index was opened.
         """
         (nlq,) = check_queries(query)
         opened = self._require_open()
-        rows = opened.generation.items.rows_of([result.item.item_id for result in results])
+        opened.generation.item_files.check()
+        rows = opened.generation.items.rows_of([result.item.item_id for result in check_results(results)])
         subqueries = [nlq]
         if self.processor is not None:
             (subqueries,) = check_processed(self.processor.process([nlq]), 1)
         found: list[dict[str, Explanation]] = [{} for _ in results]
         for label, retriever in opened.retrievers.items():
+            retriever.check_opened()
             for subquery in subqueries:
                 if says_nothing(subquery):
                     continue
@@ -344,7 +370,24 @@ class Searcher(Component):
                 batch = stages.reranked(self.reranker, nlqs, batch, opened.generation)
         return batch
 
+    def kept_in_copies(self) -> dict[str, Any]:
+        """Which index was opened: a copy opens it at first use, and raises IndexConflictError where another one is there."""
+        before = self._opened_before if self._opened is None else self._opened_index(self._opened.generation)
+        return {"_opened_before": before}
+
+    def _opened_index(self, generation: Generation) -> OpenedIndex:
+        return OpenedIndex.of(generation, self._records(generation.manifest))
+
+    def _open_again(self, before: OpenedIndex) -> None:
+        with self._opening:
+            if self._opened is None:
+                generation = open_generation(before.path)
+                before.check_is(self._opened_index(generation))
+                self._opened = self._opened_on(generation)
+
     def _require_open(self) -> _Opened:
+        if self._opened is None and self._opened_before is not None:
+            self._open_again(self._opened_before)
         if self._opened is None:
             raise IndexMissingError("this searcher has no index yet; call index(items, path) or open(path) first")
         return self._opened

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.queries import check_processed
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Stages:
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         """Return the sub-queries of each query."""
+        compute_alone()
         return check_processed(processor.process(nlqs), len(nlqs))
 
     def candidates(

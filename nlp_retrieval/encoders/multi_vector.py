@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import warnings
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
@@ -13,12 +12,16 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.forks import Lock, compute_alone
+from nlp_retrieval.core.model_files import ModelFiles
+from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
-from nlp_retrieval.encoders.multi_vector_checkpoint import fingerprint_of_checkpoint, is_multi_vector
+from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.multi_vector_tokens import token_by_token
+from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 Task = Literal["query", "document"]
 
 _loaded: WeakValueDictionary[str, MultiVectorEncoder] = WeakValueDictionary()
-_loading = threading.Lock()
+_loading = Lock()
 
 _NOT_OF_THE_MODEL = ("batch_size", "projection", "seed", "query_prompt", "passage_prompt")
 
@@ -44,7 +47,8 @@ class ColbertEncoder(BaseTokenEncoder):
     tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
     index. Such vectors were not trained for late interaction; a warning says so once per encoder.
 
-    The model is loaded at first use, and shared by all encoders of equal settings.
+    The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
+    when that is first asked for; if they change between that and loading, using the encoder is an error.
 
     Args:
         model: a hub name, or a local folder. A name is looked for in the hub's cache, then in installed packages that carry
@@ -95,6 +99,7 @@ class ColbertEncoder(BaseTokenEncoder):
         self.revision = revision
         self.trust_remote_code = trust_remote_code
         self._found: ModelFolder | None = None
+        self._files: ModelFiles | None = None
         self._multi_vector: bool | None = None
         self._shared: MultiVectorEncoder | None = None
         self._matrix: Vectors | None = None
@@ -104,14 +109,23 @@ class ColbertEncoder(BaseTokenEncoder):
         """Where the model's files are, and where they come from."""
         require_dense_extra()
         if self._found is None:
-            self._found = find_model(self.model, self.revision)
+            self._found = find_model(self.model, self.revision, local_only=self.local_only)
         return self._found
+
+    @property
+    def files(self) -> ModelFiles:
+        """The model's files, as they were when they were first asked for."""
+        if self._files is None:
+            with _loading:  # threads that ask at once are told one name
+                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
+        return self._files
 
     @property
     def is_multi_vector(self) -> bool:
         """Whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
         if self._multi_vector is None:
-            self._multi_vector = is_multi_vector(self.folder.path)
+            with self.files.unchanged():
+                self._multi_vector = is_multi_vector(self.files.folder)
         return self._multi_vector
 
     @property
@@ -120,7 +134,7 @@ class ColbertEncoder(BaseTokenEncoder):
         return _dimension_of(self._model(), self.model) if matrix is None else int(matrix.shape[1])
 
     def model_fingerprint(self) -> str:
-        return fingerprint_of_checkpoint(self.folder.path)
+        return self.files.fingerprint
 
     def index_identity(self) -> Config:
         # the files decide, not the path or the revision by which they were found; the last part of the name is for people
@@ -133,20 +147,20 @@ class ColbertEncoder(BaseTokenEncoder):
         return {self.model: self.folder.source + read}
 
     def encode_queries(self, queries: list[str]) -> list[Vectors]:
-        return self._encode(queries, "query", self.query_prompt)
+        return self._encode(check_queries(queries), "query", self.query_prompt)
 
     def encode_passages(self, passages: list[str]) -> list[Vectors]:
-        return self._encode(passages, "document", self.passage_prompt)
+        return self._encode(check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
 
     def cut_queries(self, queries: list[str]) -> int:
         transformer = _transformer_of(self._model())
         expansion = transformer.query_expansion
         limit = expansion.get("length") if expansion and expansion["strategy"] == "fixed" else transformer.query_length
-        return self._longer_than(limit, queries, "query", self.query_prompt)
+        return self._longer_than(limit, check_queries(queries), "query", self.query_prompt)
 
     def cut_passages(self, passages: list[str]) -> int:
         limit = _transformer_of(self._model()).document_length
-        return self._longer_than(limit, passages, "document", self.passage_prompt)
+        return self._longer_than(limit, check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
 
     def projection_matrix(self) -> Vectors | None:
         if self.projection is None or self.is_multi_vector:
@@ -209,9 +223,14 @@ class ColbertEncoder(BaseTokenEncoder):
         if self._shared is None:
             settings = {key: value for key, value in self.config.items() if key not in _NOT_OF_THE_MODEL}
             key = canonical_json(settings | {"files": self.model_fingerprint()})
+            compute_alone()
             with _loading:
-                self._shared = _loaded.get(key) or self._load()
-                _loaded[key] = self._shared
+                shared = _loaded.get(key)
+                if shared is None:
+                    with self.files.unchanged():
+                        shared = self._load()
+                self._shared = _loaded[key] = shared
+                turn_of(shared)
             if not self.is_multi_vector:
                 warnings.warn(
                     f"{self.model} is no multi-vector checkpoint: it is read token by token"
@@ -223,7 +242,7 @@ class ColbertEncoder(BaseTokenEncoder):
         return self._shared
 
     def _load(self) -> MultiVectorEncoder:
-        path = str(self.folder.path)
+        path = str(self.files.folder)
         try:
             import torch
             from sentence_transformers import MultiVectorEncoder
@@ -247,6 +266,7 @@ class ColbertEncoder(BaseTokenEncoder):
             if isinstance(error, KeyError):  # as Stanford's checkpoints are read, whose projection is linear.weight
                 reason = f"its weights hold no {error.args[0]}; download it again"
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
+        own_weights(model)
         self._set_lengths(model)
         return model
 
@@ -275,6 +295,10 @@ def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
 
 def _orthonormal(rows: int, columns: int, seed: int) -> Vectors:
     """``[rows, columns]``, at most as many columns as rows: a random matrix whose columns are orthonormal."""
-    basis, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((rows, columns)))
-    basis *= np.where(np.diag(upper) < 0, -1.0, 1.0)  # which sign QR gives a column depends on the library
-    return np.ascontiguousarray(basis, np.float32)
+    basis = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((rows, columns)).T)
+    for place in range(columns):  # Gram-Schmidt, twice, by sums in a fixed order: LAPACK's depends on the machine
+        before, vector = basis[:place], basis[place]
+        for _ in range(2):
+            vector -= (before * (before * vector).sum(axis=1, keepdims=True)).sum(axis=0)
+        vector /= np.sqrt(np.square(vector).sum())
+    return np.ascontiguousarray(basis.T, np.float32)

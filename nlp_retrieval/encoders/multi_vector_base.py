@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from nlp_retrieval.core.component import Component, Config
-from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.base import Vectors, real_numbers
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 _LENGTH_TOLERANCE = 1e-2
@@ -78,8 +78,11 @@ def checked_tokens(found: list[Vectors], texts: list[str], encoder: BaseTokenEnc
         encoder: named in messages.
 
     Raises:
-        ModelError: wrong number or shape of matrices, NaN or infinity, or vectors that are not of length 1.
+        ModelError: wrong number, shape or kind of matrices, no dimension, NaN or infinity, or vectors that are not of length
+            1.
     """
+    if encoder.dimension < 1:
+        raise ModelError(f"{encoder!r} has vectors of dimension {encoder.dimension}; use another model")
     if len(found) != len(texts):
         raise ModelError(f"{encoder!r} returned {len(found)} matrices for {len(texts)} texts")
     for matrix, text in zip(found, texts, strict=True):
@@ -89,8 +92,9 @@ def checked_tokens(found: list[Vectors], texts: list[str], encoder: BaseTokenEnc
                 f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
             )
     counts = [len(matrix) for matrix in found]
-    stacked = np.concatenate([*found, np.zeros((0, encoder.dimension))]).astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
+    matrices = [real_numbers(matrix, encoder) for matrix in found]
+    stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
+    lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row: the same in any batch
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
     if len(wrong):
         text = texts[int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))]

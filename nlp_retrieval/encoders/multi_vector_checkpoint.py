@@ -6,16 +6,12 @@ give different vectors.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.checksums import sha256_of
 from nlp_retrieval.core.json_text import read_json_file
-from nlp_retrieval.encoders.model_folder import fingerprint_of_folder
 from nlp_retrieval.errors import ModelError
 
-_STANFORD_SETTINGS = "artifact.metadata"
 _MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
 _EARLY_PYLATE = {"query_prefix", "document_prefix"}
 
@@ -39,15 +35,6 @@ def is_multi_vector(folder: Path) -> bool:
     architectures = config.get("architectures") if isinstance(config, dict) else None
     architectures = architectures if isinstance(architectures, list) else []
     return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
-
-
-def fingerprint_of_checkpoint(folder: Path) -> str:
-    """SHA-256 of the files that decide what a model computes; a Stanford checkpoint's settings are among them."""
-    fingerprint = fingerprint_of_folder(folder)
-    settings = folder / _STANFORD_SETTINGS
-    if not settings.is_file():
-        return fingerprint
-    return hashlib.sha256(f"{fingerprint}\n{sha256_of(settings)}".encode()).hexdigest()
 
 
 def _read(path: Path) -> Any:

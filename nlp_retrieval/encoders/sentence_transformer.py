@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 from weakref import WeakValueDictionary
@@ -12,9 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.forks import Lock, compute_alone
+from nlp_retrieval.core.model_files import ModelFiles
+from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, fingerprint_of_folder, require_dense_extra
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.errors import DependencyError, ModelError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Backend = Literal["torch", "onnx", "openvino"]
 
 _loaded: WeakValueDictionary[str, SentenceTransformer] = WeakValueDictionary()
-_loading = threading.Lock()
+_loading = Lock()
 
 _MARKS = 8
 
@@ -34,7 +36,8 @@ _MARKS = 8
 class SentenceTransformerEncoder(BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
-    The model is loaded at first use, and shared by all encoders of equal settings.
+    The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
+    when that is first asked for; if they change between that and loading, using the encoder is an error.
 
     Args:
         model: a hub name, or a local folder saved by sentence-transformers. A name is looked for in the hub's cache, then
@@ -80,16 +83,28 @@ class SentenceTransformerEncoder(BaseEncoder):
         self.device = device
         self.revision = revision
         self.trust_remote_code = trust_remote_code
+        self._found: ModelFolder | None = None
+        self._files: ModelFiles | None = None
         self._shared: SentenceTransformer | None = None
 
     @property
     def folder(self) -> ModelFolder:
         """Where the model's files are, and where they come from."""
         require_dense_extra()
-        return _find(self.model, self.revision)
+        if self._found is None:
+            self._found = find_model(self.model, self.revision, local_only=self.local_only)
+        return self._found
+
+    @property
+    def files(self) -> ModelFiles:
+        """The model's files, as they were when they were first asked for."""
+        if self._files is None:
+            with _loading:  # threads that ask at once are told one name
+                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
+        return self._files
 
     def model_fingerprint(self) -> str:
-        return fingerprint_of_folder(self.folder.path)
+        return self.files.fingerprint
 
     def index_identity(self) -> Config:
         # the files decide, not the path or the revision by which they were found; the last part of the name is for people
@@ -97,12 +112,13 @@ class SentenceTransformerEncoder(BaseEncoder):
         return {key: value for key, value in found.items() if key != "revision"} | {"model": PurePath(self.model).name}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
-        return self._encode(queries, self.query_prompt, "encode_query")
+        return self._encode(check_queries(queries), self.query_prompt, "encode_query")
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        return self._encode(passages, self.passage_prompt, "encode_document")
+        return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt, "encode_document")
 
     def cut_passages(self, passages: list[str]) -> int:
+        passages = check_queries(passages, "passage", "passages")
         model = self._model()
         most = model.max_seq_length
         if most is None or not callable(model.tokenizer):
@@ -146,13 +162,18 @@ class SentenceTransformerEncoder(BaseEncoder):
         if self._shared is None:
             settings = {key: value for key, value in self.config.items() if key != "batch_size"}
             key = canonical_json(settings | {"files": self.model_fingerprint()})
+            compute_alone()
             with _loading:
-                self._shared = _loaded.get(key) or self._load()
-                _loaded[key] = self._shared
+                shared = _loaded.get(key)
+                if shared is None:
+                    with self.files.unchanged():
+                        shared = self._load()
+                self._shared = _loaded[key] = shared
+                turn_of(shared)
         return self._shared
 
     def _load(self) -> SentenceTransformer:
-        path = str(self.folder.path)
+        path = str(self.files.folder)
         try:
             import torch
             from sentence_transformers import SentenceTransformer
@@ -178,14 +199,10 @@ class SentenceTransformerEncoder(BaseEncoder):
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
+        own_weights(model)
         if self.max_length is not None:
             model.max_seq_length = self.max_length
         return model
-
-
-@lru_cache(maxsize=64)
-def _find(model: str, revision: str | None) -> ModelFolder:
-    return find_model(model, revision)
 
 
 def resolved_precision(precision: Precision, device: str | None) -> str:

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.columns import CURE, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
 from nlp_retrieval.graph.links import Links
@@ -212,6 +213,8 @@ class WeightedGraph:
 
     graph: LinkGraph
     type_weights: Scores
+    _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
+    _pulling: ClassVar[Lock] = Lock()
 
     def steps(self, nodes: Rows) -> tuple[Rows, Rows, Scores]:
         """Return the steps out of some nodes: position in ``nodes``, neighbour, and probability.
@@ -244,9 +247,15 @@ class WeightedGraph:
             received *= self.type_weights[graph.types[entries]]
         return graph.neighbours[entries].astype(np.int64), received
 
-    @cached_property
+    @property
     def pulls(self) -> Pulls:
         """The transposed steps; the first use passes over the graph and keeps 16 bytes per link."""
+        with self._pulling:
+            if not self._pulls:
+                self._pulls.append(self._transposed())
+            return self._pulls[0]
+
+    def _transposed(self) -> Pulls:
         graph = self.graph
         totals, blocks = np.zeros(graph.n_nodes), []
         cuts = [0]

@@ -1,4 +1,4 @@
-"""What a text talks about: its entities, proper nouns and phrases, by rules or by a spaCy pipeline.
+"""What a text talks about: its entities, proper nouns and phrases, by rules.
 
 The rules need no model. An entity is a run of capitalised words, joined by words such as "of" or "de", or a quoted
 title; a proper noun is a capitalised word or a year; a phrase is a run of at least two words without a function word.
@@ -8,14 +8,10 @@ Words are compared without case, accents and possessive endings.
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-from nlp_retrieval.errors import DependencyError, ModelError
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
@@ -62,7 +58,7 @@ def mentions_by_rules(text: str) -> Mentions:
     proper_nouns: set[str] = set(_YEAR.findall(text))
     for run in _capitalised_runs(text):
         proper_nouns.update(normalize(word) for word in run if word.casefold() not in FUNCTION_WORDS | _JOINTS)
-    return _mentions(text, entities_by_rules(text), proper_nouns)
+    return mentions_of(text, entities_by_rules(text), proper_nouns)
 
 
 def entities_by_rules(text: str) -> set[str]:
@@ -99,7 +95,8 @@ def _trimmed(run: list[str]) -> Iterable[list[str]]:
         yield run[start:stop]
 
 
-def _mentions(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -> Mentions:
+def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -> Mentions:
+    """Put together what was found in a text, and find its phrases."""
     phrases: set[str] = set()
     for part in re.split(r"[,;:.!?()\[\]\"“”\n]\s*", text):
         run: list[str] = []
@@ -116,73 +113,3 @@ def _mentions(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -
         frozenset(phrases),
         f" {normalize(text)} ",
     )
-
-
-_reading = threading.RLock()
-"""To be held while a pipeline reads queries: threads share it, and what it remembers."""
-
-
-class SpacyMentions:
-    """Mentions by a spaCy pipeline with a tagger and a named entity recogniser.
-
-    Args:
-        pipeline: name or folder of the pipeline.
-    """
-
-    def __init__(self, pipeline: str) -> None:
-        self._pipeline = pipeline
-        self._loaded: Any = None
-        self._known: dict[str, Mentions] = {}
-
-    def find(self, texts: list[str]) -> list[Mentions]:
-        """Find mentions in texts; each distinct text is read once, and the last 50,000 are remembered.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
-        with _reading:
-            new = [text for text in dict.fromkeys(texts) if text not in self._known]
-            for text, document in zip(new, self._load().pipe(new), strict=True):
-                entities = {normalize(entity.text) for entity in document.ents}
-                proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
-                inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
-                self._known[text] = _mentions(text, entities, proper | inside)
-            found = [self._known[text] for text in texts]
-            while len(self._known) > 50_000:
-                self._known.pop(next(iter(self._known)))
-            return found
-
-    def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text; nothing is remembered, so that a whole corpus may pass.
-
-        Raises:
-            DependencyError: spaCy is not installed.
-            ModelError: the pipeline does not load, or recognises no entities.
-        """
-        for document in self._load().pipe(texts):
-            yield {normalize(entity.text) for entity in document.ents} - {""}
-
-    def _load(self) -> Any:
-        with _reading:
-            if self._loaded is None:
-                self._loaded = _opened(self._pipeline)
-            return self._loaded
-
-
-def _opened(pipeline: str) -> Any:
-    try:
-        import spacy
-    except ImportError:
-        raise DependencyError("spacy_pipeline needs spaCy: pip install 'nlp_retrieval[spacy]'") from None
-    try:
-        opened = spacy.load(pipeline)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"{pipeline!r} does not load as a spaCy pipeline ({str(error).splitlines()[0]}); pass the name of an "
-            "installed pipeline (python -m spacy download en_core_web_sm) or its folder"
-        ) from error
-    if not {"ner", "entity_ruler"} & set(opened.pipe_names):
-        found = ", ".join(opened.pipe_names) or "nothing"
-        raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {found})")
-    return opened

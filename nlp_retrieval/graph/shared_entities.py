@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
@@ -16,7 +17,8 @@ from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence, WalkWeigh
 from nlp_retrieval.graph.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.joining import Extracted, Joining
 from nlp_retrieval.graph.links import Links, merged_links
-from nlp_retrieval.graph.mentions import SpacyMentions, entities_by_rules
+from nlp_retrieval.graph.mentions import entities_by_rules
+from nlp_retrieval.graph.spacy_mentions import SpacyMentions
 from nlp_retrieval.graph.surfaces import Surface, first_mention, grouped, words_of
 
 _RULES = "rules"
@@ -52,6 +54,9 @@ class SharedEntities(BaseLinkExtractor):
         self.weight = weight
         self.along = self.against = weight
         self._spacy = SpacyMentions(mentions) if mentions != _RULES else None
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("mentions"))
 
     def extract(self, items: ItemTable) -> Links:
         """Find the links; between passages and links, 16 bytes per entity and passage are kept.

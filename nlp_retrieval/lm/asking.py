@@ -7,7 +7,6 @@ returns None for the rest. Only what was read is kept on disk.
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
@@ -191,7 +191,7 @@ class _Line:
 
     def __init__(self, give_up_after: int) -> None:
         self._give_up_after = give_up_after
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._in_a_row = 0
         self._dead: str | None = None
 

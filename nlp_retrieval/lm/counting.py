@@ -7,11 +7,12 @@ name are one in a recording, whatever their other settings.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
+
+from nlp_retrieval.core.forks import Lock
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class CallCounter:
 
     def __init__(self, model: str = "") -> None:
         self.model = model
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._by_model: dict[str, CallCounts] = {}
 
     def add(self, counts: CallCounts, model: str) -> None:

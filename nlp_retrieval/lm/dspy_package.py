@@ -10,7 +10,8 @@ from nlp_retrieval.errors import DependencyError
 
 try:
     import dspy
+    from dspy._vendor.lm15.transports import StdlibTransport
 except ImportError as error:
     raise DependencyError(f"language models need DSPy: pip install 'nlp_retrieval[llm]' ({error})") from None
 
-__all__ = ["dspy"]
+__all__ = ["StdlibTransport", "dspy"]

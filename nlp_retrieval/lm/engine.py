@@ -20,6 +20,7 @@ from dspy import lm15
 from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.wire import Wire
@@ -110,7 +111,7 @@ class Engine:
         self._backoff = backoff
         self._max_calls = max_calls
         self._rollout = rollout
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def sampled(self, rollout: int | None) -> Engine:
         """The same engine for another sample: limits and counts are shared, kept answers are not."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
@@ -93,8 +93,9 @@ class LanguageModel(Component):
                 "such name (it is not shown, because it may be a key)"
             )
         self._counter = CallCounter(model)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._made: Any = None
+        self._process = 0
         self._key()
 
     @property
@@ -118,8 +119,8 @@ class LanguageModel(Component):
             ConfigurationError: DSPy does not know the provider, or refuses the settings.
         """
         with self._lock:
-            if self._made is None:
-                self._made = self._make()
+            if self._process != os.getpid():  # a parent's connections are not for its child
+                self._made, self._process = self._make(), os.getpid()
             return self._made
 
     def made(self, lm: object) -> bool:
@@ -165,6 +166,8 @@ class LanguageModel(Component):
         from dspy import lm15
         from dspy.clients.engines import LM15Engine
 
+        from nlp_retrieval.lm.answer_size import BoundedTransport
+        from nlp_retrieval.lm.dspy_package import StdlibTransport
         from nlp_retrieval.lm.engine import Engine
         from nlp_retrieval.lm.wire import BoundedWire
 
@@ -175,7 +178,9 @@ class LanguageModel(Component):
                 env={},
                 api_keys={provider: self._key() or "none"},
                 base_urls={provider: self.base_url} if self.base_url is not None else None,
-                timeouts=lm15.Timeouts(read=self.timeout, write=self.timeout, pool=self.timeout),
+                transport=BoundedTransport(
+                    StdlibTransport(read_timeout=self.timeout, write_timeout=self.timeout, pool_timeout=self.timeout)
+                ),
             )
         )
         return Engine(

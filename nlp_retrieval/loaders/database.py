@@ -6,11 +6,12 @@ database's own list and quoted by SQLAlchemy, never pasted into a statement.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pydantic import JsonValue
 
@@ -80,6 +81,9 @@ class DatabaseLoader(BaseLoader):
         self.content_column = content_column
         self.title_column = title_column
         self.metadata_columns = metadata_columns
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return copy.copy(self)  # with the URL as it was given, which its arguments do not hold
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per row, in batches from the server.

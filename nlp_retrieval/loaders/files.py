@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
+from os.path import realpath
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -97,7 +98,7 @@ def _hint(file: Path) -> str:
     except OSError:
         close = []
     likely = f"; did you mean {close[0]!r}?" if close else "; check the path"
-    return f" in {str(file.parent.resolve())!r}{likely}"
+    return f" in {realpath(file.parent)!r}{likely}"
 
 
 def read_error(place: str, error: Exception) -> SourceError:

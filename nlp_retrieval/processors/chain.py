@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import check_processed
 
@@ -27,9 +26,6 @@ class Chain(BaseUserQueryProcessor):
 
     def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor], Field(min_length=1)]) -> None:
         self.processors = list(processors)
-
-    def index_identity(self) -> Config:
-        return super().index_identity() | {"processors": [processor.index_identity() for processor in self.processors]}
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, the sub-queries that the last processor gave.

@@ -13,8 +13,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.graph.mentions import FUNCTION_WORDS, Mentions, SpacyMentions, mentions_by_rules, normalize
+from nlp_retrieval.graph.mentions import FUNCTION_WORDS, Mentions, mentions_by_rules, normalize
+from nlp_retrieval.graph.spacy_mentions import SpacyMentions
 
 _CHUNK = re.compile(r"\S+")
 _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
@@ -65,6 +67,9 @@ class EntityPhrases(BaseUserQueryProcessor):
         self.context = context
         self.keep_query = keep_query
         self._spacy = SpacyMentions(spacy_pipeline) if spacy_pipeline is not None else None
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("spacy_pipeline"))
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, the query (where wanted) and its phrases, most specific first; none twice, and never nothing.

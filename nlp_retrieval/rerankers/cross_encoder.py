@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Literal
@@ -13,21 +12,25 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.component import Config, canonical_json
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.model_files import ModelFiles
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
-from nlp_retrieval.encoders.model_folder import ModelFolder, fingerprint_of_folder
+from nlp_retrieval.encoders.model_folder import ModelFolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import Logits, OnnxPairs, PairModel, TorchPairs, find_pair_model
 
 _loaded: WeakValueDictionary[str, PairModel] = WeakValueDictionary()
-_loading = threading.Lock()
+_loading = Lock()
 
 
 class CrossEncoderReranker(BaseReranker):
     """Scores a query and a passage by a cross-encoder (Nogueira and Cho, 2019, https://arxiv.org/abs/1901.04085).
 
     The score is the model's logit, without an activation; of a model with two logits ("not relevant", "relevant") the
-    second less the first. The model is opened at first use, in float32, and shared by all rerankers of equal settings.
+    second less the first. The model is opened at first use, in float32, and shared by all rerankers of equal settings. Its
+    files are read for their fingerprint when that is first asked for; if they change between that and opening, using the
+    reranker is an error.
 
     Args:
         model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx will do.
@@ -62,16 +65,28 @@ class CrossEncoderReranker(BaseReranker):
         self.blend: Blend = blend
         self.device = device
         self.revision = revision
+        self._found: ModelFolder | None = None
+        self._files: ModelFiles | None = None
         self._shared: PairModel | None = None
 
     @property
     def folder(self) -> ModelFolder:
         """Where the model's files are, and where they come from."""
-        return find_pair_model(self.model, self.backend, self.revision)
+        if self._found is None:
+            self._found = find_pair_model(self.model, self.backend, self.revision, local_only=self.local_only)
+        return self._found
+
+    @property
+    def files(self) -> ModelFiles:
+        """The model's files, as they were when they were first asked for."""
+        if self._files is None:
+            with _loading:  # threads that ask at once are told one name
+                self._files = self._files or ModelFiles.of(self.folder.path)
+        return self._files
 
     def model_fingerprint(self) -> str:
         """A checksum of the model's files."""
-        return fingerprint_of_folder(self.folder.path)
+        return self.files.fingerprint
 
     def index_identity(self) -> Config:
         # the files decide, not the path or the revision by which they were found
@@ -99,13 +114,17 @@ class CrossEncoderReranker(BaseReranker):
 
     def _open(self) -> PairModel:
         if self._shared is None:
-            folder = self.folder.path
-            key = canonical_json([fingerprint_of_folder(folder), self.backend, self.max_length, self.device])
+            key = canonical_json([self.model_fingerprint(), self.backend, self.max_length, self.device])
             with _loading:
-                self._shared = _loaded.get(key) or (
-                    OnnxPairs(folder, self.max_length)
-                    if self.backend == "onnx"
-                    else TorchPairs(folder, self.max_length, self.device)
-                )
-                _loaded[key] = self._shared
+                shared = _loaded.get(key)
+                if shared is None:
+                    with self.files.unchanged():
+                        shared = self._load()
+                self._shared = _loaded[key] = shared
         return self._shared
+
+    def _load(self) -> PairModel:
+        folder = self.files.folder
+        if self.backend == "onnx":
+            return OnnxPairs(folder, self.max_length)
+        return TorchPairs(folder, self.max_length, self.device)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.graph.mentions import Mentions, SpacyMentions, mentions_by_rules, normalize
+from nlp_retrieval.graph.mentions import Mentions, mentions_by_rules, normalize
+from nlp_retrieval.graph.spacy_mentions import SpacyMentions
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -51,6 +53,9 @@ class OverlapReranker(BaseReranker):
         self.spacy_pipeline = spacy_pipeline
         self.blend: Blend = blend
         self._spacy = SpacyMentions(spacy_pipeline) if spacy_pipeline is not None else None
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("spacy_pipeline"))
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         claims = self._mentions(queries)

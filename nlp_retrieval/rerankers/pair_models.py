@@ -6,16 +6,25 @@ best scores into ties.
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 from pathlib import Path
-from typing import Any, Protocol
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 Logits = NDArray[np.float32]
 Pair = tuple[str, str]
@@ -54,6 +63,7 @@ class TorchPairs:
     def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
         require_dense_extra()
         _require_head(folder)
+        compute_alone()
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging
@@ -71,7 +81,9 @@ class TorchPairs:
             )
         except Exception as error:
             raise ModelError(f"{folder} does not load as a cross-encoder: {_first_line(error)}") from error
+        own_weights(self._model)
         _require_positions(folder, max_length)
+        turn_of(self._model)
 
     def logits(self, pairs: list[Pair]) -> Logits:
         with turn_of(self._model):
@@ -106,11 +118,10 @@ class OnnxPairs:
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
-        try:
-            import onnxruntime
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise DependencyError(f"backend='onnx' needs {error.name}: pip install 'nlp_retrieval[onnx]'") from None
+        _require_onnx_extra()
+        import onnxruntime
+        from tokenizers import Tokenizer
+
         _require_positions(folder, max_length)
         file = onnx_file(folder)
         if file is None or not (folder / "tokenizer.json").is_file():
@@ -120,7 +131,7 @@ class OnnxPairs:
         options.log_severity_level = 3
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+            self._session = _session(file, options)
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {_first_line(error)}") from error
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
@@ -143,24 +154,49 @@ class OnnxPairs:
         return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
 
 
-def find_pair_model(model: str, backend: str, revision: str | None) -> ModelFolder:
+def find_pair_model(model: str, backend: str, revision: str | None, *, local_only: bool = False) -> ModelFolder:
     """Find a model's files: in a local folder, in the hub's cache, or on the hub.
 
     Raises:
+        DependencyError: what runs it is not installed.
         ModelError: it is nowhere to be had, or holds nothing for this backend.
     """
+    (_require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()
-    if folder.is_dir() and onnx_file(folder):
+    if not local_only and folder.is_dir() and onnx_file(folder):
         if backend == "onnx":
             return ModelFolder(folder, f"folder {folder.resolve()}")
         if not (folder / "config.json").is_file():
             raise ModelError(f"{model} holds nothing but an ONNX export; pass backend='onnx'")
-    return find_model(model, revision)
+    return find_model(model, revision, local_only=local_only)
 
 
 def onnx_file(folder: Path) -> Path | None:
     """The ONNX export in a model's folder, or None."""
     return next((folder / name for name in _ONNX_FILES if (folder / name).is_file()), None)
+
+
+def _require_onnx_extra() -> None:
+    for package in ("onnxruntime", "tokenizers"):
+        if importlib.util.find_spec(package) is None:
+            raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
+
+
+def _session(file: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    """Open a graph; weights beside it are mapped from copies, which nobody else can write to."""
+    import onnxruntime
+
+    graph, providers = file.read_bytes(), ["CPUExecutionProvider"]
+    if b"location" not in graph:  # every graph with external data has this key
+        return onnxruntime.InferenceSession(graph, options, providers=providers)
+    with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as own:
+        (Path(own) / file.name).write_bytes(graph)
+        for beside in file.parent.rglob("*"):
+            if beside.is_file() and beside != file and os.fsencode(beside.name) in graph:
+                copy = Path(own) / beside.relative_to(file.parent)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(beside, copy)
+        return onnxruntime.InferenceSession(str(Path(own) / file.name), options, providers=providers)
 
 
 def _require_head(folder: Path) -> None:

@@ -59,6 +59,8 @@ class ColbertRetriever(BaseRetriever):
     token in the index directory. Passages without a token are never found; those longer than the encoder reads are counted
     and warned about once.
 
+    The same token vectors give the same files and lists, to the bit, on any number of threads and any CPU of an architecture.
+
     Added passages are compressed by the centroids and weights of the index, and searched beside those that were there:
     candidates are chosen, and ``rescored`` of them scored, in each segment alone. A passage has the same score in a segment
     of its own and after segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off.

@@ -12,7 +12,6 @@ last bit on any number of threads, whatever else is in a batch, compiled or not,
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,20 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_centroids import Centroids, regrouped, train_centroids
+from nlp_retrieval.retrievers.colbert_centroids import Centroids, in_token_units, regrouped, train_centroids
+from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 Bits = Literal[2, 4]
 Codes = NDArray[np.unsignedinteger]
 
-_MOST_UNITS = 2**12
 _WEIGHT_FRACTIONS = 2**8  # so that lengths of decoded vectors are exact in float64
 _MOST_HELD_OUT = 50_000
 _BUCKET_ROUNDS = 40
-
-
-def units_of(dimension: int) -> float:
-    """How many units a vector of length 1 has: so many that rounding each component leaves it within 2**12."""
-    return float(_MOST_UNITS - math.ceil(math.sqrt(dimension) / 2))
 
 
 def in_units(vectors: Vectors) -> Vectors:
@@ -88,7 +82,7 @@ class Compressor:
 
     Args:
         codec: the codec.
-        centroids: its centroids as they were trained.
+        centroids: what finds the nearest of them.
         cutoffs: ``[2 ** bits - 1]`` ascending, in units: where one bucket ends and the next begins.
     """
 
@@ -98,7 +92,7 @@ class Compressor:
 
     def compress(self, tokens: Vectors) -> tuple[Codes, NDArray[np.uint8]]:
         """Return the centroid of each token, ``[tokens]``, and its residual, ``[tokens, bytes]``."""
-        numbers = self.centroids.nearest(tokens)
+        numbers = self.centroids.nearest(in_token_units(tokens))
         residuals = _residuals(tokens, numbers, self.codec.centroids)
         bits, per_byte = self.codec.bits, 8 // self.codec.bits
         size = packed_size(tokens.shape[1], bits)
@@ -128,10 +122,10 @@ def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -
         none = Centroids(np.zeros((n_centroids, dimension), np.float32), np.zeros((1, dimension), np.float32), np.zeros(1, int))
         return Compressor(nothing, none, np.zeros(2**bits - 1, np.float32))
     n_held = min(len(sample) // 20, _MOST_HELD_OUT, len(sample) - n_centroids)
-    trained = train_centroids(sample[n_held:], n_centroids, seed)
-    centroids = in_units(trained.vectors).astype(np.int16)
+    trained = train_centroids(in_token_units(sample[n_held:]), n_centroids, seed)
+    centroids = trained.vectors.astype(np.int16)
     held = sample[: n_held or None]
-    residuals = np.sort(_residuals(held, trained.nearest(held), centroids), axis=None)
+    residuals = np.sort(_residuals(held, trained.nearest(in_token_units(held)), centroids), axis=None)
     weights, cutoffs = _buckets(residuals, 2**bits)
     return Compressor(Codec(centroids, weights), trained, cutoffs)
 
@@ -144,7 +138,7 @@ def compressor_of(codec: Codec, n_tokens: int, seed: int) -> Compressor:
         n_tokens: how many there are to compress.
         seed: of the k-means that groups centroids.
     """
-    vectors = codec.centroids.astype(np.float32) / np.float32(units_of(codec.dimension))
+    vectors = codec.centroids.astype(np.float32)
     return Compressor(codec, regrouped(vectors, n_tokens, seed), (codec.weights[1:] + codec.weights[:-1]) / np.float32(2))
 
 

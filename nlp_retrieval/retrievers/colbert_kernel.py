@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_codec import Codes, units_of
+from nlp_retrieval.retrievers.colbert_codec import Codes
 from nlp_retrieval.retrievers.colbert_runs import blocks_of
+from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _TOKENS_AT_ONCE = 4096  # decoded, they stay in the cache
 _ROUNDING = np.float32(1.5 * 2**23)  # adding it and taking it away rounds to whole numbers, half to even, as rint does

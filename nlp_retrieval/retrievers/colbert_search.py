@@ -23,9 +23,10 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.retrievers import colbert_steps
-from nlp_retrieval.retrievers.colbert_codec import Codec, Codes, in_units, units_of
+from nlp_retrieval.retrievers.colbert_codec import Codec, Codes, in_units
 from nlp_retrieval.retrievers.colbert_files import Compressed
 from nlp_retrieval.retrievers.colbert_runs import best_of
+from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 Backend = Literal["auto", "numpy", "numba"]
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert_codec import Codes, units_of
+from nlp_retrieval.retrievers.colbert_codec import Codes
 from nlp_retrieval.retrievers.colbert_runs import blocks_of
+from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _CODES_AT_ONCE = 2**17
 _TOKENS_AT_ONCE = 2**14

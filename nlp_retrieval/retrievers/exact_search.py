@@ -1,27 +1,29 @@
 """Exact search by inner product over vectors in a file: blocks of a matrix product, cut by a rising threshold.
 
 FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. A matrix
-product rounds the same two vectors differently in different places of a block, so scores that are too close to be told
-apart are computed again, pair by pair: equal vectors have equal scores.
+product rounds the same two vectors differently in different places of a block, on another number of threads and on another
+CPU. So it only finds candidates: what may be among the best, given how far rounding goes, is computed again, pair by pair
+(:func:`products_of`), and these products are ordered and returned. A score depends on the two vectors and on nothing else.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.base import Vectors
 
 _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them
 _QUERIES_AT_ONCE = 512
-_PAIRS_AT_ONCE = 16_384
-_multiplying = threading.Lock()
+_ROWS_AT_ONCE = 4096
+_multiplying = Lock()
 """One product at a time: each uses all cores, and several at once only wait for one another."""
 
 _SORTING_COSTS = 60  # sorting a survivor costs about as much as selecting among this many scores
@@ -43,9 +45,11 @@ class Stack:
         """How many rows there are."""
         return int(self._starts[-1])
 
-    def under(self, first: Vectors) -> Stack:
-        """This stack with a matrix on top of it."""
-        return Stack(first, *self._blocks)
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest row."""
+        squares = (np.einsum("ij,ij->i", part, part, dtype=np.float64).max() for _, part in self.pieces(_ROWS_AT_ONCE))
+        return math.sqrt(max(squares, default=0.0))
 
     def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
         """Yield all rows in order, at most ``size`` at a time, each piece with the number of its first row."""
@@ -85,14 +89,13 @@ def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None
     size = max(_PRODUCT_AT_ONCE // n_queries, 1)
     owner, rows, scores = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
     threshold = np.full(n_queries, -np.inf, np.float32)
-    slack = np.zeros(n_queries, np.float32)
+    slack = rounding(queries, vectors.longest)
     for start, piece in vectors.pieces(size):
         stop = start + len(piece)
         if allowed is not None and not allowed[start:stop].any():
             continue
         with _multiplying:
             product = queries @ piece.T
-        slack = np.maximum(slack, _rounding(vectors.dimension) * np.abs(product).max(axis=1))
         if allowed is not None:
             product[:, ~allowed[start:stop]] = -np.inf
         threshold = np.maximum(threshold, _kth_of_some(product, k))
@@ -109,27 +112,44 @@ def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None
         threshold[full] = scores[offsets_of(counts)[:-1][full] + k - 1]
         near = scores >= (threshold - slack)[owner]
         owner, rows, scores = owner[near], rows[near], scores[near]
-    close = (owner[1:] == owner[:-1]) & (scores[:-1] - scores[1:] <= slack[owner[1:]])
-    doubtful = np.flatnonzero(np.append(close, False) | np.append(False, close))
-    scores[doubtful] = products_of(queries, vectors, owner[doubtful], rows[doubtful])
+    scores = products_of(queries, vectors.at, owner, rows)
     order = np.lexsort((rows, -scores, owner))
     owner, rows, scores = owner[order], rows[order], scores[order]
     bounds = offsets_of(np.bincount(owner, minlength=n_queries)).tolist()
     return [(rows[begin : min(begin + k, end)], scores[begin : min(begin + k, end)]) for begin, end in pairwise(bounds)]
 
 
-def products_of(queries: Vectors, vectors: Stack, owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and these rows, each computed in the same order of additions."""
+def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: Rows, rows: Rows) -> NDArray[np.float32]:
+    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit whatever is computed beside it.
+
+    Args:
+        queries: ``[queries, dimension]``.
+        vectors_of: returns the vectors of rows, ``[rows, dimension]``.
+        owner: ``[rows]`` ascending, the query that each row is compared with.
+        rows: which.
+    """
     scores = np.empty(len(rows), np.float32)
-    for first in range(0, len(rows), _PAIRS_AT_ONCE):
-        part = slice(first, first + _PAIRS_AT_ONCE)
-        np.einsum("ij,ij->i", queries[owner[part]], vectors.at(rows[part]), out=scores[part])
+    bounds = offsets_of(np.bincount(owner, minlength=len(queries))).tolist()
+    for query, (begin, end) in zip(queries, pairwise(bounds), strict=True):
+        for first in range(begin, end, _ROWS_AT_ONCE):
+            part = slice(first, min(first + _ROWS_AT_ONCE, end))
+            # not BLAS: einsum adds up each row alone, in one order, by instructions that all CPUs of an architecture have
+            np.einsum("ij,j->i", vectors_of(rows[part]), query, out=scores[part])
     return scores
 
 
-def _rounding(dimension: int) -> float:
-    """How far rounding may move an inner product, as a share of the largest one, with room to spare."""
-    return 16.0 * float(np.finfo(np.float32).eps) * math.sqrt(dimension)
+def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
+    """How far two ways to compute an inner product can put two scores out of order, ``[queries]``.
+
+    Args:
+        queries: ``[queries, dimension]``.
+        longest: no vector that they are compared with is longer.
+    """
+    # Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; a few more terms for vectors that are decoded
+    lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
+    terms = queries.shape[1] + 8
+    found: NDArray[np.float32] = (2.0 * terms * float(np.finfo(np.float32).eps) * longest * lengths).astype(np.float32)
+    return found
 
 
 def _kth_of_some(product: NDArray[np.float32], k: int) -> NDArray[np.float32]:

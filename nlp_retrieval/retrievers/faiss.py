@@ -1,8 +1,10 @@
 """Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
 
-Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The flat index is
-that file itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.exact_search`). What joins an index of
-any type is flat: a few items train nothing, and looking at all of them costs next to nothing.
+Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The same vectors give the
+same files on any number of threads and on any CPU of an architecture, and every score is the product of the query and the row
+alone, to the bit (:func:`~nlp_retrieval.retrievers.exact_search.products_of`). The flat index is the file of the vectors
+itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.exact_search`). What joins an index of any type is
+flat: a few items train nothing, and looking at all of them costs next to nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.column_streams import Stream
+from nlp_retrieval.retrievers.exact_search import products_of
 from nlp_retrieval.retrievers.faiss_build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss_index import (
     VECTORS_FILE,
@@ -47,14 +50,18 @@ _BATCH = 1024
 class FaissRetriever(BaseRetriever):
     """Dense retrieval with FAISS: inner product over an encoder's vectors.
 
-    After updates, a flat index gives what an index built at once gives: the same vectors, and scores that differ by rounding
-    (of 32 bits) at most; compacted, its files are the same. With the other types, added items are searched exactly, beside
-    the index of those that were there, until all segments are joined. Deleted ones stay in it unseen: an hnsw search still
-    walks through them. Compacted, hnsw is a new graph over the same vectors, and ``auto`` decides anew by the number of
-    items. sq8 and ivfpq keep no whole vectors: items that were there keep their codes, and so their scores, to the bit;
-    added ones get codes of the quantiser (and the lists) that the first items trained, so scores are those of an index
-    built at once within what quantisation loses. Where an index has become four times as large as the one that trained it,
-    it is encoded and trained again.
+    The score of an item is the inner product of its vector, or of what codes keep of it, with the query's: the same to the bit
+    for a query alone and in a batch, on any number of threads and any CPU of an architecture. flat and sq8 find the same items
+    everywhere; which ones hnsw and ivfpq look at is decided by FAISS's own arithmetic for the CPU, and may differ where two
+    are within rounding. Vectors of a model are another matter: they depend on the CPU, and on what is encoded beside a text.
+
+    After updates, a flat index gives what an index built at once gives, scores to the bit; compacted, its files are the same.
+    With the other types, added items are searched exactly, beside the index of those that were there, until all segments are
+    joined. Deleted ones stay in it unseen: an hnsw search still walks through them. Compacted, hnsw is a new graph over the
+    same vectors, and ``auto`` decides anew by the number of items. sq8 and ivfpq keep no whole vectors: items that were there
+    keep their codes, and so their scores, to the bit; added ones get codes of the quantiser (and the lists) that the first
+    items trained, so scores are those of an index built at once within what quantisation loses. Where an index has become
+    four times as large as the one that trained it, it is encoded and trained again.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -169,12 +176,9 @@ class FaissRetriever(BaseRetriever):
         return self._index.vectors_of(rows)
 
     def similarities(self, vector: Vectors, rows: Rows) -> Scores:
-        """Return the inner products of one query's vector and the vectors of items, ``[rows]``.
-
-        Each is computed alone, so that it is the same to the last bit whatever is computed beside it.
-        """
-        products: Scores = np.einsum("ij,j->i", self.vectors_of(rows), vector).astype(np.float64)
-        return products
+        """Return the inner products of one query's vector and the vectors of items, ``[rows]``: the scores of a search."""
+        owner = np.zeros(len(rows), np.int64)
+        return products_of(vector[None], self.vectors_of, owner, rows).astype(np.float64)
 
     def _make_chosen(self, n_items: int, folder: Path) -> None:
         """Make the vectors in a folder an index of the type that was chosen for so many."""

@@ -1,6 +1,7 @@
 """Writing vector indexes: from the vectors of a build, and from the segments of an index that are joined.
 
-Vectors are read from disk in blocks; what is held beside a block is the index itself, and for training a sample.
+Vectors are read from disk in blocks; what is held beside a block is the index itself, and for training a sample. From the
+same vectors come the same bytes, on any number of threads and any CPU of an architecture.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.columns import damaged, mapped
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
@@ -28,6 +30,7 @@ from nlp_retrieval.retrievers.faiss_index import (
     read_ann,
     whole_vectors,
 )
+from nlp_retrieval.retrievers.faiss_ivfpq import add_to_ivfpq, train_ivfpq
 
 if TYPE_CHECKING:
     from nlp_retrieval.retrievers.faiss import FaissRetriever
@@ -36,6 +39,8 @@ _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
 """How many items an index had when its quantiser was trained."""
 _OUTGROWN = 4
+_adding = Lock()
+"""FAISS has one set of instructions for the whole process; searches beside are right with any."""
 
 
 def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetriever) -> None:
@@ -53,12 +58,16 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetrieve
     n_items, dimension = mapped(path, np.float32, (None, None)).shape
     index = _empty_index(index_type, n_items, dimension, settings)
     if not index.is_trained:
-        index.train(_sample(path, n_items, dimension, settings))
+        sample = _sample(path, n_items, dimension, settings)
+        if isinstance(index, faiss.IndexIVFPQ):
+            train_ivfpq(index, sample, settings.seed)
+        else:
+            index.train(sample)
         np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
     _make_room(index, n_items)
     with progress(f"faiss: building {index_type}", n_items) as advance:
         for block in read_blocks(path, _AT_ONCE):
-            index.add(block)
+            _add(index, block)
             advance(len(block))
     path.unlink()
     _write(index, folder)
@@ -97,9 +106,23 @@ def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
             _number_anew(index.invlists, np.cumsum(first.live) - 1)
     for segment in segments[1:]:
         for block in _live_vectors(segment):
-            index.add(block)
+            _add(index, block)
     np.save(folder / _TRAINED, mapped(first.folder / _TRAINED, np.int64, (1,)), allow_pickle=False)
     _write(index, folder)
+
+
+def _add(index: Any, vectors: Vectors) -> None:
+    """Append vectors to a trained index."""
+    if isinstance(index, faiss.IndexIVFPQ):
+        add_to_ivfpq(index, vectors)
+        return
+    with _adding:
+        level = faiss.SIMDConfig.get_level()
+        faiss.SIMDConfig.set_level(faiss.SIMDLevel_NONE)  # others round otherwise, and then links and codes are others too
+        try:
+            index.add(vectors)
+        finally:
+            faiss.SIMDConfig.set_level(level)
 
 
 def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
@@ -184,8 +207,4 @@ def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: 
             "use index_type='flat'"
         )
     quantizer = faiss.IndexFlatIP(dimension)
-    index = faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)
-    index.cp.seed = settings.seed
-    index.cp.min_points_per_centroid = 1  # FAISS warns on standard error below 39; the size was checked above
-    index.pq.cp.min_points_per_centroid = 1
-    return index
+    return faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)

@@ -7,11 +7,9 @@ is opened holds as many vectors, of the dimension, as the segment says, because 
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -22,11 +20,13 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.columns import CURE, damaged, mapped
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.segments import SegmentFolder, search_parts
 from nlp_retrieval.core.ties import search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.exact_search import Stack, exact_search, products_of
+from nlp_retrieval.retrievers.exact_search import Stack, exact_search, products_of, rounding
+from nlp_retrieval.retrievers.faiss_codes import decoded, longest_of
 
 faiss: Any = _faiss
 """FAISS types its Python side in part only, and wrongly where it does."""
@@ -92,16 +92,25 @@ def _threads_for(n_queries: int) -> Iterator[None]:
 class AnnIndex:
     """A FAISS index object. Where its own way of searching ends before k of the items that may be found, all are looked at.
 
+    FAISS finds, and rounds as its instructions for this CPU do. The score of what it found is the product of the query and the
+    vector, or what the codes keep of it, computed as in exact search.
+
     Args:
         index: as FAISS read it.
     """
 
     def __init__(self, index: Any) -> None:
         self._index = index
-        self._mapping = threading.Lock()
+        self._mapping = Lock()
+        self._mapped = False
         self.n_items, self.dimension = int(index.ntotal), int(index.d)
-        self.whole = whole_vectors(index)
-        """The vectors themselves, where the index keeps them."""
+        whole = whole_vectors(index)
+        self._whole = None if whole is None else Stack(whole)
+
+    @cached_property
+    def _longest(self) -> float:
+        """No vector of the index is longer."""
+        return longest_of(self._index) if self._whole is None else self._whole.longest
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         selector = None
@@ -112,8 +121,8 @@ class AnnIndex:
         short = np.flatnonzero(np.diff(hits.offsets) < wanted)
         if len(short) == 0:
             return hits
-        if self.whole is not None:
-            found = exact_search(queries[short], Stack(self.whole), k, allowed)
+        if self._whole is not None:
+            found = exact_search(queries[short], self._whole, k, allowed)
         else:
             found = self._search(queries[short], k, selector, settings | {"nprobe": self.n_items})
         lists = _lists_of(hits)
@@ -122,11 +131,17 @@ class AnnIndex:
         return Hits.from_lists(lists)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        if isinstance(self._index, faiss.IndexIVF):
-            with self._mapping:  # made when it is first needed, for it takes 8 bytes an item; threads may meet here
-                if self._index.direct_map.no():
-                    self._index.make_direct_map()
-        found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        if self._whole is not None:
+            return self._whole.at(rows)
+        if isinstance(self._index, faiss.IndexScalarQuantizer):
+            return decoded(self._index, rows)
+        with self._mapping:  # made when it is first needed, for it takes 8 bytes an item; threads may meet here
+            if not self._mapped:
+                self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left half of one
+                self._index.make_direct_map()
+                self._mapped = True
+        with _threads_for(1):
+            found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
         return found
 
     def _search(self, queries: Vectors, k: int, selector: Any, settings: SearchSettings) -> Hits:
@@ -136,7 +151,12 @@ class AnnIndex:
                 scores, rows = self._index.search(queries[wanted], depth, params=parameters)
             return rows, scores
 
-        return search_past_ties(search, len(queries), k, self.n_items)
+        def score(owner: Rows, rows: Rows) -> NDArray[np.floating]:
+            return products_of(queries, self.vectors_of, owner, rows)
+
+        slack = rounding(queries, self._longest)
+        past_the_cut = 8 if self._whole is not None else max(8, k // 4)  # more cost a graph much, and codes next to nothing
+        return search_past_ties(search, len(queries), k, self.n_items, score, slack, past_the_cut)
 
     def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
         if isinstance(self._index, faiss.IndexHNSW):
@@ -156,28 +176,20 @@ class ExtendedIndex:
 
     def __init__(self, first: AnnIndex, joined: Stack) -> None:
         self._first, self._joined = first, FlatIndex(joined)
-        self._whole = None if first.whole is None else joined.under(first.whole)
         self.n_items, self.dimension = first.n_items + len(joined), first.dimension
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
-        def search(index: VectorIndex, first: int, depth: int, part: Mask | None) -> Hits:
-            hits = index.search(queries, depth, part, settings)
-            if self._whole is None:
-                return hits
-            owner = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
-            scores = products_of(queries, self._whole, owner, hits.rows + first)  # FAISS rounds otherwise: equal vectors tie
-            return replace(hits, scores=scores.astype(np.float64))
+        def search(index: VectorIndex, depth: int, part: Mask | None) -> Hits:
+            return index.search(queries, depth, part, settings)
 
         split = self._first.n_items
         parts = [
-            (slice(0, split), partial(search, self._first, 0)),
-            (slice(split, self.n_items), partial(search, self._joined, split)),
+            (slice(0, split), partial(search, self._first)),
+            (slice(split, self.n_items), partial(search, self._joined)),
         ]
         return search_parts(parts, len(queries), k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        if self._whole is not None:
-            return self._whole.at(rows)
         found = np.empty((len(rows), self.dimension), np.float32)
         here = rows < self._first.n_items
         found[here] = self._first.vectors_of(rows[here])
@@ -263,6 +275,11 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
         raise damaged(path, f"dimension {index.d} outside, {inner.d} inside")
     if isinstance(index, faiss.IndexHNSWFlat):
         _check_size(path, inner.ntotal, index.ntotal)
+    elif isinstance(index, faiss.IndexScalarQuantizer):
+        quantizer = index.sq
+        expected = faiss.ScalarQuantizer.QT_8bit, 2 * index.d, index.d * index.ntotal
+        if (quantizer.qtype, quantizer.trained.size(), index.codes.size()) != expected:
+            raise damaged(path, "its codes are not of 8 bits, or not as many as it says")
     return index
 
 

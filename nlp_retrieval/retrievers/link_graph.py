@@ -102,7 +102,7 @@ class LinkGraphRetriever(BaseRetriever):
         self._dense = _dense_part(self.seeds, self.encoder)
 
     def index_identity(self) -> Config:
-        links = [extractor.index_identity() for extractor in self.links]
+        links = [extractor.identity for extractor in self.links]
         return {"name": self.name, "format": self.format_version, "links": links}
 
     def parts(self) -> list[BaseRetriever]:

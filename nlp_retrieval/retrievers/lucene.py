@@ -23,7 +23,7 @@ from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedEr
 from nlp_retrieval.retrievers import lucene_calls as calls
 from nlp_retrieval.retrievers.lucene_analysis import make_analyzer
 from nlp_retrieval.retrievers.lucene_build import ROW, build_index, open_directory
-from nlp_retrieval.retrievers.lucene_jvm import Java, cast, java_class, java_exception, reason
+from nlp_retrieval.retrievers.lucene_jvm import Java, cast, java_class, java_exception, reason, start
 
 __all__ = ["LuceneIndex", "Rm3", "build_index"]
 
@@ -84,9 +84,11 @@ class LuceneIndex:
 
     Raises:
         IndexDamagedError: there is no Lucene index in a folder, or it cannot be read.
+        ForkError: Java ran when this process was forked.
     """
 
     def __init__(self, *folders: Path, language: str, stemmer: str) -> None:
+        start()
         with calls.calling:
             _close_left()
             self._analyzer = make_analyzer(language, stemmer)

@@ -8,7 +8,6 @@ Python: the handles below make it and hand it to the stream in one call.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.retrievers.lucene_jvm import Java, java_class
 
 _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "void": "Void"}
@@ -23,7 +23,7 @@ _STREAM, _INTS = "java.util.stream.Stream", "java.util.stream.IntStream"
 _OBJECT, _HANDLE = "java.lang.Object", "java.lang.invoke.MethodHandle"
 _POOL, _TASK = "java.util.concurrent.ForkJoinPool", "java.util.concurrent.ForkJoinTask"
 
-calling = threading.RLock()
+calling = Lock()
 """To be held around any calls of Java: pyjnius keeps the object of a method call in a place that all threads share."""
 
 _pools: dict[tuple[str, int], Java] = {}

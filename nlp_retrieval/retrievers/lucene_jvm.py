@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from nlp_retrieval.core.forks import Lock, forked, inherited
 from nlp_retrieval.errors import DependencyError, JavaError
 
 Java = Any
@@ -36,7 +36,7 @@ INSTALL = 'pip install "nlp_retrieval[pyserini]"'
 _VECTORS = "jdk.incubator.vector"
 _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
 
-_starting = threading.Lock()
+_starting = Lock()
 _started = False
 _kept: list[Java] = []  # java.util.logging forgets the level of a logger that nobody holds
 
@@ -77,7 +77,10 @@ def start() -> None:
     Raises:
         DependencyError: pyserini or pyjnius is not installed.
         JavaError: no Java of version 21 or newer was found, or it does not start.
+        ForkError: Java ran when this process was forked; only a process without it can start one.
     """
+    if inherited("jnius"):
+        raise forked("Java (for Lucene)")
     global _started  # noqa: PLW0603 - there is one Java per process, as there is one of this
     with _starting:
         if _started:

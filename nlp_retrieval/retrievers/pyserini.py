@@ -58,6 +58,7 @@ class PyseriniRetriever(BaseRetriever):
 
     name = "pyserini"
     format_version = 2
+    survives_fork = False
     search_only: ClassVar[frozenset[str]] = frozenset(
         {"k1", "b", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight", "threads", "merge"}
     )

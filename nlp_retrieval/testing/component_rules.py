@@ -76,8 +76,8 @@ class ComponentRules:
         one, other = self.make(), self.make()
         if one != other or hash(one) != hash(other):
             broken("two components of equal settings are equal", one, f"{one.config} and {other.config}")
-        if canonical_json(one.index_identity()) != canonical_json(other.index_identity()):
-            broken("components of equal settings have one identity", one, f"{one.index_identity()}, {other.index_identity()}")
+        if canonical_json(one.identity) != canonical_json(other.identity):
+            broken("components of equal settings have one identity", one, f"{one.identity}, {other.identity}")
 
     def test_the_config_is_json_and_builds_an_equal_component(self) -> None:
         made = self.make()

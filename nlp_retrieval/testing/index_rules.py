@@ -56,7 +56,7 @@ class IndexRules(RetrieverChecks):
 
     def test_search_parameters_change_no_index_and_the_others_do(self) -> None:
         made, path = self.make(), self.index_into("main")
-        identity = canonical_json(made.index_identity())
+        identity = canonical_json(made.identity)
         for parameter, other in others_of(made, self.other_values()):
             if other is None:
                 broken(
@@ -64,12 +64,12 @@ class IndexRules(RetrieverChecks):
                     made,
                     f"no other value is known for {parameter!r} (now {made._arguments.get(parameter)!r})",
                 )
-            differs = canonical_json(other.index_identity()) != identity
+            differs = canonical_json(other.identity) != identity
             if parameter not in made.search_only and not differs:
                 broken(
                     "a parameter belongs to the index unless search_only names it",
                     other,
-                    f"another {parameter!r} leaves index_identity() as it is: {shown(other.index_identity())}",
+                    f"another {parameter!r} leaves its identity as it is: {shown(other.identity)}",
                 )
             if parameter in made.search_only and differs:
                 broken("a parameter that search_only names changes no index", other, f"another {parameter!r}, another identity")

@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TypeVar
 
+from nlp_retrieval.core.forks import Lock
+
 _SLOW_EVENTS = {"open": "opened", "subprocess.Popen": "started", "socket.connect": "connected to", "os.scandir": "listed"}
 _LIGHT = frozenset({"nlp_retrieval", "numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions"})
 """Beside the standard library: what is loaded before any component exists."""
 
 _watched: dict[int, list[str]] = {}
 _importing: set[int] = set()
-_hooked = threading.Lock()
+_hooked = Lock()
 _has_hook = False
 
 MadeT = TypeVar("MadeT")

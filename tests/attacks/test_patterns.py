@@ -189,9 +189,22 @@ from nlp_retrieval.benchmarks import table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
-    "benchmarks/benchmarker.py": """
-from nlp_retrieval.benchmarks import benchmarker
-benchmarker._SURROGATE.sub("", chr(0xd800) * N)
+    "core/surrogates.py": """
+from nlp_retrieval.core.surrogates import half_of_pair
+for text in (chr(0xd7ff) * N, chr(0xd800) * N):
+    half_of_pair(text)
+""",
+    "core/trust.py": """
+from nlp_retrieval.core import trust
+for text in ("a" * N, "a." * N, "a-" * N, "a/" * N, "a" * N + "/" + "-" * N, "cuda:" + "1" * N, "." * N, "a.." * N):
+    for pattern in (trust._HUB_NAME, trust._DEVICE, trust._REVISION):
+        pattern.fullmatch(text)
+""",
+    "core/model_references.py": """
+from nlp_retrieval.core import model_references
+for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config", "sentence_" * N, ".index" * N + ".json",
+             "a" * N):
+    model_references._SETTINGS.fullmatch(text)
 """,
     "benchmarks/wandb_files.py": """
 import re

@@ -80,6 +80,7 @@ def searches_and_evaluates(folder: Path) -> None:
 def names_what_is_missing(folder: Path) -> None:
     from nlp_retrieval import (
         Bm25sRetriever,
+        CrossEncoderReranker,
         DatabaseLoader,
         FaissRetriever,
         OverlapReranker,
@@ -97,6 +98,9 @@ def names_what_is_missing(folder: Path) -> None:
     report = BenchmarkReport([], "none", [5], {"": 0}, 0, {})
     refused("dense", lambda: FaissRetriever().index(items, folder / "faiss"))
     refused("dense", lambda: SentenceTransformerEncoder().encode_queries(["x"]))
+    for model in ("cross-encoder/ms-marco-MiniLM-L6-v2", str(folder)):
+        refused("dense", lambda model=model: CrossEncoderReranker(model).rerank(["x"], hits, 1))
+        refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))
     refused("pyserini", lambda: PyseriniRetriever().index(items, folder / "pyserini"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))

@@ -165,6 +165,7 @@ def test_half_a_surrogate_pair_in_a_query_is_refused_before_anything_is_searched
 
 def test_a_searcher_that_cannot_explain_after_all_keeps_its_figures(tmp_path: Path) -> None:
     class Silent(Searcher):
+        name = "silent"
         explains = True  # type: ignore[assignment]
 
         def explain(self, query, results):  # type: ignore[no-untyped-def]

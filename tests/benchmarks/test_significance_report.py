@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from nlp_retrieval import BenchmarkRun, Query, Searcher, write_run_files
-from nlp_retrieval.benchmarks.marks import DAGGERS, TRIANGLES, by_figure, legend, main_measure, out_of_reach, p_text
+from nlp_retrieval.benchmarks.marks import DAGGERS, TRIANGLES, by_chance, by_figure, legend, main_measure, out_of_reach, p_text
 from nlp_retrieval.benchmarks.report_page import render_page
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.significance import compare
@@ -106,6 +107,30 @@ def test_the_terminal_marks_what_the_test_bears_out_and_names_the_test() -> None
     said = one_line(text)
     assert "paired randomisation test over 60 queries, Holm's correction for 3 comparisons in each measure and group" in said
     assert "hops=4 (5): no difference could have been borne out: 5 queries are too few" in said
+
+
+@pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
+def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what_stands_corrected_for_all(
+    shown: Callable[[BenchmarkReport], str],
+) -> None:
+    report = compared_report()
+    first, *others = report.comparisons[""]
+    hardly = replace(first, p=0.01, p_holm=0.03)
+    report = replace(report, comparisons=report.comparisons | {"": [hardly, *others]})
+    compared = list(by_figure(report).values())
+    pairs = {(group, one.measure) for group, ones in report.comparisons.items() for one in ones}
+    marked = sum(one.p_holm <= 0.05 for one in compared)
+    said = one_line(shown(report))
+    assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
+    assert f"chance alone would still mark something in up to {0.05 * len(pairs):.3g} of these" in said
+    assert f"together, {marked - 1} of the {marked} marked differences stand" in said
+
+
+def test_where_one_set_of_comparisons_is_all_there_is_nothing_more_is_said(finished: tuple[BenchmarkRun, Path]) -> None:
+    report = finished[0].report
+    alone = replace(report, comparisons={"": [one for one in report.comparisons[""] if one.measure == "recall@5"]})
+    assert by_chance(alone) == ""
+    assert by_chance(replace(report, comparisons={})) == ""
 
 
 def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import pytrec_eval
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
 from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
-from nlp_retrieval.benchmarks.trec import read_qrels, read_run, write_qrels, write_run
+from nlp_retrieval.benchmarks.trec import _decode, read_qrels, read_run, write_qrels, write_run
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
@@ -119,6 +120,40 @@ def test_runs_are_read_in_the_order_of_trec_eval(tmp_path: Path) -> None:
         "q": [("c", 21.0), ("b", 20.00000001), ("a", 20.0), ("B", 20.0)],
         "other": [("a", -0.001)],
     }
+
+
+ODD = [
+    "a\u00a0b",
+    "a!b",
+    "a~b",
+    "%:x",
+    "%:%25:x",
+    "%a",
+    "y",
+    "Pel\u00e9",
+    "Pelz",
+    "\U0001f98a",
+    "\ufffd",
+    "a\u2003b",
+    "A",
+    "aa",
+]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ids=st.lists(st.sampled_from(ODD) | st.text("%:a\u00a0\u3000\U0001f98a", min_size=3, max_size=5), unique=True, min_size=2)
+)
+def test_ties_are_broken_as_trec_eval_breaks_them_whatever_the_ids_hold(tmp_path: Path, ids: list[str]) -> None:
+    ids = [one for one in ids if one != "%:"]
+    assume(len({_decode(one) for one in ids}) == len(ids))
+    path = tmp_path / "run.trec"
+    path.write_bytes("".join(f"q Q0 {one} 1 2.5 t\n" for one in ids).encode())
+    ranks = {}
+    for one in ids:
+        judged = pytrec_eval.RelevanceEvaluator({"q": {one: 1}}, {"recip_rank"})
+        ranks[one] = 1 / judged.evaluate({"q": dict.fromkeys(ids, 2.5)})["q"]["recip_rank"]
+    assert [item_id for item_id, _ in read_run(path)["q"]] == [_decode(one) for one in sorted(ids, key=ranks.__getitem__)]
 
 
 @pytest.mark.parametrize("name", ["run.trec.gz", "run.trec"])

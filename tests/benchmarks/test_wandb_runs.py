@@ -93,6 +93,8 @@ def test_the_config_of_a_run_can_be_filtered_by_flat_fields(report: BenchmarkRep
         assert {key: config[key] for key in fields} == fields
         assert config["fingerprint"] == result.fingerprint
         assert (config["queries"], config["items"]) == (20, 80)
+        assert config["corpus"] == report.manifest["corpus"]["fingerprint"]
+        assert "notes" not in config
 
 
 def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: BenchmarkReport, logged: list[Path]) -> None:

@@ -133,3 +133,27 @@ def test_what_is_wrong_is_said_before_anything_is_done(tmp_path: Path, changed: 
     for words in (("--dry-run",), ()):
         refused(run("benchmark", config, *words, folder=tmp_path), 2, said)
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+@pytest.mark.parametrize(
+    ("changed", "code", "said"),
+    [
+        ({"corpus": {"loader": "beir", "path": "nowhere.jsonl"}}, 2, "nowhere.jsonl: no such file"),
+        ({"corpus": {"loader": "beir", "path": "empty.jsonl"}}, 2, "the corpus is empty"),
+        ({"wandb": {"mode": "online"}}, 2, "wandb.mode is online, and no API key is configured; run wandb login"),
+        ({"wandb": {"project": "a/b", "mode": "offline"}}, 2, "Invalid project name 'a/b'"),
+        ({"output": "claims.json/run"}, 1, "claims.json is a file); choose another path"),
+    ],
+)
+def test_what_the_work_would_be_lost_for_is_said_before_it(
+    changed: dict[str, Any], code: int, said: str, dry: list[str], tmp_path: Path
+) -> None:
+    config = written(tmp_path, **changed)
+    (tmp_path / "empty.jsonl").touch()
+    before = files(tmp_path)
+    clean = {"WANDB_API_KEY": "", "HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}
+    done = run("benchmark", config, *dry, folder=tmp_path, **clean)
+    refused(done, code, said)
+    assert "searching" not in done.stderr
+    assert files(tmp_path) == before

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, asked, chat_server, fields
 
+import nlp_retrieval
 from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, check_language_model, shipped_claims, write_demo
+from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, CLAIM, check_language_model, shipped_claims, write_demo
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
+from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
 from nlp_retrieval.retrievers.colbert import ColbertRetriever
 
 from .commands import refused, run
@@ -50,6 +53,9 @@ def server() -> Iterator[ChatServer]:
 
 
 def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(tmp_path: Path) -> None:
+    reader = Searcher([Bm25sRetriever()])
+    reader.index(BeirLoader(Path(nlp_retrieval.__file__).parent / "demo" / "corpus.jsonl"), tmp_path / "demo" / "index")
+    found = reader.search(CLAIM)
     done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -68,6 +74,8 @@ def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(tmp_path: Path
     assert "report.html" in done.stderr
     assert "sweep.yaml" in done.stderr
     assert "bm25" in done.stdout
+    assert not reader.opened.is_current()
+    assert reader.search(CLAIM) == found, "an open reader keeps what it has"
 
 
 def test_with_a_language_model_it_adds_two_configurations_and_says_first_how_many_calls_they_take(

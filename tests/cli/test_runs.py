@@ -43,6 +43,42 @@ def test_runs_that_cannot_be_compared_are_refused(folder: Path, tmp_path: Path) 
     refused(run("compare", str(folder / "run"), "--baseline", "bm52"), 2, "did you mean 'bm25'")
 
 
+def test_runs_of_another_corpus_are_compared_and_explained_only_where_that_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "data", tmp_path / "data")
+    with (tmp_path / "data" / "corpus.jsonl").open("a") as corpus:
+        corpus.write(json.dumps({"_id": "d80", "title": "", "text": "one more fox"}) + "\n")
+    settings = yaml.safe_load((folder / "sweep.yaml").read_text())
+    settings["corpus"]["path"] = str(tmp_path / "data")
+    settings |= {"index": str(tmp_path / "index"), "output": str(tmp_path / "other")}
+    settings["searchers"] = {"larger": settings["searchers"]["bm25"]}
+    del settings["baseline"]
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    assert run("benchmark", str(tmp_path / "sweep.yaml")).returncode == 0
+    runs = [f"{folder / 'run'}:bm25", f"{tmp_path / 'other'}:larger"]
+    for command in ("compare", "explain"):
+        refused(run(command, *runs), 2, "'bm25' was run on a corpus of 80 items", "'larger' on one of 81", "--across-corpora")
+        done = run(command, *runs, "--across-corpora")
+        assert done.returncode == 0, done.stderr
+        assert "These configurations were run on different corpora" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_figures_of_configurations_that_halving_chose_are_shown_with_that(folder: Path, tmp_path: Path) -> None:
+    settings = yaml.safe_load((folder / "sweep.yaml").read_text())
+    settings["output"] = str(tmp_path / "halved")
+    vary = {"retrievers.bm25s.k1": [0.5, 0.9, 1.2]}
+    settings["grid"] = {"searcher": {"retrievers": [{"name": "bm25s"}]}, "vary": vary}
+    settings["grid"]["halving"] = {"measure": "recall@3", "queries": 8}
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    assert run("benchmark", str(tmp_path / "sweep.yaml"), folder=folder).returncode == 0
+    for words in (
+        ("report", str(tmp_path / "halved")),
+        ("compare", f"{folder / 'run'}:bm25", f"{tmp_path / 'halved'}:clauses"),
+    ):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        assert "were chosen by recall@3 on 8" in done.stderr
+
+
 def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Path) -> None:
     away = tmp_path / "moved"
     shutil.copytree(folder / "run", away)
@@ -55,7 +91,7 @@ def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Pat
 
 
 def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) -> None:
-    done = run("rerun", str(folder / "run"), "--output", str(tmp_path / "again"), folder=folder)
+    done = run("rerun", str(folder / "run"), "--output", str(tmp_path / "again"), "--trust", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "the same, to the last bit" in done.stderr
     assert (tmp_path / "again" / "results.json").read_bytes() == (folder / "run" / "results.json").read_bytes()
@@ -64,7 +100,7 @@ def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) 
     results = json.loads((other / "results.json").read_text())
     results["configurations"]["bm25"]["measures"]["recall@3"] += 0.5
     (other / "results.json").write_text(json.dumps(results))
-    done = run("rerun", str(other / "manifest.json"), folder=folder)
+    done = run("rerun", str(other / "manifest.json"), "--trust", folder=folder)
     assert done.returncode == 1
     assert "results: bm25: recall@3" in done.stderr
     assert "the results are not those of before" in done.stderr
@@ -107,6 +143,6 @@ def test_other_groups_are_other_results(folder: Path, tmp_path: Path) -> None:
     queries.write_text(queries.read_text().replace('"hops": 4', '"hops": 5'))
     shutil.copytree(folder / "run", tmp_path / "run")
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    done = run("rerun", "run", folder=tmp_path)
+    done = run("rerun", "run", "--trust", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "the means over all queries are the same, and these are not: query_groups" in done.stderr

@@ -243,6 +243,21 @@ def test_a_reranker_that_breaks_its_contract_is_named(values):
         Returns(values).rerank(["a"], [results([0, 1])], 2)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [np.array([1j, 2.0]), np.array([[1.0], [2.0]]), np.array(["1", "2"]), np.array([1.0, 1e300]), np.array([None, 1.0]), 1.0],
+)
+def test_scores_that_are_no_real_numbers_of_32_bits_break_it_too(values):
+    class Gives(Brief):
+        name = "gives"
+
+        def score_pairs(self, queries, items):
+            return {"score": values}
+
+    with pytest.raises(EngineError, match=r"Gives.*2 pairs"):
+        Gives().rerank(["a"], [results([0, 1])], 2)
+
+
 def test_a_reranker_without_a_score_column_breaks_its_contract():
     class Without(Brief):
         name = "without"

@@ -66,3 +66,15 @@ def test_only_queries_with_a_tie_at_the_cut_are_asked_again():
 def test_no_queries_ask_nothing():
     engine = Engine(np.zeros((0, 5)), np.zeros((0, 5), bool))
     assert lists_of(search_past_ties(engine, 0, 3, 5)) == []
+
+
+@given(st.integers(1, 5), st.integers(1, 80), st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_scores_of_ones_own_decide_where_the_engine_rounds_them(n_queries, n_items, k, n_values, seed):
+    random = np.random.default_rng(seed)
+    own = random.integers(0, n_values, (n_queries, n_items)) / 8
+    slack = np.full(n_queries, 0.25)
+    rounded = Engine(own + random.uniform(-0.25, 0.25, own.shape), np.ones(own.shape, bool))
+    hits = search_past_ties(rounded, n_queries, k, n_items, lambda owner, rows: own[owner, rows], slack, 2)
+    assert lists_of(hits) == [
+        in_order((row, float(own[query, row])) for row in range(n_items))[:k] for query in range(n_queries)
+    ]

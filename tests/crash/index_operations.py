@@ -70,7 +70,10 @@ def _changed(world: Path, labels: tuple[str, ...], change: Callable[[Searcher], 
 
 
 def searched(world: Path, labels: tuple[str, ...]) -> State:
-    """What each retriever finds in the index of a world: ids, scores, texts and metadata."""
+    """What each retriever finds in the index of a world (ids, scores, texts and metadata), and in how many segments.
+
+    Compacting changes no answer, to the last bit: the segments show it.
+    """
     found: dict[str, State] = {}
     for label in labels:
         try:
@@ -78,6 +81,7 @@ def searched(world: Path, labels: tuple[str, ...]) -> State:
         except (IndexMissingError, IndexMismatchError) as error:
             found[label] = type(error).__name__
             continue
+        found["segments"] = len(searcher.opened.manifest.corpus.segments)
         lists = searcher.search(QUESTIONS, 6)
         found[label] = [[[hit.item.item_id, hit.score, hit.item.text, hit.item.metadata] for hit in hits] for hits in lists]
     return json.loads(json.dumps(found))

@@ -78,7 +78,7 @@ def test_its_configuration_builds_an_equal_one(keywords: object) -> None:
         ("film", "keywords="),
         (None, "keywords="),
         ([3], "keywords"),
-        ({"film": "movie"}, "keywords="),
+        ({"film": "movie"}, r"keywords\['film'\]='movie': Input should be a list"),
         ([""], "the keyword '' has no word in it"),
         ({"film": ["movie", " !"]}, "the keyword ' !' has no word in it"),
         ({"film": []}, "the trigger 'film' has no keywords"),

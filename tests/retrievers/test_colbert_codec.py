@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers import colbert_centroids, colbert_kernel, colbert_steps
-from nlp_retrieval.retrievers.colbert_centroids import _shares, train_centroids
-from nlp_retrieval.retrievers.colbert_codec import Compressor, _buckets, in_units, train_compressor, units_of
+from nlp_retrieval.retrievers.colbert_centroids import _shares, in_token_units, train_centroids
+from nlp_retrieval.retrievers.colbert_codec import Compressor, _buckets, in_units, train_compressor
+from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 
 def directions(count: int, dimension: int, seed: int = 0) -> Vectors:
@@ -131,16 +132,16 @@ def test_the_closest_centroids_are_the_lowest_numbers_where_scores_tie(nprobe: i
 
 
 def test_the_nearest_centroid_is_found_exactly_in_one_level_and_nearly_always_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = directions(6000, 32)
+    tokens = in_token_units(directions(6000, 32))
     flat = train_centroids(tokens, 400, 0)
     assert (flat.nearest(tokens) == (tokens @ flat.vectors.T).argmax(axis=1)).all()
     monkeypatch.setattr(colbert_centroids, "FLAT_UP_TO", 100)
     levels = train_centroids(tokens, 400, 0)
     assert levels.vectors.shape == flat.vectors.shape
-    np.testing.assert_allclose(np.linalg.norm(levels.vectors, axis=1), 1.0, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(levels.vectors, axis=1), units_of(32), rtol=1e-3)
     best = (tokens @ levels.vectors.T).max(axis=1)
     found = (tokens * levels.vectors[levels.nearest(tokens)]).sum(axis=1)
-    assert (found > best - 1e-5).mean() > 0.95
+    assert (found == best).mean() > 0.95
     assert found.mean() > 0.97 * (tokens @ flat.vectors.T).max(axis=1).mean()
 
 

@@ -8,7 +8,6 @@ run for every trial: a program is judged by the documents that it finds, not by 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.dspy_package import dspy
@@ -129,7 +129,7 @@ class _Run:
         self._begin = [model.counts for model in models]
         self._metric = metric
         self._say = say
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.n_runs = 0
 
     @property

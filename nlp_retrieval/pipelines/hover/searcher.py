@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.component import Component, Config, canonical_json, codes_in
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.fusion import BaseFusion
@@ -85,7 +85,9 @@ class MultiHopSearcher(Component):
     @property
     def fingerprint(self) -> str:
         """Of the whole configuration, the compiled program's content included."""
-        parts = {"config": self.config, "searcher": self._searcher.fingerprint}
+        parts: Config = {"config": self.config, "searcher": self._searcher.fingerprint}
+        if codes := codes_in(self):
+            parts["codes"] = codes
         if self._compiled is not None:
             parts["program"] = self._compiled.fingerprint
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
@@ -128,6 +130,10 @@ class MultiHopSearcher(Component):
     def index_records(self) -> list[RetrieverRecord]:
         """What the opened index says of the retrievers and their parts."""
         return self._searcher.index_records()
+
+    def kept_in_copies(self) -> dict[str, Any]:
+        """The searcher of each hop, and with it which index was opened."""
+        return {"_searcher": self._searcher}
 
     def provenance(self) -> dict[str, str]:
         told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}

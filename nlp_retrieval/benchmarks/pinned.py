@@ -1,0 +1,164 @@
+"""The one corpus that all configurations of a run are measured on.
+
+The generation of the index that is opened first says which items these are, and it is held until the run is over. Every other
+configuration has to search the same items, and the same files of equal retrievers, when it is opened, before it is measured
+and after. A searcher that has no generation, because it keeps its items elsewhere, is judged by what it finds: items of the
+corpus, with the text that they have there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.lists import Ranking
+from nlp_retrieval.benchmarks.measuring import Searching, generation_of
+from nlp_retrieval.core.generation import Generation
+from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.item_writing import ItemsDigest
+from nlp_retrieval.core.manifest import RetrieverRecord, read_manifest
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, ItemError, RetrievalWarning
+
+_CURE = "let nothing else write to the index, or benchmark a copy of it, and run the benchmark again"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What evaluation needs of the corpus.
+
+    Args:
+        item_ids: by row, empty where an item was deleted.
+        titles: by row, empty where an item has none.
+        fingerprint: of its content; equal for an index of these items, and for the items without one.
+    """
+
+    item_ids: list[str]
+    titles: list[str]
+    fingerprint: str
+
+    def rows(self) -> dict[str, int]:
+        """Return the row of each item by its id."""
+        return {item_id: row for row, item_id in enumerate(self.item_ids) if item_id}
+
+
+class PinnedCorpus:
+    """Holds the configurations of a run to one corpus.
+
+    Args:
+        fingerprint: of the corpus that it has to be; None: whatever is opened first.
+    """
+
+    def __init__(self, fingerprint: str | None = None) -> None:
+        self._wanted = fingerprint
+        self._records: dict[str, RetrieverRecord] = {}
+        self.generation: Generation | None = None
+
+    def check(self, searcher: Searching) -> None:
+        """Refuse a searcher that searches other items than those before it; the first decides which these are.
+
+        Raises:
+            IndexConflictError: its generation holds other items, or another index of an equal retriever.
+        """
+        found = generation_of(searcher)
+        if found is None or found is self.generation:
+            return
+        if self.generation is None:
+            self._refuse_unwanted(found.manifest.corpus.fingerprint)
+            self.generation = found
+        held, own = self.generation.manifest.corpus, found.manifest.corpus
+        if own.fingerprint != held.fingerprint:
+            raise IndexConflictError(
+                f"{self._changed(found.path)}: this configuration searches {own.n_items:,} items (fingerprint "
+                f"{own.fingerprint[:12]}), the others {held.n_items:,} ({held.fingerprint[:12]}). All configurations of a run "
+                f"are measured on the same items: {_CURE}"
+            )
+        for record in found.manifest.retrievers:
+            if self._records.setdefault(record.fingerprint, record).segments != record.segments:
+                raise IndexConflictError(
+                    f"{self._changed(found.path)}: its index of {record.identity.get('name')!r} has other files than the one "
+                    f"that other configurations search: {_CURE}"
+                )
+
+    def corpus(self, loader: BaseLoader) -> Corpus:
+        """Return the corpus: that of the generation or, where no searcher has one, what a loader gives.
+
+        Raises:
+            IndexConflictError: it is not the one that it has to be.
+            ItemError: an item has text that is not valid Unicode, or metadata that JSON cannot hold.
+        """
+        if self.generation is not None:
+            items = self.generation.items
+            return Corpus(items.ids(), items.titles(), self.generation.manifest.corpus.fingerprint)
+        digest = ItemsDigest()
+        read = [(item.item_id, item.title) for item in digest.passing(loader.stream())]
+        self._refuse_unwanted(digest.hexdigest())
+        return Corpus([item_id for item_id, _ in read], [title for _, title in read], digest.hexdigest())
+
+    def rankings(
+        self, searcher: Searching, found: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int]
+    ) -> list[Ranking]:
+        """Return what a searcher found as ids and scores.
+
+        Args:
+            searcher: that searched.
+            found: one list per query.
+            row_of: item rows by id.
+
+        Raises:
+            ItemError: an item is not in the corpus or, where the searcher has no generation, has another text there.
+        """
+        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
+        unknown = {item_id: None for one in rankings for item_id, _ in one if item_id not in row_of}
+        if unknown:
+            raise ItemError(
+                f"it found {len(unknown):,} items that are not in the corpus of {len(row_of):,} (the first: "
+                f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
+            )
+        if self.generation is not None and generation_of(searcher) is None:
+            self._refuse_other_texts(found, row_of, self.generation)
+        return rankings
+
+    def warn_of_changes(self) -> None:
+        """Say that the index was changed meanwhile, if it was; what was measured was measured on what it held before."""
+        if self.generation is None:
+            return
+        held, path = self.generation.manifest.corpus, self.generation.path
+        try:
+            now = read_manifest(path)
+        except IndexDamagedError:
+            now = None
+        if now is None or now.corpus.fingerprint != held.fingerprint:
+            warnings.warn(
+                f"{path} was changed while the benchmark ran. All that is reported was measured on the {held.n_items:,} items "
+                "that it held before; another run with it will not find these",
+                RetrievalWarning,
+                stacklevel=3,
+            )
+
+    def _changed(self, path: Path) -> str:
+        first = self.generation.path if self.generation is not None else path
+        return f"{path} was changed while the benchmark ran" if path == first else f"{path} is another index than {first}"
+
+    def _refuse_unwanted(self, fingerprint: str) -> None:
+        if self._wanted is not None and fingerprint != self._wanted:
+            raise IndexConflictError(
+                f"the corpus is not that of before: its fingerprint was {self._wanted[:12]}, and is {fingerprint[:12]}; what "
+                "was measured on the one decides nothing about the other, so begin the benchmark again"
+            )
+
+    def _refuse_other_texts(
+        self, found: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int], held: Generation
+    ) -> None:
+        items = {hit.item.item_id: hit.item for one in found for hit in one}
+        ours = held.items.items(np.array([row_of[item_id] for item_id in items], np.int64)) if items else []
+        other = [item.item_id for item, own in zip(items.values(), ours, strict=True) if item.text != own.text]
+        if other:
+            raise ItemError(
+                f"{len(other):,} of the {len(items):,} items that it found have another text than in the corpus (the first: "
+                f"{other[0]!r}); let it index the corpus of this benchmark"
+            )

@@ -1,0 +1,92 @@
+"""What a process that was made by a fork may still use.
+
+A child has one thread, the one that forked; whatever its parent's other threads held or did is never finished there. So
+
+- locks of ours that they held are free in the child (:class:`Lock`);
+- pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them for ever: a child computes in one
+  thread (:func:`compute_alone`);
+- what cannot be used at all (Java, a model on a GPU) is refused by :class:`ForkError` (:func:`forked`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import TracebackType
+from weakref import WeakSet
+
+from nlp_retrieval.errors import ForkError
+
+_ONE_THREAD = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
+
+_inherited: frozenset[str] = frozenset()
+
+
+class Lock:
+    """A lock that the thread that holds it may take again, and that is free in a child where another thread held it.
+
+    What it guards has to be right at every moment, or to be made anew where it is not: nobody finishes it in the child.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._lock.release()
+
+    def free_of_others(self) -> None:
+        """Give up the lock of a thread that is not in this process."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_locks: WeakSet[Lock] = WeakSet()
+
+
+def inherited(module: str) -> bool:
+    """Whether this process was made by a fork of one that had imported a module."""
+    return module in _inherited
+
+
+def compute_alone() -> None:
+    """In a child, have FAISS and torch compute in the calling thread, where they were imported before the fork.
+
+    To be called before anything that computes with them. It costs nothing in a process that was not forked.
+    """
+    if _inherited:
+        for name, setter in _ONE_THREAD.items():
+            limit = getattr(sys.modules.get(name), setter, None) if name in _inherited else None
+            if limit is not None:
+                limit(1)
+
+
+def forked(what: str, process: int | None = None) -> ForkError:
+    """Return the error to raise where something does not survive a fork.
+
+    Args:
+        what: does not survive it.
+        process: where it was opened; None for the parent.
+    """
+    return ForkError(
+        f"{what} was opened in process {process or os.getppid()} and does not survive its fork into process {os.getpid()}: "
+        "start processes by the methods 'spawn' or 'forkserver' of multiprocessing, or open it in the children and not in the "
+        "process that forks"
+    )
+
+
+def _begin_child() -> None:
+    global _inherited  # noqa: PLW0603 -- a process is forked once
+    _inherited = frozenset(sys.modules)
+    for lock in _locks:
+        lock.free_of_others()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

@@ -1,0 +1,191 @@
+"""The manifest of an index or a run decides settings of a search, and nothing else: no code, no file, no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import collection, configuration
+from cli.commands import refused, run
+from conformance.registering import write_entry_points
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher, write_run_files
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.core.component import parameters_of
+from nlp_retrieval.core.index_builders import retrievers_of
+from nlp_retrieval.core.registry import KINDS, component_class, names
+from nlp_retrieval.core.trust import MANIFEST_MAY_SET
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
+
+from .conftest import Tally
+from .test_remote_code import own_architecture, planted
+
+FAMILY = "manifests of strangers"
+
+ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {number}") for number in range(5)]
+HOSTILE = """
+import os
+os.makedirs({ran!r}, exist_ok=True)
+from nlp_retrieval import Bm25sRetriever
+class Hostile(Bm25sRetriever):
+    name = "hostile"
+"""
+
+
+@pytest.fixture
+def most(request: pytest.FixtureRequest) -> int:
+    """How many manifests are tried: all of them, 0, in the soak."""
+    return 0 if request.config.getoption("--soak") else 1500
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """What no manifest may lead to: a model with code, a file, an installed package that nobody asked for."""
+    folder = tmp_path / "outside"
+    planted(folder, own_architecture, head=False)
+    (folder / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
+    package = tmp_path / "installed"
+    write_entry_points(package, {kind: {"hostile": "hostile:Hostile"} for kind in KINDS})
+    (package / "hostile.py").write_text(HOSTILE.format(ran=str(folder / "ran")))
+    return folder
+
+
+def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, object]:
+    paths = [str(outside.parent / "installed"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("manifest_trials.py")), kind, str(target), str(outside), str(most)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "XDG_CACHE_HOME": str(outside.parent / "cache")},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
+    index = tmp_path / "index"
+    Searcher([Bm25sRetriever()]).index(ITEMS, index)
+    with tally(FAMILY):
+        found = trials("index", index, outside, most)
+        assert found["wrong"] == []
+        assert not (outside / "ran").exists()
+        outcomes = found["outcomes"]
+        assert isinstance(outcomes, dict)
+        assert outcomes["UntrustedError"] > 50
+        assert outcomes["used"] > 2, "harmless settings are obeyed"
+
+
+def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
+    config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
+    write_run_files(config.benchmarker().run(), tmp_path / "run")
+    with tally(FAMILY):
+        found = trials("run", tmp_path / "run", outside, most)
+        assert found["wrong"] == []
+        assert not (outside / "ran").exists()
+        outcomes = found["outcomes"]
+        assert isinstance(outcomes, dict)
+        assert "used" not in outcomes, "every run reads its collection from a file, and that has to be trusted"
+
+
+def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path, tally: Tally) -> None:
+    index = tmp_path / "index"
+    model, ran = planted(tmp_path, own_architecture, head=False)
+    encoder = SentenceTransformerEncoder(str(model), trust_remote_code=True)
+    Searcher([FaissRetriever(encoder), Bm25sRetriever()]).index(ITEMS, index)
+    assert ran.is_dir(), "the plant is a real one"
+    ran.rmdir()
+    corpus = tmp_path / "more.jsonl"
+    corpus.write_text('{"id": "n", "text": "new"}\n')
+    commands = (
+        ["search", str(index), "fox"],
+        ["add", str(corpus), str(index)],
+        ["delete", str(index), "i0"],
+        ["compact", str(index)],
+    )
+    with tally(FAMILY):
+        for words in commands:
+            done = run(*words)
+            refused(done, 2, "run the Python code that comes with the model", f"read the model at {str(model)!r}", "--trust")
+            assert not ran.exists(), words
+        with pytest.raises(UntrustedError, match=r"faiss\.encoder\.trust_remote_code: run the Python code"):
+            Searcher([Bm25sRetriever()]).open(index).add([SearchableItem(item_id="n", content="new")])
+        assert not ran.exists()
+    done = run("search", str(index), "fox", "--trust")
+    assert done.returncode == 0, done.stderr
+    assert "is trusted: faiss.encoder.model: read the model at" in done.stderr
+    assert ran.is_dir()
+
+
+def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    """A folder of that name in the working directory is no model of the cache."""
+    model, _ = planted(tmp_path, own_architecture, head=False)
+    (tmp_path / "organisation").mkdir()
+    model.rename(tmp_path / "organisation" / "model")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    encoder = SentenceTransformerEncoder("organisation/model", trust_remote_code=True)
+    Searcher([FaissRetriever(encoder)]).index(ITEMS, tmp_path / "index")
+    manifest = tmp_path / "index" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    del content["retrievers"][0]["config"]["encoder"]["trust_remote_code"]
+    from .manifest_trials import sign
+
+    manifest.write_bytes(sign(content))
+    with tally(FAMILY), pytest.raises(ModelError, match="may name models of this machine's cache alone"):
+        retrievers_of(tmp_path / "index")
+
+
+def test_a_package_that_nobody_asked_for_is_not_imported(
+    tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / "index")
+    manifest = tmp_path / "index" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["retrievers"][0]["config"] = {"name": "hostile"}
+    from .manifest_trials import sign
+
+    manifest.write_bytes(sign(content))
+    environment = {"PYTHONPATH": str(tmp_path / "installed")}
+    with tally(FAMILY):
+        refused(run("search", str(tmp_path / "index"), "fox", **environment), 2, "load 'hostile' from the package")
+        assert not (outside / "ran").exists()
+    run("search", str(tmp_path / "index"), "fox", "--trust", **environment)
+    assert (outside / "ran").exists(), "the plant is a real one"
+
+
+def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: Path) -> None:
+    config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
+    write_run_files(config.benchmarker().run(), tmp_path / "run")
+    refused(run("rerun", str(tmp_path / "run")), 2, "corpus.loader.path: read", "index: use, or write, the index at", "--trust")
+    assert not (tmp_path / "run-rerun").exists()
+    done = run("rerun", str(tmp_path / "run"), "--trust")
+    assert done.returncode == 0, done.stderr
+    assert "is trusted: query_loader.path: read" in done.stderr
+
+
+def test_every_parameter_of_every_component_stands_in_the_list_or_is_trusted() -> None:
+    """One that is new is refused until somebody has thought about it; one that is gone does not stay on the list."""
+    for kind in KINDS:
+        listed = MANIFEST_MAY_SET[kind]
+        assert sorted(listed) == names(kind), kind
+        for name in names(kind):
+            assert sorted(listed[name]) == sorted(parameters_of(component_class(kind, name))), name
+
+
+def test_trusting_is_told_by_a_warning_in_python(tmp_path: Path) -> None:
+    model, _ = planted(tmp_path, own_architecture, head=False)
+    encoder = SentenceTransformerEncoder(str(model), trust_remote_code=True)
+    Searcher([FaissRetriever(encoder)]).index(ITEMS, tmp_path / "index")
+    with pytest.warns(RetrievalWarning, match="is trusted: .*run the Python code"):
+        (retriever,) = retrievers_of(tmp_path / "index", trust=True)
+    assert isinstance(retriever, FaissRetriever)

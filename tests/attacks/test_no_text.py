@@ -1,0 +1,120 @@
+"""Half a surrogate pair, bytes that are no text and paths that cannot be written down: refused in words, where they come in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.commands import COMMAND
+
+from nlp_retrieval import (
+    BaseUserQueryProcessor,
+    Bm25sRetriever,
+    ClauseSplit,
+    JsonlLoader,
+    OverlapReranker,
+    SearchableItem,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.core.config import parse_yaml
+from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
+
+HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]
+ITEMS = [SearchableItem(item_id=str(n), content=text, metadata={"kind": "x"}) for n, text in enumerate(["red fox", "blue dog"])]
+
+
+class Halving(BaseUserQueryProcessor):
+    """Cuts a character in two, as a processor that counts in UTF-16 would."""
+
+    name = "halving"
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [[nlq, "\ud83e"] for nlq in nlqs]
+
+
+@pytest.fixture
+def searcher(tmp_path: Path) -> Searcher:
+    """Two items."""
+    made = Searcher([Bm25sRetriever()])
+    made.index(ITEMS, tmp_path / "index")
+    return made
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(searcher: Searcher, half: str, tmp_path: Path) -> None:
+    for attempt in (
+        lambda: searcher.search(["fox", half]),
+        lambda: Bm25sRetriever().retrieve([["fox"], ["fox", half]], tmp_path / "index", 3),
+        lambda: OverlapReranker().rerank([half], [[]], 3),
+        lambda: searcher.explain(half, []),
+    ):
+        with pytest.raises(QueryError, match="holds half of a surrogate pair"):
+            attempt()
+
+
+def test_half_a_pair_that_a_processor_makes_is_refused_and_its_query_named(tmp_path: Path) -> None:
+    made = Searcher([Bm25sRetriever()], processor=Halving())
+    made.index(ITEMS, tmp_path / "index")
+    with pytest.raises(QueryError, match=r"query 1: sub-query 2 of 2 holds half of a surrogate pair \(\\ud83e\)"):
+        made.search(["fox", "dog"])
+    assert Searcher([Bm25sRetriever()], processor=ClauseSplit()).open(tmp_path / "index").search("fox 🦊")[0]
+
+
+@pytest.mark.parametrize("task", ["encode_queries", "encode_passages", "cut_passages"])
+def test_half_a_pair_is_refused_before_an_encoder_reads_it(task: str) -> None:
+    with pytest.raises(QueryError, match=r"2 of 2 holds half of a surrogate pair \(\\udcff\)"):
+        getattr(SentenceTransformerEncoder(), task)(["fox", "a \udcff" * 300])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"kind": "\ud800"},
+        {"\ud800": "x"},
+        {"kind": {"gt": "\udcff"}},
+        {"kind": {"in": ["x", "\udcff"]}},
+        {"not": {"kind": "\ud800"}},
+    ],
+)
+def test_half_a_pair_in_a_filter_is_refused(searcher: Searcher, where: dict[str, object]) -> None:
+    with pytest.raises(QueryError, match="holds half of a surrogate pair"):
+        searcher.search("fox", where=where)
+
+
+def test_half_a_pair_is_the_id_of_no_item_and_nothing_is_deleted(searcher: Searcher) -> None:
+    with pytest.raises(ItemError, match=r"has the id '\\udcff'; nothing was deleted"):
+        searcher.delete(["0", "\udcff"])
+    assert searcher.search("fox")[0]
+
+
+def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="JsonlLoader: path holds half of a surrogate pair"):
+        JsonlLoader(Path("caf\udce9.jsonl"))
+    with pytest.raises(ConfigurationError, match=r"line 2: \\ud800 is half of a surrogate pair"):
+        parse_yaml('a: 1\nb: "\\ud800"', "sweep.yaml")
+
+
+@pytest.mark.parametrize("path", ["caf\udce9", "a\0b"])
+def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_path: Path, path: str) -> None:
+    for attempt in (
+        lambda: Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / path),
+        lambda: Searcher([Bm25sRetriever()]).open(tmp_path / path),
+    ):
+        with pytest.raises(ConfigurationError, match="is no text; choose a folder of another name"):
+            attempt()
+    assert not list(tmp_path.glob("[ca]*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[b"search", b"index", b"caf\xe9"], [b"index", b"caf\xe9.jsonl", b"new"], [b"search", b"index", b"x", b"-r", b"\xff"]],
+)
+def test_bytes_that_are_no_text_on_a_command_line_are_shown(words: list[bytes], tmp_path: Path) -> None:
+    done = subprocess.run([COMMAND.encode(), *words], capture_output=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    number = next(place for place, word in enumerate(words, 1) if not word.isascii())
+    assert done.stderr.startswith(f"error: argument {number} is no text in utf-8: ".encode() + repr(words[number - 1]).encode())
+    assert done.stderr.count(b"\n") == 1
+    assert not list(tmp_path.iterdir())

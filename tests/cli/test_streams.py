@@ -1,0 +1,119 @@
+"""Full devices, closed pipes and closed streams: what cannot be written is told, and nothing else is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from .commands import COMMAND, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus and an index of it."""
+    made = tmp_path_factory.mktemp("streams")
+    rows = [{"id": str(n), "content": f"red fox number {n} " + "word " * 30} for n in range(200)]
+    (made / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("index", "corpus.jsonl", "index", "-r", "bm25s", folder=made)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell, in which ``@`` is the command."""
+    line = "set -o pipefail; " + line.replace("@", COMMAND)
+    return subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", ["search index fox", "search index fox --json", "components", "--version", "--help"])
+def test_a_full_device_is_one_line_and_code_1(words: str, folder: Path) -> None:
+    done = shell(f"@ {words} > /dev/full", folder)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output could not be written (No space left on device); files and indexes are whole\n"
+
+
+@pytest.mark.parametrize("words", ["search index fox -k 200", "search index fox -k 200 --json", "components"])
+def test_a_reader_that_has_what_it_wanted_is_no_error(words: str, folder: Path) -> None:
+    done = shell(f"@ {words} | head -c 1", folder)
+    assert (done.returncode, len(done.stdout), done.stderr) == (0, 1, "")
+
+
+def test_an_error_keeps_its_code_where_nothing_can_be_told(folder: Path) -> None:
+    for where in ("2>/dev/full", "2>&-", "2> >(true)"):
+        done = shell(f"@ search nowhere fox {where}", folder)
+        assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
+def test_a_stream_that_is_closed_is_told_and_no_file_takes_its_place(folder: Path) -> None:
+    done = shell("@ search index fox >&-", folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: standard output could not be written (Bad file descriptor)")
+    done = shell("@ index corpus.jsonl closed -r bm25s >&- 2>&- <&-", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run("verify", "closed", folder=folder).returncode == 0
+    assert shell("@ search index <&-", folder).returncode == 0
+
+
+def test_a_terminal_of_few_characters_gets_the_others_escaped(folder: Path, tmp_path: Path) -> None:
+    narrow = {"PYTHONIOENCODING": "ascii"}
+    done = run("search", str(folder / "index"), "föx 🦊 fox", "-k", "1", "--json", **narrow)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["query"] == "föx 🦊 fox"
+    assert "f\\xf6x" in run("search", str(folder / "index"), "föx fox", "-k", "1", **narrow).stdout
+
+
+def test_a_file_that_ends_early_and_an_interruption_are_told_in_one_line(folder: Path) -> None:
+    os.mkfifo(folder / "slow.jsonl")
+    process = subprocess.Popen(
+        [COMMAND, "index", "slow.jsonl", "interrupted", "-r", "bm25s"], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    with (folder / "slow.jsonl").open("w") as writer:  # waits until the command reads
+        writer.write('{"id": "a", "content": "red fox"}\n')
+        writer.flush()
+        while not (folder / "interrupted").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "interrupted; files and indexes are whole, as they were before or as they were to become\n"
+    assert not (folder / "interrupted").exists()
+
+
+def test_where_an_error_comes_from_is_shown_when_it_is_asked_for(folder: Path) -> None:
+    plain = run("search", "nowhere", "fox", folder=folder).stderr
+    assert plain.count("\n") == 1
+    full = run("--debug", "search", "nowhere", "fox", folder=folder)
+    assert full.returncode == 3
+    assert "Traceback" in full.stderr
+    assert full.stderr.endswith(plain)
+
+
+def test_what_nobody_expected_is_one_line_that_asks_for_a_report(folder: Path, tmp_path: Path) -> None:
+    """A package of a user's own whose component raises what no component should."""
+    package = tmp_path / "package"
+    (package / "odd-1.dist-info").mkdir(parents=True)
+    (package / "odd-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1\n")
+    (package / "odd-1.dist-info" / "entry_points.txt").write_text("[nlp_retrieval.rerankers]\nodd = odd:Odd\n")
+    (package / "odd.py").write_text(
+        "from nlp_retrieval import BaseReranker\n"
+        "class Odd(BaseReranker):\n"
+        "    '''Odd.'''\n"
+        "    name = 'odd'\n"
+        "    def score_pairs(self, queries, items):\n"
+        "        raise {'EOFError': EOFError, 'BrokenPipeError': BrokenPipeError(32, 'no pipe'), 'KeyError': KeyError('a\\nb')}"
+        "[queries[0].split()[0]]\n"
+    )
+    path = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
+    for kind in ("EOFError", "BrokenPipeError", "KeyError"):
+        words = ("search", "index", f"{kind} fox", "--reranker", "odd")
+        done = run(*words, folder=folder, PYTHONPATH=path)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+        assert done.stderr.startswith(f"error: unexpected {kind}: ")
+        assert "please report it" in done.stderr
+        assert "Traceback" in run("--debug", *words, folder=folder, PYTHONPATH=path).stderr

@@ -1,0 +1,300 @@
+"""A child that a fork makes: it finds what its parent finds, or is told why it cannot; it never waits for ever."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import faiss
+import pytest
+from chat_server import chat_server, fields
+from damage.collection import QUERIES, WORDS, lucene, pages, retrievers
+from hashed_words import HashedWords, items_of
+
+import nlp_retrieval
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ColbertEncoder,
+    FaissRetriever,
+    LanguageModel,
+    OverlapReranker,
+    RetrievalResult,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.core import checksums
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.encoders import model_turns
+from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.errors import ForkError
+from nlp_retrieval.retrievers import exact_search
+
+from .forking import forked
+from .test_models import ITEMS, models, searcher  # noqa: F401 -- a fixture
+from .test_models import QUERIES as MODEL_QUERIES
+
+ASKED = [f"{one} {other}" for one in WORDS for other in QUERIES]
+WHERE = {"year": {"gte": 1950}}
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+def told(results: list[list[RetrievalResult]]) -> list[list[list[object]]]:
+    return [[[hit.item.item_id, round(hit.score, 4)] for hit in hits] for hits in results]
+
+
+def searchers() -> dict[str, Searcher]:
+    """Every retriever that needs no Java, and compositions."""
+    lexical, dense = Bm25sRetriever(), FaissRetriever(HashedWords(16), index_type="hnsw")
+    return {label: Searcher([one]) for label, one in retrievers().items()} | {
+        "hybrid, reranked": Searcher([lexical, dense], reranker=OverlapReranker(), depth=20)
+    }
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    index = tmp_path_factory.mktemp("forks") / "index"
+    for one in searchers().values():
+        one.index(pages(), index)
+    return index
+
+
+@pytest.mark.parametrize("label", searchers())
+def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
+    opened = searchers()[label].open(path)
+    whole, filtered = told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))
+    assert forked(lambda: [told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))]) == [whole, filtered]
+    assert told(opened.search(ASKED, 10)) == whole, "and the parent goes on"
+
+
+@pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
+@pytest.mark.parametrize("label", ["dense", "colbert", "late interaction", "cross-encoder", "cross-encoder by onnx"])
+def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: Path, tmp_path: Path) -> None:  # noqa: F811
+    opened = searcher(label, models)
+    opened.index(ITEMS, tmp_path / "index")
+    alone = told(opened.search(MODEL_QUERIES, 5))
+    found = forked(lambda: told(opened.search(MODEL_QUERIES, 5)))
+    assert isinstance(found, list)
+    for mine, its in zip(alone, found, strict=True):
+        assert [hit[0] for hit in mine] == [hit[0] for hit in its]
+        assert [hit[1] for hit in mine] == pytest.approx([hit[1] for hit in its], abs=1e-2)
+
+
+def test_a_child_opens_another_index_and_builds_one(path: Path, tmp_path: Path) -> None:
+    dense = FaissRetriever(HashedWords(16), index_type="ivfpq", nlist=4, pq_bytes=4)
+    parent = Searcher([dense]).open(path)
+    whole = told(parent.search(ASKED, 10))
+
+    def work() -> object:
+        mine = Searcher([dense])
+        mine.index(pages(), tmp_path / "index")
+        mine.add([page.model_copy(update={"item_id": f"new {page.item_id}"}) for page in pages()[:200]], auto_compact=False)
+        mine.compact()
+        return told(Searcher([dense]).open(path).search(ASKED, 10))
+
+    assert forked(work) == whole
+
+
+def test_a_pool_of_forked_processes_searches(path: Path) -> None:
+    opened = searchers()["hybrid, reranked"].open(path)
+    parts = [ASKED[first::2] for first in range(2)]
+    whole = [told(opened.search(part)) for part in parts]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.map_async(opened.search, parts).get(timeout=60)
+    assert [told(part) for part in found] == whole
+
+
+def test_lucene_is_refused_in_a_child_of_a_process_that_ran_java(tmp_path: Path) -> None:
+    opened = Searcher([lucene()])
+    opened.index(pages(), tmp_path / "index")
+    alone = lucene()
+    whole = told(opened.search(QUERIES, 5))
+    assert alone.retrieve([[query] for query in QUERIES], tmp_path / "index", 5)
+
+    def refused(call: Callable[[], object]) -> str:
+        with pytest.raises(ForkError) as caught:
+            call()
+        return str(caught.value)
+
+    messages = forked(
+        lambda: [
+            refused(lambda: opened.search(QUERIES, 5)),
+            refused(lambda: alone.retrieve([QUERIES], tmp_path / "index", 5)),
+            refused(lambda: Searcher([lucene()]).open(tmp_path / "index")),
+            refused(lambda: Searcher([lucene()]).index(pages(), tmp_path / "other")),
+        ]
+    )
+    assert isinstance(messages, list)
+    assert all("spawn" in message and "does not survive" in message for message in messages)
+    assert told(opened.search(QUERIES, 5)) == whole
+
+
+class OfOneProcess(Bm25sRetriever):
+    """A plug-in's engine that holds a connection."""
+
+    name = "of-one-process"
+    survives_fork = False
+
+
+def test_a_retriever_that_says_it_does_not_survive_is_refused_until_the_child_opens_it(tmp_path: Path) -> None:
+    path = tmp_path / "own"
+    opened = Searcher([OfOneProcess()])
+    opened.index(items_of(QUERIES), path)
+    whole = told(opened.search(QUERIES, 5))
+
+    def work() -> object:
+        with pytest.raises(ForkError, match=r"of-one-process's index was opened in process \d+ and does not survive"):
+            opened.search(QUERIES, 5)
+        return told(opened.open(path).search(QUERIES, 5))
+
+    assert forked(work) == whole
+
+
+class PlainFaiss(BaseRetriever):
+    """A plug-in that calls FAISS, and knows nothing of forks."""
+
+    name = "plain-faiss"
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        (folder / "size.json").write_text(str(len(items)), "utf-8")
+
+    def load(self, folder: Path) -> None:
+        self._index = faiss.IndexHNSWFlat(16, 8, faiss.METRIC_INNER_PRODUCT)
+        self._index.add(HashedWords(16).encode_passages([page.text for page in pages()]))
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        scores, rows = self._index.search(HashedWords(16).encode_queries(queries), k)
+        return Hits.from_lists(list(zip(rows, scores, strict=True)))
+
+
+def test_a_plug_in_that_calls_faiss_survives_by_its_base_class(tmp_path: Path) -> None:
+    opened = Searcher([PlainFaiss()])
+    opened.index(pages(), tmp_path / "index")
+    whole = told(opened.search(ASKED, 5))
+    assert forked(lambda: told(opened.search(ASKED, 5))) == whole
+
+
+@pytest.mark.filterwarnings("ignore:.*no multi-vector checkpoint:nlp_retrieval.errors.RetrievalWarning")
+def test_encoders_alone_encode_in_a_child(models: Path) -> None:  # noqa: F811
+    dense = SentenceTransformerEncoder(str(models / "bert"))
+    late = ColbertEncoder(str(models / "colbert"))
+    texts = MODEL_QUERIES * 8
+
+    def work() -> list[list[float]]:
+        return [dense.encode_passages(texts).sum(0).tolist(), sum(part.sum(0) for part in late.encode_passages(texts)).tolist()]
+
+    alone = work()
+    found = forked(work)
+    assert isinstance(found, list)
+    for mine, its in zip(alone, found, strict=True):
+        assert mine == pytest.approx(its, abs=1e-2)
+
+
+class OnGpu:
+    """What the rule looks at of a model that its library put on a GPU."""
+
+    device = "cuda:0"
+
+
+def test_a_model_on_a_gpu_is_refused_in_a_child() -> None:
+    model = OnGpu()
+    with turn_of(model):
+        pass
+
+    def work() -> str:
+        with turn_of(OnGpu()):  # one of the child's own
+            pass
+        with pytest.raises(ForkError) as caught:
+            turn_of(model)
+        return str(caught.value)
+
+    assert "a model on cuda:0 was opened in process" in str(forked(work))
+
+
+def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path) -> None:
+    with chat_server(lambda body: fields(query="a fox")) as running:
+        lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, calls_at_once=1)
+        parent = lm.dspy_lm()
+        assert "a fox" in parent("Which?")[0]
+        with parent.engine._slots:  # as a thread that is asking
+            answers = forked(lambda: [lm.dspy_lm() is not parent, lm.dspy_lm() is lm.dspy_lm(), *lm.dspy_lm()("Which?")])
+        assert running.calls == 2
+        assert isinstance(answers, list)
+        assert answers[:2] == [True, True]
+        assert "a fox" in answers[2]
+        assert lm.dspy_lm() is parent
+
+
+# locks
+
+
+@contextmanager
+def held_elsewhere(lock: Lock) -> Iterator[None]:
+    """Have another thread hold a lock."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        Searcher._opening,
+        BaseRetriever._opening,
+        exact_search._multiplying,
+        model_turns._adding,
+        checksums._noting,
+    ],
+    ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],
+)
+def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
+    opened = Searcher([Bm25sRetriever(), FaissRetriever(HashedWords(16), index_type="flat")]).open(path)
+    whole = told(opened.search(QUERIES, 5))
+
+    def work() -> object:
+        with lock:
+            pass
+        return told(opened.open(path).search(QUERIES, 5))
+
+    with held_elsewhere(lock):
+        assert forked(work) == whole
+
+
+def test_a_lock_of_the_thread_that_forks_stays_its_own(path: Path) -> None:
+    lock = Lock()
+
+    def taken() -> bool:
+        found: list[bool] = []
+        thread = threading.Thread(target=lambda: found.append(lock._lock.acquire(blocking=False)))
+        thread.start()
+        thread.join()
+        return not found[0]
+
+    with lock:
+        assert forked(taken) is True
+
+
+def test_the_package_makes_no_lock_that_a_fork_would_leave_held() -> None:
+    package = Path(nlp_retrieval.__file__).parent
+    making = re.compile(r"\bthreading\.R?Lock\b")
+    found = {str(file.relative_to(package)) for file in package.rglob("*.py") if making.search(file.read_text("utf-8"))}
+    assert found == {"core/forks.py"}

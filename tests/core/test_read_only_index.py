@@ -1,0 +1,124 @@
+"""An index that may not be written to is read, and indexed again where nothing is missing; a failed build leaves no folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval.errors import IndexWriteError, ItemError, RetrievalError, SourceError
+
+ITEMS = [SearchableItem(item_id=str(n), content=text) for n, text in enumerate(["red fox", "blue dog"])]
+NOBODY = 65534
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An index, named by a relative path, in a folder that may not be written to; all may look into the folders above it."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", f"{folder}/cache")
+        Searcher([Bm25sRetriever()]).index(ITEMS, "index")
+        folders = [Path("index"), *(path for path in Path("index").iterdir() if path.is_dir())]
+        for one in folders:
+            one.chmod(0o555)
+        Path("index", ".lock").chmod(0o444)
+        yield Path("index")
+        for one in folders:
+            one.chmod(0o755)
+        monkeypatch.undo()
+
+
+def as_nobody(attempt: Callable[[], object]) -> str:
+    """What came of an attempt of a user who may not write, in a process of its own; permissions do not hold for root."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "nothing"
+        try:
+            if os.geteuid() == 0:
+                os.setresgid(NOBODY, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+            said = repr(attempt())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        finally:
+            os.write(into, said.encode())
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as told:
+        said = told.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_an_index_that_holds_all_that_is_asked_for_is_indexed_again_without_writing(read_only: Path) -> None:
+    searcher = Searcher([Bm25sRetriever()])
+
+    def indexed() -> object:
+        report = searcher.index(ITEMS, read_only)
+        return report.built, report.found, report.n_items, searcher.search("fox")[0][0].item.item_id
+
+    assert as_nobody(indexed) == "([], ['bm25s'], 2, '0')"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda index: Searcher([Bm25sRetriever(stemmer="none")]).index(ITEMS, index),
+        lambda index: Searcher([Bm25sRetriever()]).index(ITEMS[:1], index),
+        lambda index: Searcher([Bm25sRetriever()]).open(index).add([SearchableItem(item_id="n", content="new")]),
+        lambda index: Searcher([Bm25sRetriever()]).open(index).delete(["0"]),
+        lambda index: Searcher([Bm25sRetriever()]).index(ITEMS, index / "inside"),
+    ],
+)
+def test_what_would_have_to_be_written_is_an_error_that_names_the_place(
+    attempt: Callable[[Path], object], read_only: Path
+) -> None:
+    said = as_nobody(lambda: attempt(read_only))
+    assert said.startswith("IndexWriteError: cannot write to "), said
+    assert "permission denied" in said
+
+
+def test_a_relative_path_is_told_of_as_an_absolute_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("index").mkdir()
+    Path("index", ".lock").mkdir()
+    for path in (Path("index"), tmp_path / "index"):
+        with pytest.raises(IndexWriteError, match="cannot write to ") as caught:
+            Searcher([Bm25sRetriever()]).index(ITEMS, path)
+        assert caught.value.__cause__.errno == errno.EISDIR  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("path", ["new", "a/b/new"])
+@pytest.mark.parametrize(
+    ("items", "error"),
+    [
+        (JsonlLoader("nowhere.jsonl"), SourceError),
+        ([], ItemError),
+        ([ITEMS[0], ITEMS[0]], ItemError),
+        (["text"], ItemError),
+    ],
+)
+def test_a_build_that_fails_leaves_no_folder(path: str, items: object, error: type[RetrievalError], tmp_path: Path) -> None:
+    with pytest.raises(error):
+        Searcher([Bm25sRetriever()]).index(items, tmp_path / path)  # type: ignore[arg-type]
+    assert not [left for left in tmp_path.iterdir() if left.name != "xdg-cache"]
+
+
+def test_a_build_that_fails_leaves_a_folder_of_others_as_it_was(tmp_path: Path) -> None:
+    for name in ("empty", "notes"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "notes" / "mine.json").write_text(json.dumps({"mine": True}))
+    for name in ("empty", "notes"):
+        with pytest.raises(ItemError):
+            Searcher([Bm25sRetriever()]).index([], tmp_path / name)
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert (tmp_path / "notes" / "mine.json").exists()

@@ -1,0 +1,139 @@
+"""Files that change under an open reader: what we do ourselves it does not notice, and what others do it is told of."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.commands import run as run_command
+
+from nlp_retrieval import Bm25sRetriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
+from nlp_retrieval.errors import IndexDamagedError
+
+from .collection import QUERIES, IndexFile, files_of, pages, retrievers
+
+LABELS = list(retrievers())
+
+
+def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, str, float]]]:
+    return [[(hit.item.item_id, hit.item.content, hit.score) for hit in hits] for hits in results]
+
+
+@pytest.fixture
+def own(index: Path, tmp_path: Path) -> Path:
+    """A copy of the index, to be spoiled."""
+    return Path(shutil.copytree(index, tmp_path / "own"))
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def copied_over(file: Path) -> None:
+    """As ``cp other file``: of the same size, into the same inode."""
+    file.write_bytes(bytes(len(file.read_bytes())))
+
+
+def replaced(file: Path) -> None:
+    """As ``mv other file``."""
+    other = file.with_name("other")
+    other.write_bytes(file.read_bytes()[:-1] + b"?!")
+    other.replace(file)
+
+
+def file_of(index: Path, label: str) -> Path:
+    """The largest file of a retriever, or of the items: what is mapped."""
+    of_it: list[IndexFile] = [file for file in files_of(index) if file.owner == label]
+    return max((index / file.path for file in of_it), key=lambda file: file.stat().st_size)
+
+
+@pytest.mark.parametrize("change", [cut, emptied, copied_over, replaced])
+@pytest.mark.parametrize("label", ["items", *LABELS])
+def test_an_open_reader_is_told_of_a_file_that_was_changed(label: str, change: Callable[[Path], None], own: Path) -> None:
+    retriever = retrievers()[LABELS[0] if label == "items" else label]
+    searcher = Searcher([retriever]).open(own)
+    results = searcher.search(QUERIES, 10)
+    retriever.retrieve([QUERIES], own, 10)
+    file = file_of(own, label)
+    content = file.read_bytes()
+    change(file)
+    for search in (
+        lambda: searcher.search(QUERIES, 10),
+        lambda: retriever.retrieve([QUERIES], own, 10),
+        lambda: searcher.explain(QUERIES[0], results[0]),
+    ):
+        with pytest.raises(IndexDamagedError, match=file.name):
+            search()
+    file.write_bytes(content)
+    assert told(searcher.search(QUERIES, 10)) == told(results), "restored, it is searched again"
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(label: str, own: Path, tmp_path: Path) -> None:
+    searcher = Searcher([retrievers()[label]]).open(own)
+    found = told(searcher.search(QUERIES, 10))
+    for file in files_of(own):
+        path = own / file.path
+        os.link(path, tmp_path / "link")
+        path.chmod(0o444)
+        os.utime(path)
+        if file.owner == label:
+            shutil.copyfile(path, tmp_path / "same")
+            (tmp_path / "same").replace(path)
+        (tmp_path / "link").unlink()
+    assert told(searcher.search(QUERIES, 10)) == found
+    shutil.rmtree(own)
+    assert told(searcher.search(QUERIES, 10)) == found
+
+
+# what the package itself does
+
+
+def test_open_readers_find_the_same_whatever_is_written(own: Path) -> None:
+    readers = {label: Searcher([retriever]).open(own) for label, retriever in retrievers().items()}
+    found = {label: told(reader.search(QUERIES, 10)) for label, reader in readers.items()}
+    states = {file.path: (own / file.path).stat() for file in files_of(own) if file.owner != "manifest"}
+    writer = Searcher(retrievers()).open(own)
+    for number, write in enumerate(
+        [
+            lambda: writer.add([SearchableItem(item_id="new", content="whale castle", metadata={"title": "New"})]),
+            lambda: writer.update([pages()[7]]),
+            lambda: writer.delete(["d8"]),
+            writer.compact,
+            lambda: writer.index(pages()[5:], own, replace=True),
+        ]
+    ):
+        write()
+        assert {label: told(reader.search(QUERIES, 10)) for label, reader in readers.items()} == found, number
+        for path, before in states.items():
+            now = (own / path).stat()
+            assert (now.st_ino, now.st_size, now.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns), path
+    assert verify_index(own) == []
+    assert not any(reader.opened.is_current() for reader in readers.values())
+
+
+def test_an_open_reader_finds_the_same_while_commands_write(tmp_path: Path) -> None:
+    index, corpus, more = tmp_path / "index", tmp_path / "corpus.jsonl", tmp_path / "more.jsonl"
+    lines = [json.dumps({"id": page.item_id, "content": page.content}) for page in pages()]
+    corpus.write_text("\n".join(lines[:200]))
+    more.write_text("\n".join(lines[200:]))
+    Searcher([Bm25sRetriever()]).index(JsonlLoader(corpus), index)
+    reader = Searcher([Bm25sRetriever()]).open(index)
+    found = told(reader.search(QUERIES, 10))
+    for command in (
+        ["add", str(more), str(index)],
+        ["delete", str(index), "d0", "d1"],
+        ["compact", str(index)],
+        ["index", str(more), str(index), "--retriever", "bm25s", "--replace"],
+    ):
+        done = run_command(*command)
+        assert done.returncode == 0, done.stderr
+        assert told(reader.search(QUERIES, 10)) == found, command

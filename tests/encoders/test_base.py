@@ -1,0 +1,85 @@
+"""Vectors that cannot be searched are refused before they reach an index: each kind with an error that says what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
+
+from nlp_retrieval import FaissRetriever, SearchableItem
+from nlp_retrieval.encoders.base import Vectors, checked_vectors
+from nlp_retrieval.encoders.multi_vector_base import checked_tokens
+from nlp_retrieval.errors import ModelError
+
+TEXTS = ["red fox", "blue whale"]
+ENCODER = HashedWords()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (np.zeros((2, 0), np.float32), "vectors of dimension 0"),
+        (np.ones((2, 4)) + 1j, "an array of complex128; vectors are made of real numbers"),
+        (np.array([["1", "2"], ["3", "4"]]), "an array of <U1; vectors"),
+        (np.array([[1, None], [2, 3]]), "an array of object; vectors"),
+        (np.array([[1.0, 2.0], [1e300, 0.0]]), r"NaN or infinity for 1 of 2 texts \(the first: 'blue whale'\)"),
+        (np.array([[1.0, 2.0], [1e20, 0.0]]), r"vectors longer than 1e\+18 for 1 of 2 texts \(the first: 'blue whale'\)"),
+        (np.full((2, 4), -3e38, np.float32), r"vectors longer than 1e\+18 for 2 of 2 texts"),
+    ],
+)
+def test_what_is_no_vector_of_real_numbers_that_can_be_compared_is_a_model_error(vectors: Any, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        checked_vectors(vectors, TEXTS, ENCODER, None)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64, np.int8, np.uint64])
+def test_real_numbers_of_any_kind_become_float32(kind: type[np.number[Any]]) -> None:
+    vectors = checked_vectors(np.array([[1, 2], [3, 0]], kind), TEXTS, ENCODER, 2)  # type: ignore[arg-type]
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[1, 2], [3, 0]]
+
+
+def test_the_product_of_the_longest_vectors_is_a_score() -> None:
+    longest = checked_vectors(np.full((2, 4), 4.9e17, np.float32), TEXTS, ENCODER, None)
+    assert np.isfinite(longest @ longest.T).all()
+
+
+class Overflowing(HashedWords):
+    """Vectors of finite numbers, whose products are not."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages) * np.float32(1e30)
+
+
+def test_no_index_is_made_of_vectors_whose_scores_would_overflow(tmp_path: Path) -> None:
+    items = [SearchableItem(item_id=text, content=text) for text in TEXTS]
+    with pytest.raises(ModelError, match=r"vectors longer than 1e\+18 for 2 of 2 texts"):
+        FaissRetriever(Overflowing()).index(items, tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "said"),
+    [
+        (np.eye(24)[:2] + 1j, "an array of complex128; vectors are made of real numbers"),
+        (np.full((1, 24), 1e300), "NaN or infinity for a token of 'red fox'"),
+        (np.full((1, 24), 1e30), "a vector of length 4.9e"),
+    ],
+)
+def test_tokens_are_held_to_the_same(matrix: Any, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        checked_tokens([matrix], TEXTS[:1], HashedTokens(24))
+
+
+def test_a_token_encoder_without_a_dimension_is_a_model_error() -> None:
+    class Flat(HashedTokens):
+        @property
+        def dimension(self) -> int:
+            return 0
+
+    with pytest.raises(ModelError, match="vectors of dimension 0"):
+        checked_tokens([np.zeros((0, 0), np.float32)], TEXTS[:1], Flat(24))

@@ -1,0 +1,191 @@
+"""A component's identity names the bytes that it opens, whatever becomes of the folder before, meanwhile or afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from named_models import NAMED, PEOPLE, Named
+
+from nlp_retrieval import FaissRetriever, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval.core.component import Component
+from nlp_retrieval.encoders import multi_vector, sentence_transformer
+from nlp_retrieval.errors import IndexMismatchError, ModelError
+from nlp_retrieval.rerankers import cross_encoder
+
+
+@pytest.fixture(params=NAMED)
+def kind(request: pytest.FixtureRequest) -> Named:
+    return NAMED[request.param]
+
+
+@pytest.fixture
+def folder(kind: Named, tmp_path: Path) -> Path:
+    kind.save(tmp_path / "model", 0)
+    return tmp_path / "model"
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests may hold an open model of the same bytes, which would be shared."""
+    for module in (sentence_transformer, multi_vector, cross_encoder):
+        monkeypatch.setattr(module, "_loaded", type(module._loaded)())
+
+
+def save_other(kind: Named, folder: Path) -> None:
+    """Save other weights in the place of those that are there."""
+    shutil.rmtree(folder)
+    kind.save(folder, 3)
+
+
+def write_in_place(kind: Named, folder: Path, other: Path) -> None:
+    """Write the weights of another model over those that are there, byte by byte in the same file."""
+    with (folder / kind.weights).open("r+b") as file:
+        file.write((other / kind.weights).read_bytes())
+
+
+def mutated(content: bytes) -> bytes:
+    place = len(content) * 2 // 3
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def test_no_file_can_change_and_leave_the_identity_but_not_the_result(kind: Named, folder: Path) -> None:
+    for name, content in PEOPLE.items():
+        if not (folder / name).exists():
+            (folder / name).write_bytes(content)
+    first = kind.component(folder)
+    identity, result = first.index_identity(), kind.result(first)
+    files = [Path(at) / name for at, _, names in os.walk(folder, followlinks=True) for name in names]
+    covered = set()
+    for file in files:
+        before = file.read_bytes()
+        if not before:
+            continue
+        file.write_bytes(mutated(before))
+        again = kind.component(folder)
+        try:
+            changed = again.index_identity() != identity
+        except ModelError:
+            changed = True
+        assert changed or kind.result(again) == result, file
+        covered |= {file.relative_to(folder).as_posix()} if changed else set()
+        file.write_bytes(before)
+    everything = {file.relative_to(folder).as_posix() for file in files if file.stat().st_size}
+    assert everything - covered == set(PEOPLE) - {kind.weights}
+    assert kind.component(folder).index_identity() == identity
+
+
+def test_asking_for_the_identity_opens_no_model_and_reads_its_files_once(kind: Named, folder: Path) -> None:
+    component = kind.component(folder)
+    identity = component.index_identity()
+    assert getattr(component, "_shared", None) is None
+    shutil.rmtree(folder)
+    assert component.index_identity() == identity
+
+
+def test_a_folder_rewritten_after_the_model_was_opened_changes_neither_identity_nor_result(kind: Named, folder: Path) -> None:
+    first = kind.component(folder)
+    result, identity = kind.result(first), first.index_identity()
+    save_other(kind, folder)
+    assert first.index_identity() == identity
+    assert kind.result(first) == result
+    second = kind.component(folder)
+    assert second.index_identity() != identity
+    assert kind.result(second) != result
+    assert kind.result(first) == result
+
+
+def test_weights_written_in_place_are_not_those_of_a_model_that_is_open(kind: Named, folder: Path, tmp_path: Path) -> None:
+    kind.save(tmp_path / "other", 3)
+    first = kind.component(folder)
+    result, identity = kind.result(first), first.index_identity()
+    write_in_place(kind, folder, tmp_path / "other")
+    fresh = kind.component(folder)
+    assert fresh.index_identity() != identity
+    assert kind.result(fresh) != result
+    assert kind.result(first) == result
+
+
+def test_a_folder_deleted_after_the_model_was_opened_changes_nothing_and_is_missed_by_the_next(
+    kind: Named, folder: Path
+) -> None:
+    first = kind.component(folder)
+    result, identity = kind.result(first), first.index_identity()
+    shutil.rmtree(folder)
+    assert (kind.result(first), first.index_identity()) == (result, identity)
+    with pytest.raises(ModelError):
+        kind.component(folder).index_identity()
+    folder.mkdir()
+    with pytest.raises(ModelError):
+        kind.component(folder).index_identity()
+
+
+def test_a_folder_rewritten_after_its_identity_was_told_is_not_opened_under_it(kind: Named, folder: Path) -> None:
+    component = kind.component(folder)
+    identity = component.index_identity()
+    save_other(kind, folder)
+    with pytest.raises(ModelError, match=r"have changed since its fingerprint .* was taken.*make the component anew"):
+        kind.result(component)
+    assert component.index_identity() == identity
+    assert kind.component(folder).index_identity() != identity
+
+
+def test_a_folder_deleted_after_its_identity_was_told_is_an_error(kind: Named, folder: Path) -> None:
+    component = kind.component(folder)
+    component.index_identity()
+    shutil.rmtree(folder)
+    with pytest.raises(ModelError, match=r"no model folder at .*put the folder back"):
+        kind.result(component)
+
+
+@pytest.mark.parametrize("name", ["encoder", "pylate", "cross-encoder", "onnx"])
+def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, folder = NAMED[name], tmp_path / "model"
+    kind.save(folder, 0)
+    kind.save(tmp_path / "other", 3)
+    component = kind.component(folder)
+    load = type(component)._load  # type: ignore[attr-defined]
+
+    def read_and_rewritten(self: Component) -> object:
+        before = (folder / kind.weights).read_bytes()
+        write_in_place(kind, folder, tmp_path / "other")
+        try:
+            return load(self)
+        finally:
+            (folder / kind.weights).write_bytes(before)  # as if nothing had been
+
+    monkeypatch.setattr(type(component), "_load", read_and_rewritten)
+    with pytest.raises(ModelError, match="have changed"):
+        kind.result(component)
+    monkeypatch.undo()
+    assert kind.result(kind.component(folder)) != kind.result(kind.component(tmp_path / "other"))
+
+
+def test_an_index_carries_the_fingerprint_of_the_model_that_made_its_vectors(tmp_path: Path) -> None:
+    kind, folder = NAMED["encoder"], tmp_path / "model"
+    kind.save(folder, 0)
+    items = [SearchableItem(item_id=word, content=word) for word in ("red fox", "blue whale", "green tree")]
+    encoder = kind.component(folder)
+    kind.result(encoder)
+    save_other(kind, folder)
+    first = FaissRetriever(encoder)  # type: ignore[arg-type]
+    first.index(items, tmp_path / "index")
+    with pytest.raises(IndexMismatchError):
+        FaissRetriever(kind.component(folder)).retrieve([["blue whale"]], tmp_path / "index", 3)  # type: ignore[arg-type]
+    assert first.retrieve([["blue whale"]], tmp_path / "index", 1)[0][0].item.item_id == "blue whale"
+
+
+def test_one_relative_name_in_two_places_is_two_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = NAMED["encoder"]
+    made = []
+    for seed, place in enumerate(("one", "two")):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        kind.save(Path("model").absolute(), seed)
+        made.append(SentenceTransformerEncoder("./model", precision="float32", device="cpu"))
+        made[-1].index_identity()
+    monkeypatch.chdir(tmp_path)
+    assert made[0].model_fingerprint() != made[1].model_fingerprint()
+    assert kind.result(made[0]) != kind.result(made[1])

@@ -1,0 +1,101 @@
+"""Whatever is written behind ``nlp-retrieval``: it ends with a code that means something, and says why in words."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from cli.commands import COMMAND
+from soaking import Figures
+
+from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world
+
+_LINES = {"benchmark": 16, "rerun": 10, "tune": 10, "optimize": 10, "compare": 20, "report": 20}
+_OTHERS = 40
+"""Command lines of each command, in the short run."""
+
+_IN_A_PROCESS = 4
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index and a finished run beside what good and bad command lines name."""
+    made = tmp_path_factory.mktemp("lines") / "a" / "b" / "world"
+    made.mkdir(parents=True)
+    make_world(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        for words in (
+            ["index", "corpus.jsonl", "index", "-r", "bm25s"],
+            ["benchmark", "sweep.yaml", "--output", "run"],
+        ):
+            done = ended(words)
+            assert done.code == 0, done.err
+    shutil.copy(made / "run" / "trec" / "bm25.trec", made / "other.trec")
+    return made
+
+
+def complaint(done: Ended) -> str:
+    """What is wrong with how a command ended; empty where nothing is."""
+    if done.code not in {0, 1, 2, 3, 4}:
+        return f"the code {done.code}"
+    for text in (done.out, done.err):
+        if "Traceback (" in text or "error: unexpected" in text:
+            return "a raw error"
+    if found := re.search("[\x00-\x08\x0b-\x1f\x7f]", done.err):
+        return f"{found[0]!r} on the terminal"
+    return "" if done.code == 0 or done.err.strip() else "a failure without a word"
+
+
+@pytest.mark.parametrize("command", GOOD)
+def test_a_hostile_command_line_is_told_in_words(
+    command: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effort: int, figures: Figures
+) -> None:
+    here = tmp_path / "a" / "b" / "world"
+    shutil.copytree(world, here, symlinks=True)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    chance = random.Random(f"lines of {command}")
+    wrong, tried = [], _LINES.get(command, _OTHERS) * effort
+    for number in range(tried):
+        if number % 20 == 19:  # what the commands before left of it
+            shutil.rmtree(here)
+            shutil.copytree(world, here, symlinks=True)
+            monkeypatch.chdir(here)
+        hostile = hostile_settings(chance)
+        (here / "hostile.yaml").write_text(yaml.safe_dump(hostile))
+        words, typed = command_line(command, chance), chance.choice(TYPED)
+        done = ended(words, typed)
+        if said := complaint(done):
+            told = f"\n  hostile.yaml: {hostile!r:.600}" if "hostile.yaml" in words else ""
+            wrong.append(f"{said}: {words!r:.300}, typed {typed[:20]!r}{told}\n  {done.err[-400:]}")
+    figures.add("Fuzzing", f"command lines: {command}", tried, tried - len(wrong), "in one process")
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def test_every_command_is_among_them() -> None:
+    listed = re.findall(r"^  (\w+)  ", ended(["--help"]).out, re.MULTILINE)
+    assert sorted(listed) == sorted(GOOD)
+
+
+def test_hostile_command_lines_of_bytes_are_told_in_words(world: Path, tmp_path: Path, effort: int, figures: Figures) -> None:
+    here = tmp_path / "a" / "b" / "world"
+    shutil.copytree(world, here, symlinks=True)
+    chance = random.Random("bytes")
+    wrong, tried = [], _IN_A_PROCESS * effort
+    for _ in range(tried):
+        words = [word.encode("utf-8", "surrogateescape") for word in command_line(chance.choice(list(GOOD)), chance)]
+        words.insert(chance.randint(0, len(words)), chance.choice([b"caf\xe9", b"\xff", b"--k=\xfe", b"index"]))
+        done = subprocess.run([COMMAND.encode(), *words], input=b"fox\n", capture_output=True, cwd=here, check=False)
+        told = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
+        said = complaint(Ended(done.returncode, *told))
+        if said:
+            wrong.append(f"{said}: {words!r:.300}\n  {done.stderr[-400:]!r}")
+    figures.add("Fuzzing", "command lines of bytes", tried, tried - len(wrong), "in processes of their own")
+    assert not wrong, "\n".join(wrong)

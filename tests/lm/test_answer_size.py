@@ -1,0 +1,74 @@
+"""No server fills the memory: of an answer without an end, of an error's too, no more is read than an answer can take."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+
+import pytest
+from chat_server import Flood, asked, fields
+
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.answer_size import LARGEST_ANSWER
+from nlp_retrieval.lm.counting import CallCounts
+from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+
+CLAIM = "red fox of blue whale"
+PART = b"x" * 2**16
+UNENDING = b"\r\nContent-Type: application/json\r\n\r\n"
+CHUNK = b"%x\r\n%s\r\n" % (len(PART), PART)
+FLOODS = {
+    "to its end": (b"HTTP/1.1 200 OK" + UNENDING, PART),
+    "of a length": (b"HTTP/1.1 200 OK\r\nContent-Length: 1200000000" + UNENDING, PART),
+    "in chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked" + UNENDING, CHUNK),
+    "of an error": (b"HTTP/1.1 400 Bad Request" + UNENDING, PART),
+    "that asks to be tried again": (b"HTTP/1.1 503 Service Unavailable" + UNENDING, PART),
+    "of blanks": (b"HTTP/1.1 200 OK" + UNENDING, b" " * 2**16),
+    "compressed": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip" + UNENDING, gzip.compress(bytes(2**25))),
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_an_answer_without_an_end_is_left_and_counted_and_costs_the_query_alone(server, model, kind):
+    flood = Flood(*FLOODS[kind])
+    server.answer = lambda body: flood if asked(body, "claim") == CLAIM else fields(phrases=["x y"])
+    lm = model(retries=3, timeout=60.0, calls_at_once=1)
+    with pytest.warns(RetrievalWarning, match=r"1 of 2 queries.*1 times .*longer than 4,194,304 bytes; the rest was not read"):
+        assert ClaimDecomposition(lm).process([CLAIM, "another claim of a whale"]) == [[CLAIM], ["x y"]]
+    assert lm.counts == CallCounts(calls=2, tokens_in=100, tokens_out=10, failures=1, degraded=1)
+    assert flood.sent < 2 * LARGEST_ANSWER + 2**23  # the second for what the two sockets hold
+
+
+def test_what_is_compressed_over_and_over_is_not_unpacked(server, model):
+    bomb = gzip.compress(gzip.compress(bytes(2**28)))
+    assert len(bomb) < 2**12
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+    server.answer = lambda body: Flood(head, bomb, most=1)
+    lm = model(retries=3)
+    tracemalloc.start()
+    with pytest.warns(RetrievalWarning, match=r"the answer is compressed 2 times over \(gzip, gzip\)"):
+        assert ClaimDecomposition(lm).process([CLAIM]) == [[CLAIM]]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**26
+    assert lm.counts == CallCounts(calls=1, failures=1, degraded=1)
+
+
+def test_a_long_answer_and_a_compressed_one_are_read(server, model):
+    said = fields(phrases=["x y"]) + " and so on" * 100_000
+    server.answer = lambda body: said
+    assert ClaimDecomposition(model()).process([CLAIM]) == [["x y"]]
+    message = {"role": "assistant", "content": fields(phrases=["y z"])}
+    packed = gzip.compress(json.dumps({"id": "x", "choices": [{"index": 0, "message": message}]}).encode())
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    server.answer = lambda body: Flood(head, packed, most=1)
+    assert ClaimDecomposition(model()).process(["one more claim"]) == [["y z"]]
+
+
+def test_after_floods_for_every_question_the_endpoint_is_given_up(server, model):
+    server.answer = lambda body: Flood(*FLOODS["of a length"])
+    lm = model(give_up_after=3, calls_at_once=1, timeout=60.0)
+    with pytest.warns(RetrievalWarning, match="not asked any more"):
+        ClaimDecomposition(lm).process([f"claim {number} of a fox" for number in range(8)])
+    assert lm.counts == CallCounts(calls=3, failures=3, degraded=8)
