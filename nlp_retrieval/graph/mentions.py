@@ -15,6 +15,7 @@ from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
+_BREAK = re.compile(r"[,;:.!?()\[\]\"“”\n]")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _JOINTS = frozenset(["of", "the", "de", "la", "le", "du", "des", "da", "di", "do", "dos", "del", "della", "van", "von", "der"])
@@ -48,8 +49,16 @@ class Mentions:
 
 def normalize(text: str) -> str:
     """Lower case, no accents, no punctuation between words, no possessive endings."""
+    return " ".join(word for word, _ in _words(text))
+
+
+def _words(text: str) -> Iterable[tuple[str, bool]]:
+    """Each word as it is compared, and whether punctuation parts it from the word before."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return " ".join(_POSSESSIVE.sub("", word).casefold() for word in _WORD.findall(plain))
+    end = 0
+    for match in _WORD.finditer(plain):
+        yield _POSSESSIVE.sub("", match.group()).casefold(), _BREAK.search(plain, end, match.start()) is not None
+        end = match.end()
 
 
 @lru_cache(maxsize=50_000)
@@ -97,19 +106,16 @@ def _trimmed(run: list[str]) -> Iterable[list[str]]:
 
 def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -> Mentions:
     """Put together what was found in a text, and find its phrases."""
-    phrases: set[str] = set()
-    for part in re.split(r"[,;:.!?()\[\]\"“”\n]\s*", text):
-        run: list[str] = []
-        for word in [*normalize(part).split(), "the"]:
-            if word not in FUNCTION_WORDS:
-                run.append(word)
-                continue
-            if len(run) > 1:
-                phrases.add(" ".join(run))
-            run = []
+    words = list(_words(text))
+    runs: list[list[str]] = [[]]
+    for word, apart in words:
+        if apart or word in FUNCTION_WORDS:
+            runs.append([])
+        if word not in FUNCTION_WORDS:
+            runs[-1].append(word)
     return Mentions(
         frozenset(filter(None, entities)),
         frozenset(filter(None, proper_nouns)),
-        frozenset(phrases),
-        f" {normalize(text)} ",
+        frozenset(" ".join(run) for run in runs if len(run) > 1),
+        f" {' '.join(word for word, _ in words)} ",
     )

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
@@ -105,6 +105,13 @@ def test_claims_and_documents_of_any_kind_score_between_nothing_and_everything(t
         assert all(0.0 <= part <= 1.0 for part in parts_of(claim, item))
 
 
+def test_a_number_with_a_point_and_initials_are_single_words_of_a_phrase() -> None:
+    assert mentions_by_rules("3.5 million people").phrases == {"3.5 million people"}
+    assert parts_of("3.5 million people", document("There were 3.5 million people.")) == (0.0, 0.0, 1.0)
+    assert mentions_by_rules("One film. Two sequels, 0+0.0").phrases == {"0 0.0"}
+
+
+@example(claim="0+0.0", content="", title="")
 @given(claim=st.text(max_size=80), content=st.text(max_size=80), title=st.text(max_size=20))
 @settings(max_examples=60, deadline=None)
 def test_any_texts_give_parts_between_0_and_1_and_a_document_equal_to_the_claim_has_all_of_them(
