@@ -26,7 +26,8 @@ def command(
 
     Every registered component with its parameters. Those marked * belong to the index: changing one builds it anew.
     """
-    from nlp_retrieval.core.registry import KINDS, names
+    from nlp_retrieval.core.naming import KINDS
+    from nlp_retrieval.core.registry import names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
     for one in [kind] if kind is not None else KINDS:

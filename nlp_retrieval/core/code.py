@@ -75,7 +75,12 @@ def own_code() -> str:
 
 def is_own(cls: type) -> bool:
     """Whether a class belongs to this package."""
-    return cls.__module__.partition(".")[0] == _OWN_PACKAGE
+    return is_own_module(cls.__module__)
+
+
+def is_own_module(name: str) -> bool:
+    """Whether a module belongs to this package."""
+    return name.partition(".")[0] == _OWN_PACKAGE
 
 
 def _is_standard(cls: type) -> bool:

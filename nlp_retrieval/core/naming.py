@@ -8,7 +8,29 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from nlp_retrieval.core.code import is_own
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
+
+
+@cache
+def registered(kind: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a kind by their names.
+
+    Raises:
+        ConfigurationError: there is no such kind, or two packages register one name.
+    """
+    if kind not in KINDS:
+        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, KINDS)}")
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=f"nlp_retrieval.{kind}"):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise ConfigurationError(
+                f"two packages register {entry.name!r} under nlp_retrieval.{kind}: {other.value} and {entry.value}; "
+                "uninstall one of them"
+            )
+    return found
 
 
 def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
@@ -26,15 +48,9 @@ def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
         if other is not cls:
             raise _two(cls, kind, name, _place(other))
     for (kind, name), cls in classes.items():
-        entry = None if is_own(cls) else _registered(kind, name)
+        entry = None if is_own(cls) else registered(kind).get(name)
         if entry is not None and not _is_same(entry, cls):
             raise _two(cls, kind, name, entry.value)
-
-
-@cache
-def _registered(kind: str, name: str) -> EntryPoint | None:
-    """The entry point of a name, or None."""
-    return next(iter(entry_points(group=f"nlp_retrieval.{kind}", name=name)), None)
 
 
 def _is_same(entry: EntryPoint, cls: type) -> bool:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from nlp_retrieval.core.code import is_own_module
 from nlp_retrieval.core.component import Component, check_parameter, parameters_of
+from nlp_retrieval.core.naming import registered
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
-
-KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
-
-_OWN_PACKAGE = __name__.partition(".")[0]
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
 """Kinds whose components are written by the name of their model, and what then builds them: the first of the wanted class."""
@@ -28,23 +25,8 @@ _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_m
 ComponentT = TypeVar("ComponentT", bound=Component)
 
 
-@cache
-def _entries(kind: str) -> dict[str, EntryPoint]:
-    if kind not in KINDS:
-        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, KINDS)}")
-    found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=f"nlp_retrieval.{kind}"):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:
-            raise ConfigurationError(
-                f"two packages register {entry.name!r} under nlp_retrieval.{kind}: {other.value} and {entry.value}; "
-                "uninstall one of them"
-            )
-    return found
-
-
 def _entry(kind: str, name: str) -> EntryPoint:
-    entry = _entries(kind).get(name)
+    entry = registered(kind).get(name)
     if entry is None:
         raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
     return entry
@@ -52,7 +34,7 @@ def _entry(kind: str, name: str) -> EntryPoint:
 
 def names(kind: str) -> list[str]:
     """Return the registry names of a kind, sorted."""
-    return sorted(_entries(kind))
+    return sorted(registered(kind))
 
 
 def component_class(kind: str, name: str) -> type[Component]:
@@ -73,7 +55,7 @@ class Plan:
     """A component that is going to be made: what is wanted is known, and nothing of it exists yet.
 
     Args:
-        kind: one of :data:`KINDS`.
+        kind: one of :data:`~nlp_retrieval.core.naming.KINDS`.
         name: its registry name.
         package: the distribution that registers it.
         cls: its class; None where that belongs to a package that was not to be imported.
@@ -118,7 +100,8 @@ class Plan:
         """
         made = self.make()
         if not isinstance(made, cls):
-            fitting = ", ".join(one for one in names(self.kind) if issubclass(component_class(self.kind, one), cls)) or "none"
+            ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
+            fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
             raise ConfigurationError(f"{self.where}: {made.name!r} is no {cls.__name__}; those that are: {fitting}")
         return made
 
@@ -127,7 +110,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     """Build a component, and the components inside it, from plain values.
 
     Args:
-        kind: one of :data:`KINDS`.
+        kind: one of :data:`~nlp_retrieval.core.naming.KINDS`.
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
             encoder may be that of its model).
         where: place in a configuration, for messages.
@@ -150,7 +133,7 @@ def plan(
     """Find what plain values describe, and make nothing of it; the arguments are those of :func:`build`.
 
     Args:
-        kind: one of :data:`KINDS`.
+        kind: one of :data:`~nlp_retrieval.core.naming.KINDS`.
         settings: of the component.
         where: place in a configuration, for messages.
         wanted: the class that is expected.
@@ -169,7 +152,7 @@ def plan(
     try:
         entry = _entry(kind, name)
         package = entry.dist.name if entry.dist is not None else entry.module
-        if only_own and entry.module.partition(".")[0] != _OWN_PACKAGE:
+        if only_own and not is_own_module(entry.module):
             return Plan(kind, name, package, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
@@ -194,7 +177,7 @@ def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Comp
     name = fields.pop("name")
     if not isinstance(name, str):
         raise ConfigurationError(f"{place}name: {name!r} is not a string")
-    if kind in _NAMED_BY_MODEL and name not in _entries(kind):
+    if kind in _NAMED_BY_MODEL and name not in registered(kind):
         fields["model"], name = name, _builder_of_models(kind, wanted)
     return name
 

@@ -23,7 +23,8 @@ from nlp_retrieval.core.component import canonical_json, parameters_of
 from nlp_retrieval.core.index_builders import resolver, retrievers_of
 from nlp_retrieval.core.index_update import add_items
 from nlp_retrieval.core.manifest import _checksum
-from nlp_retrieval.core.registry import KINDS, component_class, names
+from nlp_retrieval.core.naming import KINDS
+from nlp_retrieval.core.registry import component_class, names
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
 

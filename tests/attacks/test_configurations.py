@@ -14,7 +14,8 @@ from nlp_retrieval import RetrievalError
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
 from nlp_retrieval.core.config import read_yaml
-from nlp_retrieval.core.registry import KINDS, build
+from nlp_retrieval.core.naming import KINDS
+from nlp_retrieval.core.registry import build
 from nlp_retrieval.errors import ConfigurationError
 
 from .conftest import Tally

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nlp_retrieval.core import registry
+from nlp_retrieval.core.naming import registered
 
 from .broken_components import BROKEN, broken_retrievers
 from .registering import PARTS, write_entry_points
@@ -23,7 +23,7 @@ def registered_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         entries.setdefault(cls.kind, {})[cls.__name__] = f"{cls.__module__}:{cls.__qualname__}"
     folder = str(write_entry_points(tmp_path_factory.mktemp("registered"), entries))
     sys.path.append(folder)
-    registry._entries.cache_clear()
+    registered.cache_clear()
     yield
     sys.path.remove(folder)
-    registry._entries.cache_clear()
+    registered.cache_clear()

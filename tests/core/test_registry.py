@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core import registry
 from nlp_retrieval.core.component import parameters_of
 from nlp_retrieval.core.fusion import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.registry import KINDS, build, build_as, component_class, describe_parameters, names
+from nlp_retrieval.core.naming import KINDS, registered
+from nlp_retrieval.core.registry import build, build_as, component_class, describe_parameters, names
 from nlp_retrieval.core.retriever import BaseRetriever
 from nlp_retrieval.core.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.loaders.jsonl import JsonlLoader
 
 ENGINES = f"{__package__}.engines" if __package__ else "engines"
 
@@ -32,10 +33,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             lines += [f"[nlp_retrieval.{kind}]", *(f"{name} = {value}" for name, value in entries.items())]
         (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
         monkeypatch.syspath_prepend(str(tmp_path / package))
-        registry._entries.cache_clear()
+        registered.cache_clear()
 
     yield install
-    registry._entries.cache_clear()
+    registered.cache_clear()
 
 
 @pytest.fixture
@@ -192,6 +193,12 @@ def test_what_is_no_component_of_the_wanted_class_is_refused(plugin):
     assert isinstance(build_as(BaseLoader, "loaders", {"loader": "list", "texts": ["a"]}), BaseLoader)
     with pytest.raises(ConfigurationError, match="'list' is no BaseRetriever"):
         build_as(BaseRetriever, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
+
+
+def test_naming_what_would_fit_imports_nothing_of_other_packages(plugin, install):
+    install("absent", loaders={"absent": "a_package_that_is_not_there:Loader"})
+    with pytest.raises(ConfigurationError, match=r"'list' is no JsonlLoader; those that are: jsonl$"):
+        build_as(JsonlLoader, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
 
 
 def test_two_packages_that_register_one_name_are_an_error_that_names_both(install):
