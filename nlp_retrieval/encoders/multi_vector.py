@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import copy
 import warnings
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config, canonical_json
-from nlp_retrieval.core.forks import Lock, compute_alone
-from nlp_retrieval.core.model_files import ModelFiles
+from nlp_retrieval.core.component import Config
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.multi_vector_tokens import token_by_token
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
+from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 
 if TYPE_CHECKING:
@@ -31,13 +27,8 @@ if TYPE_CHECKING:
 
 Task = Literal["query", "document"]
 
-_loaded: WeakValueDictionary[str, MultiVectorEncoder] = WeakValueDictionary()
-_loading = Lock()
 
-_NOT_OF_THE_MODEL = ("batch_size", "projection", "seed", "query_prompt", "passage_prompt")
-
-
-class ColbertEncoder(BaseTokenEncoder):
+class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     """One vector per token, from a late-interaction checkpoint (ColBERT; Khattab and Zaharia, SIGIR 2020).
 
     Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are read as they
@@ -70,6 +61,7 @@ class ColbertEncoder(BaseTokenEncoder):
 
     name = "colbert"
     search_only = frozenset({"query_prompt", "query_length", "batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "projection", "seed", "query_prompt", "passage_prompt"})
 
     def __init__(
         self,
@@ -98,27 +90,8 @@ class ColbertEncoder(BaseTokenEncoder):
         self.device = device
         self.revision = revision
         self.trust_remote_code = trust_remote_code
-        self._found: ModelFolder | None = None
-        self._files: ModelFiles | None = None
         self._multi_vector: bool | None = None
-        self._shared: MultiVectorEncoder | None = None
         self._matrix: Vectors | None = None
-
-    @property
-    def folder(self) -> ModelFolder:
-        """Where the model's files are, and where they come from."""
-        require_dense_extra()
-        if self._found is None:
-            self._found = find_model(self.model, self.revision, local_only=self.local_only)
-        return self._found
-
-    @property
-    def files(self) -> ModelFiles:
-        """The model's files, as they were when they were first asked for."""
-        if self._files is None:
-            with _loading:  # threads that ask at once are told one name
-                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
-        return self._files
 
     @property
     def is_multi_vector(self) -> bool:
@@ -131,16 +104,11 @@ class ColbertEncoder(BaseTokenEncoder):
     @property
     def dimension(self) -> int:
         matrix = self.projection_matrix()
-        return _dimension_of(self._model(), self.model) if matrix is None else int(matrix.shape[1])
-
-    def model_fingerprint(self) -> str:
-        return self.files.fingerprint
+        return _dimension_of(self.open_model(), self.model) if matrix is None else int(matrix.shape[1])
 
     def index_identity(self) -> Config:
-        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
-        left_out = {"revision"} | ({"projection", "seed"} if self.is_multi_vector else set())
-        found = super().index_identity()
-        return {key: value for key, value in found.items() if key not in left_out} | {"model": PurePath(self.model).name}
+        unused = {"projection", "seed"} if self.is_multi_vector else set()
+        return {key: value for key, value in super().index_identity().items() if key not in unused}
 
     def provenance(self) -> dict[str, str]:
         read = "" if self.is_multi_vector else ", read token by token"
@@ -153,20 +121,20 @@ class ColbertEncoder(BaseTokenEncoder):
         return self._encode(check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
 
     def cut_queries(self, queries: list[str]) -> int:
-        transformer = _transformer_of(self._model())
+        transformer = _transformer_of(self.open_model())
         expansion = transformer.query_expansion
         limit = expansion.get("length") if expansion and expansion["strategy"] == "fixed" else transformer.query_length
         return self._longer_than(limit, check_queries(queries), "query", self.query_prompt)
 
     def cut_passages(self, passages: list[str]) -> int:
-        limit = _transformer_of(self._model()).document_length
+        limit = _transformer_of(self.open_model()).document_length
         return self._longer_than(limit, check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
 
     def projection_matrix(self) -> Vectors | None:
         if self.projection is None or self.is_multi_vector:
             return None
         if self._matrix is None:
-            given = _dimension_of(self._model(), self.model)
+            given = _dimension_of(self.open_model(), self.model)
             if self.projection > given:
                 raise ConfigurationError(
                     f"ColbertEncoder: projection={self.projection} is more than the {given} dimensions of {self.model}; "
@@ -183,7 +151,7 @@ class ColbertEncoder(BaseTokenEncoder):
         return other
 
     def _encode(self, texts: list[str], task: Task, prompt: str | None) -> list[Vectors]:
-        model, matrix = self._model(), self.projection_matrix()
+        model, matrix = self.open_model(), self.projection_matrix()
         dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
         results = [np.zeros((0, dimension), np.float32) for _ in texts]
         spoken = [place for place, text in enumerate(texts) if text.strip()]
@@ -210,7 +178,7 @@ class ColbertEncoder(BaseTokenEncoder):
         return results
 
     def _longer_than(self, limit: int | None, texts: list[str], task: Task, prompt: str | None) -> int:
-        model = self._model()
+        model = self.open_model()
         most = limit or model.max_seq_length
         if most is None or not texts:
             return 0
@@ -219,29 +187,20 @@ class ColbertEncoder(BaseTokenEncoder):
             whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
-    def _model(self) -> MultiVectorEncoder:
-        if self._shared is None:
-            settings = {key: value for key, value in self.config.items() if key not in _NOT_OF_THE_MODEL}
-            key = canonical_json(settings | {"files": self.model_fingerprint()})
-            compute_alone()
-            with _loading:
-                shared = _loaded.get(key)
-                if shared is None:
-                    with self.files.unchanged():
-                        shared = self._load()
-                self._shared = _loaded[key] = shared
-                turn_of(shared)
-            if not self.is_multi_vector:
-                warnings.warn(
-                    f"{self.model} is no multi-vector checkpoint: it is read token by token"
-                    + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
-                    + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
-                    RetrievalWarning,
-                    stacklevel=2,
-                )
-        return self._shared
+    def open_model(self) -> MultiVectorEncoder:
+        is_new = self._model is None
+        model = super().open_model()
+        if is_new and not self.is_multi_vector:
+            warnings.warn(
+                f"{self.model} is no multi-vector checkpoint: it is read token by token"
+                + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
+                + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        return model
 
-    def _load(self) -> MultiVectorEncoder:
+    def load_model(self) -> MultiVectorEncoder:
         path = str(self.files.folder)
         try:
             import torch

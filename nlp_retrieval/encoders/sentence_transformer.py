@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config, canonical_json
-from nlp_retrieval.core.forks import Lock, compute_alone
-from nlp_retrieval.core.model_files import ModelFiles
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
+from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import DependencyError, ModelError
 
 if TYPE_CHECKING:
@@ -27,13 +22,10 @@ Task = Literal["encode_query", "encode_document"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Backend = Literal["torch", "onnx", "openvino"]
 
-_loaded: WeakValueDictionary[str, SentenceTransformer] = WeakValueDictionary()
-_loading = Lock()
-
 _MARKS = 8
 
 
-class SentenceTransformerEncoder(BaseEncoder):
+class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
     The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
@@ -83,33 +75,6 @@ class SentenceTransformerEncoder(BaseEncoder):
         self.device = device
         self.revision = revision
         self.trust_remote_code = trust_remote_code
-        self._found: ModelFolder | None = None
-        self._files: ModelFiles | None = None
-        self._shared: SentenceTransformer | None = None
-
-    @property
-    def folder(self) -> ModelFolder:
-        """Where the model's files are, and where they come from."""
-        require_dense_extra()
-        if self._found is None:
-            self._found = find_model(self.model, self.revision, local_only=self.local_only)
-        return self._found
-
-    @property
-    def files(self) -> ModelFiles:
-        """The model's files, as they were when they were first asked for."""
-        if self._files is None:
-            with _loading:  # threads that ask at once are told one name
-                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
-        return self._files
-
-    def model_fingerprint(self) -> str:
-        return self.files.fingerprint
-
-    def index_identity(self) -> Config:
-        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
-        found = super().index_identity()
-        return {key: value for key, value in found.items() if key != "revision"} | {"model": PurePath(self.model).name}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self._encode(check_queries(queries), self.query_prompt, "encode_query")
@@ -119,7 +84,7 @@ class SentenceTransformerEncoder(BaseEncoder):
 
     def cut_passages(self, passages: list[str]) -> int:
         passages = check_queries(passages, "passage", "passages")
-        model = self._model()
+        model = self.open_model()
         most = model.max_seq_length
         if most is None or not callable(model.tokenizer):
             return 0
@@ -130,11 +95,8 @@ class SentenceTransformerEncoder(BaseEncoder):
             whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
         return sum(len(tokens) > most for tokens in whole)
 
-    def provenance(self) -> dict[str, str]:
-        return {self.model: self.folder.source}
-
     def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
-        model = self._model()
+        model = self.open_model()
         if not texts:
             return np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
         with turn_of(model):
@@ -158,21 +120,7 @@ class SentenceTransformerEncoder(BaseEncoder):
         names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
         return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
-    def _model(self) -> SentenceTransformer:
-        if self._shared is None:
-            settings = {key: value for key, value in self.config.items() if key != "batch_size"}
-            key = canonical_json(settings | {"files": self.model_fingerprint()})
-            compute_alone()
-            with _loading:
-                shared = _loaded.get(key)
-                if shared is None:
-                    with self.files.unchanged():
-                        shared = self._load()
-                self._shared = _loaded[key] = shared
-                turn_of(shared)
-        return self._shared
-
-    def _load(self) -> SentenceTransformer:
+    def load_model(self) -> SentenceTransformer:
         path = str(self.files.folder)
         try:
             import torch

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Annotated, Literal
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config, canonical_json
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.model_files import ModelFiles
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.model_folder import ModelFolder
+from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import Logits, OnnxPairs, PairModel, TorchPairs, find_pair_model
 
-_loaded: WeakValueDictionary[str, PairModel] = WeakValueDictionary()
-_loading = Lock()
 
-
-class CrossEncoderReranker(BaseReranker):
+class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     """Scores a query and a passage by a cross-encoder (Nogueira and Cho, 2019, https://arxiv.org/abs/1901.04085).
 
     The score is the model's logit, without an activation; of a model with two logits ("not relevant", "relevant") the
@@ -45,6 +38,7 @@ class CrossEncoderReranker(BaseReranker):
 
     name = "cross_encoder"
     search_only = frozenset({"batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "blend"})
 
     def __init__(
         self,
@@ -65,44 +59,17 @@ class CrossEncoderReranker(BaseReranker):
         self.blend: Blend = blend
         self.device = device
         self.revision = revision
-        self._found: ModelFolder | None = None
-        self._files: ModelFiles | None = None
-        self._shared: PairModel | None = None
 
-    @property
-    def folder(self) -> ModelFolder:
-        """Where the model's files are, and where they come from."""
-        if self._found is None:
-            self._found = find_pair_model(self.model, self.backend, self.revision, local_only=self.local_only)
-        return self._found
-
-    @property
-    def files(self) -> ModelFiles:
-        """The model's files, as they were when they were first asked for."""
-        if self._files is None:
-            with _loading:  # threads that ask at once are told one name
-                self._files = self._files or ModelFiles.of(self.folder.path)
-        return self._files
-
-    def model_fingerprint(self) -> str:
-        """A checksum of the model's files."""
-        return self.files.fingerprint
-
-    def index_identity(self) -> Config:
-        # the files decide, not the path or the revision by which they were found
-        found = {key: value for key, value in super().index_identity().items() if key != "revision"}
-        return found | {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
-
-    def provenance(self) -> dict[str, str]:
-        return {self.model: self.folder.source}
+    def find_model(self) -> ModelFolder:
+        return find_pair_model(self.model, self.backend, self.revision, local_only=self.local_only)
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
-        logits = self._open().logits([(query, item.text) for query, item in zip(queries, items, strict=True)])
+        logits = self.open_model().logits([(query, item.text) for query, item in zip(queries, items, strict=True)])
         return {"score": self._relevance(logits)}
 
     def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
         pairs = [(query, item.text) for query, item in zip(queries, items, strict=True)]
-        return {"pairs": (self._open().cut(pairs), len(pairs))}
+        return {"pairs": (self.open_model().cut(pairs), len(pairs))}
 
     def _relevance(self, logits: Logits) -> NDArray[np.floating]:
         labels = logits.shape[1]
@@ -112,18 +79,7 @@ class CrossEncoderReranker(BaseReranker):
             raise ModelError(f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs")
         return logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]
 
-    def _open(self) -> PairModel:
-        if self._shared is None:
-            key = canonical_json([self.model_fingerprint(), self.backend, self.max_length, self.device])
-            with _loading:
-                shared = _loaded.get(key)
-                if shared is None:
-                    with self.files.unchanged():
-                        shared = self._load()
-                self._shared = _loaded[key] = shared
-        return self._shared
-
-    def _load(self) -> PairModel:
+    def load_model(self) -> PairModel:
         folder = self.files.folder
         if self.backend == "onnx":
             return OnnxPairs(folder, self.max_length)

@@ -177,8 +177,8 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
     def loads(*_: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(SentenceTransformerEncoder, "_load", loads)
-    monkeypatch.setattr(CrossEncoderReranker, "_open", loads)
+    monkeypatch.setattr(SentenceTransformerEncoder, "load_model", loads)
+    monkeypatch.setattr(CrossEncoderReranker, "load_model", loads)
     monkeypatch.setattr(BaseRetriever, "index", loads)
     nowhere = "nobody/has-this-model"
     searchers = {

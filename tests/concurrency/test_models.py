@@ -84,8 +84,8 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         return load
 
     for owner, name in (
-        (SentenceTransformerEncoder, "_load"),
-        (ColbertEncoder, "_load"),
+        (SentenceTransformerEncoder, "load_model"),
+        (ColbertEncoder, "load_model"),
         (pair_models.TorchPairs, "__init__"),
         (pair_models.OnnxPairs, "__init__"),
     ):

@@ -133,7 +133,7 @@ def test_a_model_is_loaded_again(copied, tmp_path):
     items = documents(["red fox", "who wrote the novel"])
     scores = reranker.score_pairs(["red", "who"], items)["score"]
     other = copied(reranker)
-    assert other._shared is None
+    assert other._model is None
     assert np.array_equal(other.score_pairs(["red", "who"], items)["score"], scores)
 
 

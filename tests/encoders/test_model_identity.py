@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import pytest
 from named_models import NAMED, PEOPLE, Named
 
 from nlp_retrieval import FaissRetriever, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core.component import Component
-from nlp_retrieval.encoders import multi_vector, sentence_transformer
+from nlp_retrieval.encoders import shared_models
 from nlp_retrieval.errors import IndexMismatchError, ModelError
-from nlp_retrieval.rerankers import cross_encoder
 
 
 @pytest.fixture(params=NAMED)
@@ -30,8 +30,7 @@ def folder(kind: Named, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tests may hold an open model of the same bytes, which would be shared."""
-    for module in (sentence_transformer, multi_vector, cross_encoder):
-        monkeypatch.setattr(module, "_loaded", type(module._loaded)())
+    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
 
 
 def save_other(kind: Named, folder: Path) -> None:
@@ -80,7 +79,7 @@ def test_no_file_can_change_and_leave_the_identity_but_not_the_result(kind: Name
 def test_asking_for_the_identity_opens_no_model_and_reads_its_files_once(kind: Named, folder: Path) -> None:
     component = kind.component(folder)
     identity = component.index_identity()
-    assert getattr(component, "_shared", None) is None
+    assert getattr(component, "_model", None) is None
     shutil.rmtree(folder)
     assert component.index_identity() == identity
 
@@ -146,7 +145,7 @@ def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: 
     kind.save(folder, 0)
     kind.save(tmp_path / "other", 3)
     component = kind.component(folder)
-    load = type(component)._load  # type: ignore[attr-defined]
+    load = type(component).load_model  # type: ignore[attr-defined]
 
     def read_and_rewritten(self: Component) -> object:
         before = (folder / kind.weights).read_bytes()
@@ -156,7 +155,7 @@ def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: 
         finally:
             (folder / kind.weights).write_bytes(before)  # as if nothing had been
 
-    monkeypatch.setattr(type(component), "_load", read_and_rewritten)
+    monkeypatch.setattr(type(component), "load_model", read_and_rewritten)
     with pytest.raises(ModelError, match="have changed"):
         kind.result(component)
     monkeypatch.undo()

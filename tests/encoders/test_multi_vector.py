@@ -16,7 +16,7 @@ import pytest
 from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
 from hashed_words import items_of, rows_of
 
-from nlp_retrieval.encoders import multi_vector
+from nlp_retrieval.encoders import shared_models
 from nlp_retrieval.encoders.multi_vector import ColbertEncoder
 from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError, RetrievalWarning
@@ -167,13 +167,11 @@ def test_any_encoder_is_read_token_by_token(plain: ColbertEncoder) -> None:
 
 
 def test_two_loads_give_equal_vectors(plain: ColbertEncoder) -> None:
-    from nlp_retrieval.encoders import multi_vector
-
-    loaded = dict(multi_vector._loaded)
-    multi_vector._loaded.clear()
+    loaded = dict(shared_models._open)
+    shared_models._open.clear()
     again = quietly()
-    multi_vector._loaded.update(loaded)
-    assert again._shared is not plain._shared
+    shared_models._open.update(loaded)
+    assert again._model is not plain._model
     for one, other in zip(plain.encode_passages(PASSAGES), again.encode_passages(PASSAGES), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -211,8 +209,8 @@ def test_every_vector_has_length_1_also_in_bfloat16(plain: ColbertEncoder) -> No
 
 
 def test_equal_encoders_share_one_loaded_model(plain: ColbertEncoder) -> None:
-    assert quietly(batch_size=3, projection=64)._shared is plain._shared
-    assert quietly(max_length=9)._shared is not plain._shared
+    assert quietly(batch_size=3, projection=64)._model is plain._model
+    assert quietly(max_length=9)._model is not plain._model
 
 
 def test_prompts_are_put_before_texts(plain: ColbertEncoder) -> None:
@@ -290,7 +288,7 @@ def test_a_checkpoint_that_the_library_would_add_a_random_projection_to_is_read_
     (folder / "config_sentence_transformers.json").write_text(json.dumps(saved))
     found = []
     for seed in (0, 1):
-        monkeypatch.setattr(multi_vector, "_loaded", WeakValueDictionary())
+        monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
         torch.manual_seed(seed)
         with pytest.warns(RetrievalWarning, match="read token by token, through a fixed random projection to 16 dimensions"):
             found += encoder(folder, projection=16).encode_passages([PASSAGES[0]])

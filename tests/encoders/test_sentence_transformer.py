@@ -198,10 +198,25 @@ def test_damaged_weights_are_an_error_that_names_the_model(tmp_path: Path) -> No
 def test_equal_encoders_share_one_loaded_model_and_others_do_not(encoder: SentenceTransformerEncoder) -> None:
     equal = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", batch_size=3, query_prompt=None)
     equal.encode_queries(["x"])
-    assert equal._shared is encoder._shared
+    assert equal._model is encoder._model
     shorter = SentenceTransformerEncoder(NAME, precision="float32", device="cpu", max_length=9)
     shorter.encode_queries(["x"])
-    assert shorter._shared is not encoder._shared
+    assert shorter._model is not encoder._model
+
+
+def test_a_subclass_that_opens_its_model_otherwise_does_not_share_that_of_its_base(encoder: SentenceTransformerEncoder) -> None:
+    class Short(SentenceTransformerEncoder):
+        name = "short"
+
+        def load_model(self) -> SentenceTransformer:
+            model = super().load_model()
+            model.max_seq_length = 5
+            return model
+
+    text = "one two three four five six seven eight nine"
+    short = Short(NAME, precision="float32", device="cpu")
+    assert encoder.cut_passages([text]) == 0
+    assert short.cut_passages([text]) == 1
 
 
 def test_the_fingerprint_is_of_the_files_and_not_of_the_path(tmp_path: Path) -> None:

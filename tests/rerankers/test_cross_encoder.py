@@ -226,8 +226,8 @@ def test_equal_rerankers_share_one_model_and_others_do_not(onnx: Path) -> None:
     one, equal, other = (CrossEncoderReranker(str(onnx), backend="onnx", max_length=limit) for limit in (20, 20, 21))
     for reranker in (one, equal, other):
         scores_of(reranker, "red", ["fox"])
-    assert one._shared is equal._shared
-    assert one._shared is not other._shared
+    assert one._model is equal._model
+    assert one._model is not other._model
 
 
 def test_its_identity_is_that_of_the_models_files(tmp_path: Path) -> None:

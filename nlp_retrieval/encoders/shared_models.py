@@ -1,0 +1,105 @@
+"""Models that components hold: named by their files, opened at first use, and one for all components of equal settings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import PurePath
+from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.forks import Lock, compute_alone
+from nlp_retrieval.core.model_files import ModelFiles
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
+from nlp_retrieval.encoders.model_turns import turn_of
+
+ModelT = TypeVar("ModelT")
+
+_open: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
+_opening = Lock()
+
+
+class ModelHolder(Component, ABC, Generic[ModelT]):
+    """A component with a model of the hub, or of a local folder, as its parameter ``model``.
+
+    Its files are read for their fingerprint when that is first asked for; if they change between that and opening the model,
+    using the component is an error.
+    """
+
+    apart_from_model: ClassVar[frozenset[str]] = frozenset({"batch_size"})
+    """Parameters that do not decide how the model is opened: components that differ in these alone share one."""
+
+    model: str
+    revision: str | None
+    trust_remote_code: bool = False
+    _folder: ModelFolder | None = None
+    _files: ModelFiles | None = None
+    _model: ModelT | None = None
+
+    @property
+    def folder(self) -> ModelFolder:
+        """Where the model's files are, and where they come from."""
+        if self._folder is None:
+            self._folder = self.find_model()
+        return self._folder
+
+    @property
+    def files(self) -> ModelFiles:
+        """The model's files, as they were when they were first asked for."""
+        if self._files is None:
+            with _opening:  # threads that ask at once are told one name
+                self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
+        return self._files
+
+    def model_fingerprint(self) -> str:
+        """A checksum of the model's files."""
+        return self.files.fingerprint
+
+    def index_identity(self) -> Config:
+        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
+        identity = {key: value for key, value in super().index_identity().items() if key != "revision"}
+        return identity | {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.folder.source}
+
+    def find_model(self) -> ModelFolder:
+        """Find the model's files; download them only where nothing on this machine has them.
+
+        Raises:
+            DependencyError: what runs the model is not installed.
+            ModelError: it is nowhere to be had.
+        """
+        require_dense_extra()
+        return find_model(self.model, self.revision, local_only=self.local_only)
+
+    def open_model(self) -> ModelT:
+        """Open the model, or return the one that is open in a component of this class and equal settings.
+
+        Raises:
+            DependencyError: what runs the model is not installed.
+            ModelError: it does not load, or its files have changed.
+        """
+        if self._model is None:
+            apart = self.apart_from_model | {"model", "revision"}  # the fingerprint says more than these two
+            settings = {key: value for key, value in self.config.items() if key not in apart}
+            key = (type(self), canonical_json([settings, self.model_fingerprint()]))
+            compute_alone()
+            with _opening:
+                model = _open.get(key)
+                if model is None:
+                    with self.files.unchanged():
+                        model = self.load_model()
+                    turn_of(model)
+                    _open[key] = model
+                self._model = model
+        return self._model
+
+    @abstractmethod
+    def load_model(self) -> ModelT:
+        """Load the model from ``files.folder``.
+
+        Raises:
+            DependencyError: what runs the model is not installed.
+            ModelError: it does not load.
+        """
