@@ -22,7 +22,7 @@ test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base ins
 # each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
 soak: $(VENV)/.soak  ## the long part of the tests: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
 	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz tests/conformance \
-		tests/core/test_update_model.py tests/retrievers/test_*_updates.py
+		tests/core/index/test_update_model.py tests/retrievers/*/test_updates.py
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -26,14 +26,14 @@ import numpy as np
 from bench.common import Data, Row
 from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
 from nlp_retrieval.core.candidates import Hits
-from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.searcher import Searcher
-from nlp_retrieval.core.titles import normalize_title
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval.text.titles import normalize_title
 
 _CLAIMS = 200
 _COPIES = 10

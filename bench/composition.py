@@ -12,14 +12,14 @@ import numpy as np
 import Stemmer
 
 from bench.common import Data, Row, at_least, at_most, best_of_each
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 
 
 class RememberedQueries(BaseEncoder):

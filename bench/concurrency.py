@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from bench.common import Data, Row
 from bench.composition import RememberedQueries
 from bench.memory import HashingEncoder
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
 
 THREADS = (1, 2, 4, 8)
 QUERIES = 400

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from bench.common import Data, Row
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.intervals import bootstrap_intervals, family_numbers
-from nlp_retrieval.benchmarks.significance_randomisation import randomisation_test
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers
+from nlp_retrieval.evaluation.randomisation import randomisation_test
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 _FAMILIES = (5, 10, 20, 50, 144, 1000)
 _SIZES = {"1": [1], "2": [2], "5": [5], "1 to 8": [1, 1, 1, 2, 8], "1 to 30": [1] * 9 + [30]}

@@ -16,8 +16,8 @@ def measure(data: Data) -> list[Row]:
     import ir_measures
     from ir_measures import AP, RR, P, R, nDCG
 
-    from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
     from nlp_retrieval.core.models import Gold
+    from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 
     draw = np.random.default_rng(0)
     gold = []

@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 COPIES = 9
 """Distractors per passage."""

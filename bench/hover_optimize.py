@@ -18,16 +18,16 @@ import numpy as np
 from bench.common import Data
 from bench.hover import language_model
 from bench.writing import document, machine, shown
-from nlp_retrieval.benchmarks.intervals import bootstrap_interval
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.pipelines.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.pipelines.hover.evaluation import recall
 from nlp_retrieval.pipelines.hover.examples import hover_examples, split_by_family
 from nlp_retrieval.pipelines.hover.optimize import optimize
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 _CLAIMS = 20
 _BUDGET = 40

@@ -9,7 +9,7 @@ import numpy as np
 from bench.hover_study import FOLDS, PASSAGE_CHARACTERS, PERFECT, Measured, Study, paired
 from bench.hover_systems import DEPTH
 from bench.writing import document, machine, shown, words
-from nlp_retrieval.benchmarks.intervals import family_numbers
+from nlp_retrieval.evaluation.bootstrap import family_numbers
 
 _FEWER = "perfect_recall@10"
 

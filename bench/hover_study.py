@@ -16,15 +16,15 @@ from bench.common import Data
 from bench.haystack import RememberedQueries, wiki_index
 from bench.hover_systems import POLICIES, Parts, Policy, System, rerankers
 from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
-from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
-from nlp_retrieval.benchmarks.intervals import bootstrap_interval, family_numbers
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Query, RetrievalResult
-from nlp_retrieval.core.reranker import BaseReranker, Blend
-from nlp_retrieval.core.searcher import Searcher
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader

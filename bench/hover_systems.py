@@ -11,24 +11,24 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.durable import write_atomically
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker, Blend
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Scope, Searcher
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Scope, Searcher
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 Merge = Literal["max", "rrf", "round_robin"]
 

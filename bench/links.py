@@ -23,18 +23,18 @@ from scipy import sparse
 from bench.common import Data, Row, best_of_each
 from bench.haystack import haystack_index, wiki_index
 from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import record_stages
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.graph.pagerank import Backend, Restarts, local_pagerank, pagerank
-from nlp_retrieval.graph.shared_entities import SharedEntities
-from nlp_retrieval.graph.title_mentions import TitleMentions
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FLAT_BELOW, FaissRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
+from nlp_retrieval.graph.links.title_mentions import TitleMentions
+from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.graph.walk.pagerank import Backend, Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW, FaissRetriever
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5

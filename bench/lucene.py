@@ -15,13 +15,13 @@ os.environ.setdefault("OPENAI_API_KEY", "none")  # pyserini's searcher imports a
 
 def measure(data: Data) -> list[Row]:
     """Searching 1,000 questions at three depths, and indexing."""
-    from nlp_retrieval.retrievers import lucene_jvm
+    from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 
     lucene_jvm.start()
     from pyserini.index.lucene import LuceneIndexer
     from pyserini.search.lucene import LuceneSearcher
 
-    from nlp_retrieval.retrievers.lucene import LuceneIndex, build_index
+    from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, build_index
 
     texts, questions = data.texts(), data.questions()
     ours, theirs = data.work / "lucene-ours", data.work / "lucene-theirs"

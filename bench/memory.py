@@ -24,9 +24,9 @@ import numpy as np
 
 from bench.common import Data, Row
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 
 _DIMENSION = 384
 
@@ -144,11 +144,11 @@ def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool =
 
 def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
     """What is measured: each with an encoder that costs next to nothing, where it has one."""
-    from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-    from nlp_retrieval.retrievers.colbert import ColbertRetriever
-    from nlp_retrieval.retrievers.faiss import FaissRetriever
-    from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
-    from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+    from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+    from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+    from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+    from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+    from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
 
     return {
         "items alone": list,
@@ -165,8 +165,8 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
 
 def _index(name: str, copies: int, corpus: Path) -> _Peak:
     """Index in this process."""
-    from nlp_retrieval.core.index_store import build_index
-    from nlp_retrieval.core.retriever import builders_of
+    from nlp_retrieval.core.index.build import build_index
+    from nlp_retrieval.core.search.retriever import builders_of
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:

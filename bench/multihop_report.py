@@ -20,8 +20,8 @@ from bench.multihop_systems import (
     REFITTED,
 )
 from bench.writing import document, machine, words
-from nlp_retrieval.benchmarks.intervals import family_numbers
-from nlp_retrieval.benchmarks.tuning import TuningReport
+from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
 
 
 def report(study: Study, full: TuningReport) -> str:

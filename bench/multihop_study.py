@@ -26,21 +26,21 @@ from bench.multihop_systems import (
     padded,
 )
 from bench.writing import shown
-from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
-from nlp_retrieval.benchmarks.intervals import bootstrap_interval
-from nlp_retrieval.benchmarks.tuning import TuningReport, tune
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.index_store import build_index
+from nlp_retrieval.core.index.build import build_index
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.link_graph import LinkGraph
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
-from nlp_retrieval.retrievers.link_graph_pool import Pool
+from nlp_retrieval.pipelines.link_graph_tuning import TuningReport, tune
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 
 class Study:

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.haystack import Naming
-from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
 from nlp_retrieval.core.candidates import Mask
-from nlp_retrieval.core.items import ItemTable
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Searcher
-from nlp_retrieval.graph.evidence import DEFAULT_WEIGHTS
-from nlp_retrieval.graph.extractor import BaseLinkExtractor, Evidence
-from nlp_retrieval.graph.link_graph import Links
-from nlp_retrieval.graph.shared_entities import SharedEntities
-from nlp_retrieval.graph.title_mentions import TitleMentions
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
-from nlp_retrieval.retrievers.link_graph_pool import Pool
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
+from nlp_retrieval.graph.links.title_mentions import TitleMentions
+from nlp_retrieval.graph.store.link_graph import Links
+from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 CUTOFFS = (2, 5, 10, 21)
 NEUTRAL = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"pagerank": 1.0}

@@ -2,7 +2,8 @@
 
 ``python -m bench.page [FOLDER]`` makes pages of 20 configurations, 1,000 queries, 21 hits and 6 signals each, prints their
 sizes, and opens them in headless Chromium (Debian's package ``chromium``), where it clicks, types and reads. What the page
-shows of two lists is compared with :func:`nlp_retrieval.benchmarks.why.difference`. Pictures are written to FOLDER.
+shows of two lists is compared with :func:`nlp_retrieval.evaluation.ranking_difference.difference`. Pictures are written to
+FOLDER.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from urllib.parse import urlencode
 
 from bench.chromium import Chromium
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
-from nlp_retrieval.benchmarks.changes import changed_queries
-from nlp_retrieval.benchmarks.lists import ListsBuilder, RunLists
-from nlp_retrieval.benchmarks.pool import gold_ranks
-from nlp_retrieval.benchmarks.report_page import LIMIT, write_page
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.why import HitDifference, QueryDifference, SignalMove, difference
+from nlp_retrieval.evaluation.changed_queries import changed_queries
+from nlp_retrieval.evaluation.pool import gold_ranks
+from nlp_retrieval.evaluation.ranking_difference import HitDifference, QueryDifference, SignalMove, difference
+from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists
+from nlp_retrieval.reports.page.page import LIMIT, write_page
 
 
 def main(arguments: list[str]) -> int:

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.changes import measured
-from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
-from nlp_retrieval.benchmarks.explorer_data import packed_numbers, unpacked
 from nlp_retrieval.benchmarks.judging import masks_of
-from nlp_retrieval.benchmarks.lists import Listing, RunLists
-from nlp_retrieval.benchmarks.pairwise import compare_pairs
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
+from nlp_retrieval.evaluation.changed_queries import measured
+from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.evaluation.rankings import Listing, RunLists
+from nlp_retrieval.reports.page.explorer_data import packed_numbers, unpacked
 
 CONFIGURATIONS, QUERIES, HITS, ITEMS = 20, 1000, 21, 32_000
 K_VALUES = [5, 10, 21]

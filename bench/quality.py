@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bench.common import Data, Row
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
-from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
 
 # Pyserini's two-click reproductions of BEIR v1.0.0, flat index: https://castorini.github.io/pyserini/2cr/beir.html
 _SCIFACT = {"ndcg@10": 0.6789, "recall@100": 0.9253}

@@ -12,9 +12,9 @@ import numpy as np
 from bench.common import Data
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _MOVED = 0.125

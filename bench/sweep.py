@@ -14,19 +14,19 @@ import numpy as np
 
 from bench.common import Data, Row, at_most
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.measuring import Sample
+from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
-from nlp_retrieval.core.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
-from nlp_retrieval.core.generation import Generation
-from nlp_retrieval.core.reranker import BaseReranker
-from nlp_retrieval.core.results import to_results
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.results import to_results
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss import FaissRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
 

@@ -30,9 +30,9 @@ def measure(data: Data) -> list[Row]:
     from ir_measures import AP, RR, P, R, nDCG
     from scipy.stats import ttest_rel
 
-    from nlp_retrieval.benchmarks.evaluator import RetrievalEvaluator
-    from nlp_retrieval.benchmarks.significance import compare
     from nlp_retrieval.core.models import Gold
+    from nlp_retrieval.evaluation.comparison import compare
+    from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 
     draw = np.random.default_rng(0)
     qrels: dict[str, dict[str, int]] = {}

@@ -12,10 +12,7 @@ from nlp_retrieval._version import __version__
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
-    from nlp_retrieval.benchmarks.comparing import compare_runs, judged_again
-    from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
-    from nlp_retrieval.benchmarks.lists import RunLists
-    from nlp_retrieval.benchmarks.prices import ModelPrice, Prices
+    from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices
     from nlp_retrieval.benchmarks.results import (
         BenchmarkReport,
         ConfigurationResult,
@@ -23,34 +20,35 @@ if TYPE_CHECKING:
         FailedConfiguration,
         LanguageModelCost,
     )
-    from nlp_retrieval.benchmarks.run_files import write_run_files
-    from nlp_retrieval.benchmarks.run_sources import Sources, read_sources
-    from nlp_retrieval.benchmarks.saved import SavedRun, read_run_folder
-    from nlp_retrieval.benchmarks.significance import Comparison, compare
-    from nlp_retrieval.benchmarks.significance_verdict import verdict
+    from nlp_retrieval.benchmarks.runs.compare import compare_runs, judged_again
+    from nlp_retrieval.benchmarks.runs.folder import SavedRun, read_run_folder
+    from nlp_retrieval.benchmarks.runs.sources import Sources, read_sources
+    from nlp_retrieval.benchmarks.settings import WandbSettings
     from nlp_retrieval.benchmarks.trec_run import TrecRun
-    from nlp_retrieval.benchmarks.tuning import TuningReport, tune
-    from nlp_retrieval.benchmarks.wandb_runs import WandbSettings, log_to_wandb
+    from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
     from nlp_retrieval.core.explanation import Explanation, Step
-    from nlp_retrieval.core.fusion import BaseFusion, CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
-    from nlp_retrieval.core.generation import verify_index
-    from nlp_retrieval.core.index_store import IndexReport
-    from nlp_retrieval.core.index_update import UpdateReport
-    from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader, BaseUserQueryProcessor
+    from nlp_retrieval.core.index.build import IndexReport
+    from nlp_retrieval.core.index.generation import verify_index
+    from nlp_retrieval.core.index.update import UpdateReport
     from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
-    from nlp_retrieval.core.reranker import BaseReranker
-    from nlp_retrieval.core.retriever import BaseRetriever
-    from nlp_retrieval.core.searcher import Searcher
+    from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+    from nlp_retrieval.core.search.reranker import BaseReranker
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.encoders.base import BaseEncoder
-    from nlp_retrieval.encoders.multi_vector import ColbertEncoder
-    from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+    from nlp_retrieval.encoders.colbert import ColbertEncoder
     from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+    from nlp_retrieval.encoders.token_base import BaseTokenEncoder
     from nlp_retrieval.errors import RetrievalError, RetrievalWarning
-    from nlp_retrieval.graph.extractor import BaseLinkExtractor
-    from nlp_retrieval.graph.hyperlinks import Hyperlinks
-    from nlp_retrieval.graph.same_parent import SameParent
-    from nlp_retrieval.graph.shared_entities import SharedEntities
-    from nlp_retrieval.graph.title_mentions import TitleMentions
+    from nlp_retrieval.evaluation.comparison import Comparison, compare
+    from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+    from nlp_retrieval.evaluation.rankings import RunLists
+    from nlp_retrieval.evaluation.verdict import verdict
+    from nlp_retrieval.graph.links.base import BaseLinkExtractor
+    from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
+    from nlp_retrieval.graph.links.same_parent import SameParent
+    from nlp_retrieval.graph.links.shared_entities import SharedEntities
+    from nlp_retrieval.graph.links.title_mentions import TitleMentions
     from nlp_retrieval.lm.counting import CallCounts, record_calls
     from nlp_retrieval.lm.language_model import LanguageModel
     from nlp_retrieval.loaders.beir import BeirLoader
@@ -60,105 +58,108 @@ if TYPE_CHECKING:
     from nlp_retrieval.loaders.hover import HoverLoader
     from nlp_retrieval.loaders.jsonl import JsonlLoader
     from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+    from nlp_retrieval.pipelines.link_graph_tuning import TuningReport, tune
     from nlp_retrieval.processors.chain import Chain
     from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
     from nlp_retrieval.processors.clauses import ClauseSplit
     from nlp_retrieval.processors.entity_phrases import EntityPhrases
     from nlp_retrieval.processors.hyde import HyDE
     from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+    from nlp_retrieval.reports.wandb.runs import log_to_wandb
+    from nlp_retrieval.reports.write import write_run_files
     from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
     from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
     from nlp_retrieval.rerankers.overlap import OverlapReranker
-    from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-    from nlp_retrieval.retrievers.colbert import ColbertRetriever
-    from nlp_retrieval.retrievers.faiss import FaissRetriever
-    from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
-    from nlp_retrieval.retrievers.pyserini import PyseriniRetriever
+    from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+    from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+    from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+    from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+    from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
 
 _MODULES = {
     "BaseEncoder": "encoders.base",
-    "BaseFusion": "core.fusion",
-    "BaseLinkExtractor": "graph.extractor",
-    "BaseLoader": "core.interfaces",
-    "BaseQueryLoader": "core.interfaces",
-    "BaseReranker": "core.reranker",
-    "BaseRetriever": "core.retriever",
-    "BaseTokenEncoder": "encoders.multi_vector_base",
-    "BaseUserQueryProcessor": "core.interfaces",
+    "BaseFusion": "core.search.fusion",
+    "BaseLinkExtractor": "graph.links.base",
+    "BaseLoader": "core.components.interfaces",
+    "BaseQueryLoader": "core.components.interfaces",
+    "BaseReranker": "core.search.reranker",
+    "BaseRetriever": "core.search.retriever",
+    "BaseTokenEncoder": "encoders.token_base",
+    "BaseUserQueryProcessor": "core.components.interfaces",
     "BeirLoader": "loaders.beir",
     "BenchmarkReport": "benchmarks.results",
     "BenchmarkRun": "benchmarks.benchmarker",
     "Benchmarker": "benchmarks.benchmarker",
-    "Bm25sRetriever": "retrievers.bm25s",
+    "Bm25sRetriever": "retrievers.bm25s.retriever",
     "CallCounts": "lm.counting",
     "Chain": "processors.chain",
     "ChunkingLoader": "loaders.chunking",
     "ClaimDecomposition": "processors.claim_decomposition",
     "ClauseSplit": "processors.clauses",
-    "ColbertEncoder": "encoders.multi_vector",
-    "ColbertRetriever": "retrievers.colbert",
-    "CombMNZ": "core.fusion",
-    "CombSUM": "core.fusion",
-    "Comparison": "benchmarks.significance",
+    "ColbertEncoder": "encoders.colbert",
+    "ColbertRetriever": "retrievers.colbert.retriever",
+    "CombMNZ": "core.search.fusion",
+    "CombSUM": "core.search.fusion",
+    "Comparison": "evaluation.comparison",
     "ConfigurationResult": "benchmarks.results",
     "Cost": "benchmarks.results",
     "CrossEncoderReranker": "rerankers.cross_encoder",
     "DatabaseLoader": "loaders.database",
     "EntityPhrases": "processors.entity_phrases",
-    "Evaluation": "benchmarks.evaluator",
+    "Evaluation": "evaluation.evaluator",
     "Explanation": "core.explanation",
     "FailedConfiguration": "benchmarks.results",
-    "FaissRetriever": "retrievers.faiss",
+    "FaissRetriever": "retrievers.faiss.retriever",
     "Gold": "core.models",
     "HotpotqaLoader": "loaders.hotpotqa",
     "HoverLoader": "loaders.hover",
     "HyDE": "processors.hyde",
-    "Hyperlinks": "graph.hyperlinks",
-    "IndexReport": "core.index_store",
+    "Hyperlinks": "graph.links.hyperlinks",
+    "IndexReport": "core.index.build",
     "JsonlLoader": "loaders.jsonl",
     "KeywordExpansion": "processors.keyword_expansion",
     "LanguageModel": "lm.language_model",
     "LanguageModelCost": "benchmarks.results",
     "LateInteractionReranker": "rerankers.late_interaction",
-    "LinkGraphRetriever": "retrievers.link_graph",
-    "ModelPrice": "benchmarks.prices",
+    "LinkGraphRetriever": "retrievers.link_graph.retriever",
+    "ModelPrice": "benchmarks.cost.prices",
     "MultiHopSearcher": "pipelines.hover.searcher",
     "OverlapReranker": "rerankers.overlap",
-    "Prices": "benchmarks.prices",
-    "PyseriniRetriever": "retrievers.pyserini",
+    "Prices": "benchmarks.cost.prices",
+    "PyseriniRetriever": "retrievers.pyserini.retriever",
     "Query": "core.models",
-    "RawScore": "core.fusion",
-    "ReciprocalRankFusion": "core.fusion",
+    "RawScore": "core.search.fusion",
+    "ReciprocalRankFusion": "core.search.fusion",
     "RetrievalError": "errors",
-    "RetrievalEvaluator": "benchmarks.evaluator",
+    "RetrievalEvaluator": "evaluation.evaluator",
     "RetrievalResult": "core.models",
     "RetrievalWarning": "errors",
-    "RunLists": "benchmarks.lists",
-    "SameParent": "graph.same_parent",
-    "SavedRun": "benchmarks.saved",
+    "RunLists": "evaluation.rankings",
+    "SameParent": "graph.links.same_parent",
+    "SavedRun": "benchmarks.runs.folder",
     "SearchableItem": "core.models",
-    "Searcher": "core.searcher",
+    "Searcher": "core.search.searcher",
     "SentenceTransformerEncoder": "encoders.sentence_transformer",
-    "SharedEntities": "graph.shared_entities",
-    "Sources": "benchmarks.run_sources",
+    "SharedEntities": "graph.links.shared_entities",
+    "Sources": "benchmarks.runs.sources",
     "Step": "core.explanation",
-    "TitleMentions": "graph.title_mentions",
+    "TitleMentions": "graph.links.title_mentions",
     "TrecRun": "benchmarks.trec_run",
-    "TuningReport": "benchmarks.tuning",
-    "UpdateReport": "core.index_update",
-    "WandbSettings": "benchmarks.wandb_runs",
-    "WeightedSum": "core.fusion",
-    "compare": "benchmarks.significance",
-    "compare_runs": "benchmarks.comparing",
-    "judged_again": "benchmarks.comparing",
-    "log_to_wandb": "benchmarks.wandb_runs",
-    "read_run_folder": "benchmarks.saved",
-    "read_sources": "benchmarks.run_sources",
+    "TuningReport": "pipelines.link_graph_tuning",
+    "UpdateReport": "core.index.update",
+    "WandbSettings": "benchmarks.settings",
+    "WeightedSum": "core.search.fusion",
+    "compare": "evaluation.comparison",
+    "compare_runs": "benchmarks.runs.compare",
+    "judged_again": "benchmarks.runs.compare",
+    "log_to_wandb": "reports.wandb.runs",
+    "read_run_folder": "benchmarks.runs.folder",
+    "read_sources": "benchmarks.runs.sources",
     "record_calls": "lm.counting",
-    "tune": "benchmarks.tuning",
-    "verdict": "benchmarks.significance_verdict",
-    "verify_index": "core.generation",
-    "write_run_files": "benchmarks.run_files",
+    "tune": "pipelines.link_graph_tuning",
+    "verdict": "evaluation.verdict",
+    "verify_index": "core.index.generation",
+    "write_run_files": "reports.write",
 }
 
 __all__ = [

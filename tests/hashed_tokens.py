@@ -9,7 +9,7 @@ import numpy as np
 from hashed_words import length_of
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 
 
 class HashedTokens(BaseTokenEncoder):

@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass, field
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.extractor import BaseLinkExtractor
-from nlp_retrieval.graph.hyperlinks import Hyperlinks
-from nlp_retrieval.graph.same_parent import SameParent
-from nlp_retrieval.graph.shared_entities import SharedEntities
-from nlp_retrieval.graph.title_mentions import TitleMentions
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
+from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
+from nlp_retrieval.graph.links.same_parent import SameParent
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
+from nlp_retrieval.graph.links.title_mentions import TitleMentions
 
 FILLER = "orchard velvet copper meadow lantern gravel pepper saddle thunder walnut ribbon marble".split()
 

@@ -14,9 +14,9 @@ from colbert_checkpoints import save_pylate, save_stanford
 from rerankers.tiny_models import TinyOnnx, save_bert
 
 from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem, SentenceTransformerEncoder
-from nlp_retrieval.core.component import Component
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
-from nlp_retrieval.graph.shared_entities import SharedEntities
+from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
 
 TEXT = "Red fox and blue whale"
 MODULES = [

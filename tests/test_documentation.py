@@ -72,7 +72,7 @@ def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_pat
 def test_the_configuration_in_the_readme_names_real_components_and_keys() -> None:
     settings = yaml.safe_load(blocks(README, "yaml")[0])
     from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED, _SEARCHERS
-    from nlp_retrieval.core.registry import build
+    from nlp_retrieval.core.components.registry import build
 
     assert set(_REQUIRED) <= set(settings) <= {*_REQUIRED, *_SEARCHERS, *_OPTIONAL}
     for searcher in settings["searchers"].values():

@@ -24,7 +24,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks import config
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core import publishing
+from nlp_retrieval.core.index import publishing
 
 ROOT = Path(__file__).parents[1]
 FIGURES = sorted((ROOT / "docs" / "figures").glob("*.svg"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 
 
 class UpdatedCollection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.surrogates import half_of_pair, no_text

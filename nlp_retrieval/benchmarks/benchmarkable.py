@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from nlp_retrieval.benchmarks.measuring import Searching
+from nlp_retrieval.benchmarks.cost.measuring import Searching
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.index_store import IndexReport
-from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import SearchableItem
 
 

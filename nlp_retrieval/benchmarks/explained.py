@@ -9,13 +9,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.evaluator import Evaluation
-from nlp_retrieval.benchmarks.measuring import Searching
+from nlp_retrieval.benchmarks.cost.measuring import Searching
 from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.evaluation.evaluator import Evaluation
 
 _QUERIES = 5
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
-from nlp_retrieval.benchmarks.evaluator import measure_names
-from nlp_retrieval.benchmarks.intervals import family_numbers
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.config import check_keys
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, IndexConflictError, nearest
+from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.evaluation.evaluator import measure_names
 
 __all__ = ["Halved", "Halving", "Rung", "halve", "planned_rungs", "read_halving", "with_record"]
 

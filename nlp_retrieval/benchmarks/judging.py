@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.compared import compare_by_group, intervals_by_group
-from nlp_retrieval.benchmarks.evaluator import Evaluation
-from nlp_retrieval.benchmarks.marks import main_measure
-from nlp_retrieval.benchmarks.pairwise import compare_pairs
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
 from nlp_retrieval.core.candidates import Mask
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
+from nlp_retrieval.evaluation.evaluator import Evaluation
+from nlp_retrieval.evaluation.pairwise import compare_pairs
 
 
 @dataclass(frozen=True)
@@ -87,4 +86,4 @@ def judged(
         query_counts={"": len(families)} | {group: int(mask.sum()) for group, mask in groups.items()},
         comparisons=compare_by_group(per_query, report.baseline, families, groups, seed),
     )
-    return replace(measured, pairwise=compare_pairs(per_query, main_measure(measured), families, seed))
+    return replace(measured, pairwise=compare_pairs(per_query, measured.main_measure, families, seed))

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.lists import Ranking
-from nlp_retrieval.benchmarks.measuring import Searching, generation_of
-from nlp_retrieval.core.generation import Generation
-from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.item_writing import ItemsDigest
-from nlp_retrieval.core.manifest import RetrieverRecord, read_manifest
+from nlp_retrieval.benchmarks.cost.measuring import Searching, generation_of
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.item_writing import ItemsDigest
+from nlp_retrieval.core.index.manifest import RetrieverRecord, read_manifest
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, ItemError, RetrievalWarning
+from nlp_retrieval.evaluation.rankings import Ranking
 
 _CURE = "let nothing else write to the index, or benchmark a copy of it, and run the benchmark again"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nlp_retrieval.benchmarks.pairwise import Pairwise
-from nlp_retrieval.benchmarks.prices import Prices
-from nlp_retrieval.benchmarks.significance import Comparison
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.benchmarks.cost.prices import Prices
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.pairwise import Pairwise
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
@@ -217,3 +217,16 @@ class BenchmarkReport:
     failed: list[FailedConfiguration] = field(default_factory=list)
     prices: Prices | None = None
     files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def main_measure(self) -> str:
+        """The measure that is shown where there is room for one: recall at the largest cutoff, if it was measured."""
+        measured = list(dict.fromkeys(key for result in self.configurations for key in result.measures))
+        wanted = f"recall@{max(self.k_values, default=0)}"
+        return wanted if wanted in measured else next(iter(measured), "")
+
+    @property
+    def selection_note(self) -> str:
+        """How the configurations were chosen on the queries that they are judged by; ``""`` where they were not."""
+        halving = self.manifest.get("halving")
+        return str(halving.get("note", "")) if isinstance(halving, dict) else ""

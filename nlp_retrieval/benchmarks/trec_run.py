@@ -13,11 +13,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.benchmarks.lists import Ranking
-from nlp_retrieval.benchmarks.trec import read_run
-from nlp_retrieval.core.checksums import sha256_of
-from nlp_retrieval.core.component import Component, canonical_json
+from nlp_retrieval.core.components.component import Component, canonical_json
+from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
+from nlp_retrieval.evaluation.rankings import Ranking
+from nlp_retrieval.evaluation.trec import read_run
 
 
 class TrecRun(Component):

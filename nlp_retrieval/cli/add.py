@@ -28,8 +28,8 @@ def command(
 
     What is there is not built again; a search sees all of the new items or none.
     """
-    from nlp_retrieval.core.index_builders import resolver
-    from nlp_retrieval.core.index_update import add_items
+    from nlp_retrieval.core.index.update import add_items
+    from nlp_retrieval.core.search.known_retrievers import resolver
 
     report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(trust=trust), replace=update)
     replaced = f", {report.replaced:,} replaced" if update else ""

@@ -41,13 +41,15 @@ def command(
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.benchmarks.plan import plan_of
+    from nlp_retrieval.benchmarks.plans.plan import plan_of
+    from nlp_retrieval.reports.terminal.plan import PlanTables
 
     settings = read_benchmark_config(config)
     if dry_run:
         _check_output(settings, output or settings.output, log=wandb)
     if dry_run or settings.grid is not None or len(settings.searchers) > _HANDFUL:
-        Console(stderr=not dry_run).print(plan_of(settings.benchmarker(), settings.grid, settings.halving))
+        plan = plan_of(settings.benchmarker(), settings.grid, settings.halving)
+        Console(stderr=not dry_run).print(PlanTables(plan))
     if not dry_run:
         refuse_failures(run_benchmark(settings, output, log=wandb))
 
@@ -70,8 +72,8 @@ def refuse_failures(report: BenchmarkReport) -> None:
 
 def _check_output(config: BenchmarkConfig, folder: Path, *, log: bool) -> None:
     """Find out before the work whether what comes of it can be put where it is wanted."""
-    from nlp_retrieval.benchmarks.output import check_folder_for_output
-    from nlp_retrieval.benchmarks.wandb_ready import mode_of
+    from nlp_retrieval.core.files.output import check_folder_for_output
+    from nlp_retrieval.reports.wandb.ready import mode_of
 
     check_folder_for_output(folder)
     if config.wandb is not None and log:
@@ -83,9 +85,9 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.halving import halve, with_record
-    from nlp_retrieval.benchmarks.run_files import write_run_files
-    from nlp_retrieval.benchmarks.terminal_table import summary_table
-    from nlp_retrieval.benchmarks.wandb_runs import log_to_wandb
+    from nlp_retrieval.reports.terminal.summary import summary_table
+    from nlp_retrieval.reports.wandb.runs import log_to_wandb
+    from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output
     _check_output(config, folder, log=log)

@@ -19,8 +19,8 @@ def command(index: Annotated[Path, typer.Argument(help="An index directory.")], 
     Segments are joined and what was deleted is dropped. Updates do so by themselves where there is much of it; it is never
     needed.
     """
-    from nlp_retrieval.core.index_builders import resolver
-    from nlp_retrieval.core.index_update import compact_index
+    from nlp_retrieval.core.index.update import compact_index
+    from nlp_retrieval.core.search.known_retrievers import resolver
 
     report = compact_index(index, resolver(trust=trust))
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

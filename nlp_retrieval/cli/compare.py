@@ -36,11 +36,10 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.comparing import compare_runs
-    from nlp_retrieval.benchmarks.notes import selection_note
-    from nlp_retrieval.benchmarks.run_files import write_run_files
-    from nlp_retrieval.benchmarks.run_sources import read_sources
-    from nlp_retrieval.benchmarks.terminal_table import summary_table
+    from nlp_retrieval.benchmarks.runs.compare import compare_runs
+    from nlp_retrieval.benchmarks.runs.sources import read_sources
+    from nlp_retrieval.reports.terminal.summary import summary_table
+    from nlp_retrieval.reports.write import write_run_files
 
     sources = read_sources(runs, qrels, across_corpora=across_corpora)
     if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
@@ -48,7 +47,7 @@ def command(
     run = compare_runs(sources, k, baseline)
     report = write_run_files(run, output) if output is not None else run.report
     Console().print(summary_table(report))
-    if note := selection_note(report):
+    if note := report.selection_note:
         say(note)
     if any(one.cost is not None for one in sources.entrants.values()) and not any(
         result.cost is not None for result in report.configurations

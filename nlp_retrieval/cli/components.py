@@ -26,8 +26,8 @@ def command(
 
     Every registered component with its parameters. Those marked * belong to the index: changing one builds it anew.
     """
-    from nlp_retrieval.core.naming import KINDS
-    from nlp_retrieval.core.registry import names
+    from nlp_retrieval.core.components.naming import KINDS
+    from nlp_retrieval.core.components.registry import names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
     for one in [kind] if kind is not None else KINDS:
@@ -39,7 +39,7 @@ def command(
 
 
 def _described(kind: str, name: str, width: int) -> str:
-    from nlp_retrieval.core.registry import component_class, describe_parameters
+    from nlp_retrieval.core.components.registry import component_class, describe_parameters
 
     cls = component_class(kind, name)
     summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]

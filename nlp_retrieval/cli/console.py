@@ -13,8 +13,8 @@ from nlp_retrieval.errors import ConfigurationError
 
 def say(message: str) -> None:
     """Write a message to standard error: without secrets, and without what a terminal would obey."""
-    from nlp_retrieval.benchmarks.printable import printable
     from nlp_retrieval.core.secrets import without_secrets
+    from nlp_retrieval.text.printable import printable
 
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
 
@@ -37,7 +37,7 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(option: str, value: str) -> Any:
-    from nlp_retrieval.core.config import parse_yaml
+    from nlp_retrieval.core.files.yaml_text import parse_yaml
 
     try:
         return json.loads(value, parse_constant=_no_number)

@@ -9,7 +9,7 @@ import typer
 from nlp_retrieval.cli.console import parse_options
 
 if TYPE_CHECKING:
-    from nlp_retrieval.core.interfaces import BaseLoader
+    from nlp_retrieval.core.components.interfaces import BaseLoader
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
 Loader = Annotated[str, typer.Option("--loader", "-l", help="What reads the corpus: jsonl, beir, hotpotqa, database, ...")]
@@ -24,8 +24,8 @@ def corpus_loader(corpus: str, loader: str, options: list[str] | None) -> BaseLo
     Raises:
         ConfigurationError: there is no such loader, or it has no such parameter.
     """
-    from nlp_retrieval.core.interfaces import BaseLoader
-    from nlp_retrieval.core.registry import build_as
+    from nlp_retrieval.core.components.interfaces import BaseLoader
+    from nlp_retrieval.core.components.registry import build_as
 
     first_parameter = "url" if loader == "database" else "path"
     settings = {"name": loader, first_parameter: corpus} | parse_options(options or [])

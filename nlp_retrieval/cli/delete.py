@@ -28,8 +28,8 @@ def command(
 
     An id that no item has is an error, and nothing is deleted then.
     """
-    from nlp_retrieval.core.index_builders import resolver
-    from nlp_retrieval.core.index_update import delete_items
+    from nlp_retrieval.core.index.update import delete_items
+    from nlp_retrieval.core.search.known_retrievers import resolver
 
     ids = list(item_id or [])
     if file is not None:

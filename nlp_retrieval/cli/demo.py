@@ -137,8 +137,8 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     Raises:
         OutputError: the folder cannot be written.
     """
-    from nlp_retrieval.benchmarks.output import write_output
-    from nlp_retrieval.retrievers.lexical import default_lexical_retriever
+    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     config = folder / "sweep.yaml"
     write_output(folder / "corpus.jsonl", _shipped("corpus.jsonl"))

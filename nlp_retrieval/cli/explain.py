@@ -10,7 +10,7 @@ import typer
 from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.lists import RunLists
+    from nlp_retrieval.evaluation.rankings import RunLists
 
 NAME = "explain"
 
@@ -37,10 +37,10 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.changes import changed_queries
-    from nlp_retrieval.benchmarks.run_sources import read_sources
-    from nlp_retrieval.benchmarks.terminal_difference import difference_view, queries_view
-    from nlp_retrieval.benchmarks.why import difference
+    from nlp_retrieval.benchmarks.runs.sources import read_sources
+    from nlp_retrieval.evaluation.changed_queries import changed_queries
+    from nlp_retrieval.evaluation.ranking_difference import difference
+    from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora)
     lists = sources.lists

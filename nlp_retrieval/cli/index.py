@@ -32,10 +32,10 @@ def command(
 
     What is there already is not built again; further retrievers join an index of the same items.
     """
-    from nlp_retrieval.core.registry import build_as
-    from nlp_retrieval.core.retriever import BaseRetriever
-    from nlp_retrieval.core.searcher import Searcher
-    from nlp_retrieval.retrievers.lexical import default_lexical_retriever
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     searcher = Searcher(chosen or [default_lexical_retriever()])

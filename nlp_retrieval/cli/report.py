@@ -30,11 +30,10 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.comparing import judged_again
-    from nlp_retrieval.benchmarks.notes import selection_note
-    from nlp_retrieval.benchmarks.run_files import write_run_files
-    from nlp_retrieval.benchmarks.saved import read_run_folder
-    from nlp_retrieval.benchmarks.terminal_table import summary_table
+    from nlp_retrieval.benchmarks.runs.compare import judged_again
+    from nlp_retrieval.benchmarks.runs.folder import read_run_folder
+    from nlp_retrieval.reports.terminal.summary import summary_table
+    from nlp_retrieval.reports.write import write_run_files
 
     target = output or folder / "report"
     if realpath(target) == realpath(folder):
@@ -42,6 +41,6 @@ def command(
     run = judged_again(read_run_folder(folder), only or (), baseline)
     report = write_run_files(run, target)
     Console().print(summary_table(report))
-    if note := selection_note(report):
+    if note := report.selection_note:
         say(note)
     say(f"page: {report.files['report']}")

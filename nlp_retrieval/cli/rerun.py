@@ -11,7 +11,7 @@ import typer
 
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.core.json_text import read_json_file
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import RetrievalError, SourceError
 
 NAME = "rerun"
@@ -32,9 +32,9 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.repeating import benchmark_of, differences, moved_results, read_manifest
-    from nlp_retrieval.benchmarks.run_files import results_of, write_run_files
-    from nlp_retrieval.benchmarks.terminal_table import summary_table
+    from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
+    from nlp_retrieval.reports.terminal.summary import summary_table
+    from nlp_retrieval.reports.write import results_of, write_run_files
 
     before = read_manifest(manifest)
     folder = manifest if manifest.is_dir() else manifest.parent

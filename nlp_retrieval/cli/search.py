@@ -14,7 +14,7 @@ import typer
 from nlp_retrieval.cli.console import parse_component, say
 from nlp_retrieval.cli.streams import takes_all_text
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.core.json_text import parse_json
+from nlp_retrieval.core.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
     from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
-    from nlp_retrieval.core.searcher import Searcher
+    from nlp_retrieval.core.search.searcher import Searcher
 
 NAME = "search"
 
@@ -121,12 +121,12 @@ def _configured(config: Path, name: str | None) -> Benchmarkable:
 
 
 def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
-    from nlp_retrieval.core.fusion import BaseFusion
-    from nlp_retrieval.core.index_builders import retrievers_of
-    from nlp_retrieval.core.registry import build_as
-    from nlp_retrieval.core.reranker import BaseReranker
-    from nlp_retrieval.core.retriever import BaseRetriever
-    from nlp_retrieval.core.searcher import Searcher
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.fusion import BaseFusion
+    from nlp_retrieval.core.search.known_retrievers import retrievers_of
+    from nlp_retrieval.core.search.reranker import BaseReranker
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
 
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     return Searcher(
@@ -159,7 +159,7 @@ def print_hits(
     from rich.padding import Padding
     from rich.text import Text
 
-    from nlp_retrieval.benchmarks.printable import printable
+    from nlp_retrieval.text.printable import printable
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     console.print(Text(printable(query), "bold"))
@@ -182,8 +182,8 @@ def _chain(explained: dict[str, Explanation]) -> list[Text]:
     """The chains that led to a result, a line each: where the search began, then every link."""
     from rich.text import Text
 
-    from nlp_retrieval.benchmarks.printable import printable
     from nlp_retrieval.core.explanation import name_of
+    from nlp_retrieval.text.printable import printable
 
     lines = []
     for explanation in explained.values():

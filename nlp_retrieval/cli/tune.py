@@ -13,9 +13,9 @@ from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarkable import Entry
-    from nlp_retrieval.benchmarks.tuning import TuningReport
-    from nlp_retrieval.core.searcher import Searcher
-    from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
+    from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 NAME = "tune"
 
@@ -36,8 +36,8 @@ def command(
     fitted to all queries as a line for the configuration.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.benchmarks.output import write_output
-    from nlp_retrieval.benchmarks.tuning import tune
+    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.pipelines.link_graph_tuning import tune
 
     settings = read_benchmark_config(config)
     name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
@@ -53,9 +53,9 @@ def command(
 
 
 def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever]:
-    from nlp_retrieval.core.searcher import Searcher
+    from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
-    from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+    from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
     if name is not None and name not in searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, searchers)}")

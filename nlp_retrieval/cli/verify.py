@@ -17,7 +17,7 @@ def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) 
 
     Whatever was checked before. Exit code 3 where one is damaged.
     """
-    from nlp_retrieval.core.generation import verify_index
+    from nlp_retrieval.core.index.generation import verify_index
 
     damaged = verify_index(index)
     for message in damaged:

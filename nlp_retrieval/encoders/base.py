@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.component import Component, Config
+from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.errors import ModelError
 
 Vectors = NDArray[np.float32]

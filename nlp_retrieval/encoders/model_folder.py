@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.core.model_files import fingerprint_of_folder
+from nlp_retrieval.core.files.model_files import fingerprint_of_folder
 from nlp_retrieval.errors import DependencyError, ModelError
 
 __all__ = ["CARRIED_BY_PACKAGES", "ModelFolder", "find_model", "fingerprint_of_folder", "require_dense_extra"]

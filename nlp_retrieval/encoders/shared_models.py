@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from nlp_retrieval.core.component import Component, Config, canonical_json
+from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.forks import Lock, compute_alone
-from nlp_retrieval.core.model_files import ModelFiles
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 

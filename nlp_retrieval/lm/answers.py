@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.durable import write_atomically
-from nlp_retrieval.core.own_files import read_own
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.atomic import write_atomically
+from nlp_retrieval.core.files.own_files import read_own
 from nlp_retrieval.errors import RetrievalWarning
 
 Question = dict[str, JsonValue]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError

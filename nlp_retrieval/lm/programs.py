@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.durable import write_atomically
-from nlp_retrieval.core.json_text import parse_json
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.atomic import write_atomically
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 
 _KEYS = frozenset({"traces", "train", "demos", "signature", "lm", "fields"})

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from nlp_retrieval.core.json_text import is_deeper
+from nlp_retrieval.core.files.json_text import is_deeper
 from nlp_retrieval.core.queries import says_nothing
 
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)

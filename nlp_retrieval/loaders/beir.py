@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import SourceError, nearest
 from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_lines

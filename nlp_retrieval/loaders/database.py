@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError, nearest
 from nlp_retrieval.loaders.connection import connect, hide_secrets, resolve, scrub

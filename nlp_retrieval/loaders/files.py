@@ -2,7 +2,7 @@
 
 Always true: memory is bounded by one line, never by the file; whatever is wrong with a file is a
 :class:`~nlp_retrieval.errors.SourceError` that names the file and the line. Compression is recognised by the first
-bytes, not by the name. JSON is read as :mod:`~nlp_retrieval.core.json_text` has it.
+bytes, not by the name. JSON is read as :mod:`~nlp_retrieval.core.files.json_text` has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.json_text import parse_json
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 
 __all__ = [

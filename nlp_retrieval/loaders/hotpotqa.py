@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject

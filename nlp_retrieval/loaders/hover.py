@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from nlp_retrieval.core.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.interfaces import BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import JsonObject

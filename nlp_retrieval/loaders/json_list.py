@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.json_text import TOO_DEEP, decode_json, describe_json_error, is_deeper, value_is_deeper
+from nlp_retrieval.core.files.json_text import TOO_DEEP, decode_json, describe_json_error, is_deeper, value_is_deeper
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import (
     MAX_ENTRY,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject, read_json_lines

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import check_processed
 
 

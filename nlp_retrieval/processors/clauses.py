@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 
 _BREAK = re.compile(
     r"[;:()]|,(?=\s)|(?<=[\w\"'])\.(?=\s)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.lm.programs import CompiledProgram, read_program
 
 

@@ -1,6 +1,6 @@
 """Sub-queries without a language model: what a claim names, and what it describes without naming it.
 
-A phrase is cut out of the query in its own spelling. Mentions come from :mod:`nlp_retrieval.graph.mentions`, by rules
+A phrase is cut out of the query in its own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by rules
 or by a spaCy pipeline; this module decides which of them to search for, with which words beside them, and in which order.
 """
 
@@ -13,10 +13,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.graph.mentions import FUNCTION_WORDS, Mentions, mentions_by_rules, normalize
-from nlp_retrieval.graph.spacy_mentions import SpacyMentions
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.text.mentions import FUNCTION_WORDS, Mentions, mentions_by_rules, normalize
+from nlp_retrieval.text.spacy_mentions import SpacyMentions
 
 _CHUNK = re.compile(r"\S+")
 _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.graph.mentions import normalize
+from nlp_retrieval.text.mentions import normalize
 
 
 class KeywordExpansion(BaseUserQueryProcessor):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker, Blend
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.model_folder import ModelFolder
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError

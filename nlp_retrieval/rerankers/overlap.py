@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.component import Config
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker, Blend
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.graph.mentions import Mentions, mentions_by_rules, normalize
-from nlp_retrieval.graph.spacy_mentions import SpacyMentions
+from nlp_retrieval.text.mentions import Mentions, mentions_by_rules, normalize
+from nlp_retrieval.text.spacy_mentions import SpacyMentions
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
-from nlp_retrieval.core.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from nlp_retrieval.core.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.registry import build, component_class, describe_parameters
+from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
+from nlp_retrieval.core.components.registry import build, component_class, describe_parameters
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.testing.other_values import others_of
 from nlp_retrieval.testing.verdict import broken, shown

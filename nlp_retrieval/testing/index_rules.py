@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.generation import verify_index
-from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.index.generation import verify_index
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import RetrievalError
 from nlp_retrieval.testing.other_values import others_of
 from nlp_retrieval.testing.retriever_base import RetrieverChecks

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import islice, zip_longest
 from typing import ClassVar, cast
 
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.verdict import broken, in_threads, shown

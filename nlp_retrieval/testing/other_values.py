@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nlp_retrieval.core.component import Component, parameters_of, to_plain
+from nlp_retrieval.core.components.component import Component, parameters_of, to_plain
 from nlp_retrieval.errors import ConfigurationError
 
 ComponentT = TypeVar("ComponentT", bound=Component)

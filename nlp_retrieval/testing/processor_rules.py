@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import QUERIES, SILENT

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar, cast
 
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES, SILENT, TWINS
 from nlp_retrieval.testing.verdict import broken, close, difference, ids_of, in_threads, pairs_of, shown, without_warnings

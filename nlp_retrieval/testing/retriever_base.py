@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import EngineError, RetrievalWarning
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES, shares_a_word

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES

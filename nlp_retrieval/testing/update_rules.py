@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.testing.retriever_base import RetrieverChecks
 from nlp_retrieval.testing.samples import FILTERS, TWINS

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.benchmarks.repeating import benchmark_of
-from nlp_retrieval.benchmarks.repeating import read_manifest as read_run_manifest
-from nlp_retrieval.core.component import canonical_json, parameters_of
-from nlp_retrieval.core.index_builders import resolver, retrievers_of
-from nlp_retrieval.core.index_update import add_items
-from nlp_retrieval.core.manifest import _checksum
-from nlp_retrieval.core.naming import KINDS
-from nlp_retrieval.core.registry import component_class, names
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
+from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
+from nlp_retrieval.core.components.component import canonical_json, parameters_of
+from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.registry import component_class, names
+from nlp_retrieval.core.index.manifest import _checksum
+from nlp_retrieval.core.index.update import add_items
+from nlp_retrieval.core.search.known_retrievers import resolver, retrievers_of
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
 
 _WATCHED = ("open", "os.mkdir", "os.listdir", "os.scandir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
-from nlp_retrieval.benchmarks.trec import read_qrels, read_run
 from nlp_retrieval.errors import SourceError
+from nlp_retrieval.evaluation.trec import read_qrels, read_run
 from nlp_retrieval.lm.programs import read_program
 
 from .conftest import Tally
@@ -34,7 +34,7 @@ LOADERS = {
 CODE = """
 import sys
 from nlp_retrieval import HoverLoader, JsonlLoader
-from nlp_retrieval.benchmarks.trec import read_run
+from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.errors import SourceError
 path = sys.argv[1]
 for attack in {attacks!r}:

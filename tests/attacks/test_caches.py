@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core import checksums
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.files import checksums
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 

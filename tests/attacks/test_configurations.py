@@ -13,9 +13,9 @@ from benchmarks.small_benchmark import collection, configuration
 from nlp_retrieval import RetrievalError
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
-from nlp_retrieval.core.config import read_yaml
-from nlp_retrieval.core.naming import KINDS
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError
 
 from .conftest import Tally
@@ -26,8 +26,8 @@ NEVER = "this"
 """A module that says something when it is imported, and that nobody imports."""
 
 IMPORT_PATHS = (
-    "this", "this.s", "this:s", "os.system", "nlp_retrieval.retrievers.bm25s:Bm25sRetriever", "builtins.eval", "../../this",
-    "__class__",
+    "this", "this.s", "this:s", "os.system", "nlp_retrieval.retrievers.bm25s.retriever:Bm25sRetriever", "builtins.eval",
+    "../../this", "__class__",
 )  # fmt: skip
 MARKS = ("_target_", "class_path", "init_args", "__class__", "lc", "type", "py/object", "!!python/name:os.system")
 TEMPLATES = ("{{ 7 * 7 }}", "${oc.env:HOME}", "${HOME}", "$(mkdir ran)", "{0.__class__}", "%(home)s", "`mkdir ran`")
@@ -138,7 +138,8 @@ def test_a_bomb_is_refused_before_it_is_opened(bomb: object, tmp_path: Path, tal
     path = written(tmp_path, bomb(30))  # type: ignore[operator]
     with tally(FAMILY):
         done = in_child(
-            "import sys\nfrom nlp_retrieval.core.config import read_yaml\nfrom nlp_retrieval.errors import ConfigurationError\n"
+            "import sys\nfrom nlp_retrieval.core.files.yaml_text import read_yaml\n"
+            "from nlp_retrieval.errors import ConfigurationError\n"
             "try:\n    read_yaml(sys.argv[1])\nexcept ConfigurationError as error:\n    print(error)",
             str(path),
         )

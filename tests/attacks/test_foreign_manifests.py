@@ -15,11 +15,11 @@ from conformance.registering import write_entry_points
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher, write_run_files
 from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.core.component import parameters_of
-from nlp_retrieval.core.index_builders import retrievers_of
-from nlp_retrieval.core.naming import KINDS
-from nlp_retrieval.core.registry import component_class, names
-from nlp_retrieval.core.trust import MANIFEST_MAY_SET
+from nlp_retrieval.core.components.component import parameters_of
+from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.registry import component_class, names
+from nlp_retrieval.core.components.trust import MANIFEST_MAY_SET
+from nlp_retrieval.core.search.known_retrievers import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
 

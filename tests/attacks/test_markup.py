@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.report_data import usual_report
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
-from benchmarks.test_report_page import Page, policy
+from reports.page.test_page import Page, policy
+from reports.report_data import usual_report
 
 from nlp_retrieval import Bm25sRetriever, Gold, LinkGraphRetriever, RetrievalError, SearchableItem, Searcher
-from nlp_retrieval.benchmarks.run_files import write_run_files
-from nlp_retrieval.benchmarks.table_files import latex_table, markdown_table
-from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally
 

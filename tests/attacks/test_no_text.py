@@ -18,7 +18,7 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.core.config import parse_yaml
+from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
 
 HALVES = ["\ud800", "fox \udcff", "\udfff\ud83d"]

@@ -17,13 +17,13 @@ from benchmarks.small_benchmark import QUERIES, TEXTS, benchmarker
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, Gold, RetrievalError, SearchableItem, Searcher
-from nlp_retrieval.benchmarks.output import file_names
-from nlp_retrieval.benchmarks.run_files import write_run_files
-from nlp_retrieval.benchmarks.saved import read_run_folder, report_bytes
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.benchmarks.trec import read_run
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.benchmarks.runs.folder import read_run_folder, report_bytes
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.output import file_names
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
+from nlp_retrieval.evaluation.trec import read_run
+from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally
 from .planting import write_forged

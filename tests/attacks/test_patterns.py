@@ -42,8 +42,8 @@ for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "
     hide_secrets(text)
     scrub(text, "a://b:c@d?password=e")
 """,
-    "core/titles.py": """
-from nlp_retrieval.core.titles import normalize_title
+    "text/titles.py": """
+from nlp_retrieval.text.titles import normalize_title
 for text in ("(" * N, "()" * N, "()" + " " * N + "x", "(" + " " * N, "&#" + "1" * N, "&#1" * N, "&" + "a" * N, "&a" * N,
              "." * N,
              "1." * N, ") " * N, "&#x" + "f" * N + ";"):
@@ -54,8 +54,8 @@ from nlp_retrieval.core.queries import says_nothing
 for text in (" " * N, "'" * N, "_" * N):
     says_nothing(text)
 """,
-    "core/json_text.py": """
-from nlp_retrieval.core.json_text import parse_json
+    "core/files/json_text.py": """
+from nlp_retrieval.core.files.json_text import parse_json
 for text in ('"' * N, '"' + chr(92) * N, '"' + (chr(92) + "ud800") * N, "[" * N, '["[' * N, '{"a":' * N,
              '"' + "[" * N + '"', "[]" * N):
     try:
@@ -63,15 +63,15 @@ for text in ('"' * N, '"' + chr(92) * N, '"' + (chr(92) + "ud800") * N, "[" * N,
     except ValueError:
         pass
 """,
-    "core/columns.py": """
-from nlp_retrieval.core import columns
+    "core/files/columns.py": """
+from nlp_retrieval.core.files import columns
 begin = b"{'descr': '<i8', 'fortran_order': False, 'shape': ("
 for text in (begin + b"1, " * N, begin + b"1," + b" " * N, begin + b"1,), }" + b" " * N, begin + b"1" * N, begin * N):
     columns._FORM.fullmatch(text)
     columns._FORM.match(text)
 """,
-    "core/config.py": """
-from nlp_retrieval.core.config import parse_yaml
+    "core/files/yaml_text.py": """
+from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError
 for text in ("1" * N, "1_" * N, "1:" + "5:" * N, "0." + "_" * N, "0x" + "_" * N, "+" * N, "." * N, "[" * N, "&a " * N,
              "*" * N, "! " * N):
@@ -102,7 +102,7 @@ for text in ("1" * N, "+" * N, " " * N):
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 class Texts(BaseLoader):
     name = "texts"
@@ -139,15 +139,15 @@ for text in ("[[ ## " * N, "[[ ## " + "a" * N, "[[" * N, "[[##" + "a" * N + " ##
 from nlp_retrieval.lm import language_model
 language_model._VARIABLE.fullmatch("A" * N + "-")
 """,
-    "graph/extractor.py": """
-from nlp_retrieval.graph.extractor import sentence_at
+    "graph/links/base.py": """
+from nlp_retrieval.graph.links.base import sentence_at
 for text in ("." * N, "." + ")" * N, "!?" * N, '."' * N, "." * N + '"' * N, "a." * N, ". " * N, chr(0x3002) * N,
              chr(10) * N, "A. " * N):
     for place in (0, len(text) // 2, len(text) - 1):
         sentence_at(text, place, place + 1)
 """,
-    "graph/mentions.py": """
-from nlp_retrieval.graph import mentions
+    "text/mentions.py": """
+from nlp_retrieval.text import mentions
 for text in ("a&" * N, "a" * N, '"' * N, '"a' * N, "a'" * N, chr(0x201c) * N, chr(0x201c) + "a" * N, ", " * N,
              "," + " " * N, "1999" * N):
     mentions._WORD.findall(text)
@@ -155,37 +155,37 @@ for text in ("a&" * N, "a" * N, '"' * N, '"a' * N, "a'" * N, chr(0x201c) * N, ch
     mentions._YEAR.findall(text)
     mentions._POSSESSIVE.sub("", text)
 """,
-    "graph/mentions_before.py": """
-from nlp_retrieval.graph.mentions_before import Phrase
-from nlp_retrieval.graph.surfaces import surface_of
+    "graph/links/earlier_mentions.py": """
+from nlp_retrieval.graph.links.earlier_mentions import Phrase
+from nlp_retrieval.text.surfaces import surface_of
 phrase = Phrase(surface_of("Aaaa bbbb Aaaa cccc"))
 for text in ("aaaa" + " " * N, "aaaa " * N, "aaaa bbbb " * N, "aaaa s " * N, "aaaa" + " s" * N,
              "aaaa" + "_" * N + "bbbb" + "_" * N):
     phrase.search(text)
 """,
-    "graph/surfaces.py": """
-from nlp_retrieval.graph.surfaces import spans_of, words_of
+    "text/surfaces.py": """
+from nlp_retrieval.text.surfaces import spans_of, words_of
 for text in ("a" + chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0xad) * N, "'" * N, "a's" * N, "a'" * N,
              chr(0x301) * N, "a's" + "s" * N):
     words_of(text)
     spans_of(text)
 """,
-    "benchmarks/trec.py": """
-from nlp_retrieval.benchmarks import trec
+    "evaluation/trec.py": """
+from nlp_retrieval.evaluation import trec
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     trec._encode(text)
 """,
-    "benchmarks/output.py": """
-from nlp_retrieval.benchmarks.output import file_names
+    "core/files/output.py": """
+from nlp_retrieval.core.files.output import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
-    "benchmarks/prices.py": """
-from nlp_retrieval.benchmarks import prices
+    "benchmarks/cost/prices.py": """
+from nlp_retrieval.benchmarks.cost import prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
-    "benchmarks/table_files.py": """
-from nlp_retrieval.benchmarks import table_files
+    "reports/tables/papers.py": """
+from nlp_retrieval.reports.tables import papers as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
@@ -194,28 +194,28 @@ from nlp_retrieval.core.surrogates import half_of_pair
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     half_of_pair(text)
 """,
-    "core/trust.py": """
-from nlp_retrieval.core import trust
+    "core/components/trust.py": """
+from nlp_retrieval.core.components import trust
 for text in ("a" * N, "a." * N, "a-" * N, "a/" * N, "a" * N + "/" + "-" * N, "cuda:" + "1" * N, "." * N, "a.." * N):
     for pattern in (trust._HUB_NAME, trust._DEVICE, trust._REVISION):
         pattern.fullmatch(text)
 """,
-    "core/model_references.py": """
-from nlp_retrieval.core import model_references
+    "core/files/model_references.py": """
+from nlp_retrieval.core.files import model_references
 for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config", "sentence_" * N, ".index" * N + ".json",
              "a" * N):
     model_references._SETTINGS.fullmatch(text)
 """,
-    "benchmarks/wandb_files.py": """
+    "reports/wandb/artifacts.py": """
 import re
 re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what log_run does of a configuration's name
 """,
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
-    "retrievers/lucene_jvm.py": """
+    "retrievers/pyserini/jvm.py": """
 import tempfile
 from pathlib import Path
 from nlp_retrieval.errors import JavaError
-from nlp_retrieval.retrievers import lucene_jvm
+from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 with tempfile.TemporaryDirectory() as folder:
     for text in ('JAVA_VERSION="' + "1." * N, 'JAVA_VERSION="' * N, 'MODULES="' + " a" * N, 'MODULES="' * N):
         (Path(folder) / "release").write_text(text)

@@ -22,14 +22,14 @@ from nlp_retrieval import (
     Searcher,
     TitleMentions,
 )
-from nlp_retrieval.benchmarks.run_files import write_run_files
-from nlp_retrieval.benchmarks.saved import read_run_folder
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core import checksums
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.benchmarks.runs.folder import read_run_folder
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.files import checksums
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally
 from .planting import MakesFolder, forge, object_array, pickled

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning, SearchableItem, Searcher
-from nlp_retrieval.retrievers import lucene_jvm
+from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 
 from .conftest import Tally
 

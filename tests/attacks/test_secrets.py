@@ -15,14 +15,14 @@ from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import Bm25sRetriever, ClauseSplit, FaissRetriever, RetrievalError, Searcher
-from nlp_retrieval.benchmarks.run_files import write_run_files
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally
 

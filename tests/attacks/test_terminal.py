@@ -14,10 +14,10 @@ import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
 
 from nlp_retrieval import Bm25sRetriever, Gold, JsonlLoader, LinkGraphRetriever, OverlapReranker, SearchableItem, Searcher
-from nlp_retrieval.benchmarks.printable import printable
-from nlp_retrieval.benchmarks.run_files import write_run_files
 from nlp_retrieval.cli.app import main
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.reports.write import write_run_files
+from nlp_retrieval.text.printable import printable
 
 from .conftest import Tally
 

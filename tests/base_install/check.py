@@ -47,7 +47,7 @@ def searches_and_evaluates(folder: Path) -> None:
         write_run_files,
     )
     from nlp_retrieval.processors.clauses import ClauseSplit
-    from nlp_retrieval.retrievers.lexical import default_lexical_retriever
+    from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     shipped = Path(str(resources.files("nlp_retrieval.demo")))
     assert default_lexical_retriever() == Bm25sRetriever()

@@ -14,8 +14,8 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.benchmarks.report_page import render_page
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.reports.page.page import render_page
 
 BOOKS = {
     "Moby-Dick": "A whaling captain hunts a white whale. The novel is by Herman Melville.",

@@ -11,7 +11,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ModelError
 
 from .small_benchmark import benchmarker, searchers

@@ -33,15 +33,15 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.halving import Halving, halve, with_record
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.shared_stages import SharedStages
-from nlp_retrieval.benchmarks.stage_store import StageStore
-from nlp_retrieval.benchmarks.trec import write_run
+from nlp_retrieval.benchmarks.stages.shared import SharedStages
+from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.index_store import IndexReport
-from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.stages import using_stages
+from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.errors import GoldError, IndexConflictError
+from nlp_retrieval.evaluation.trec import write_run
 
 from .small_benchmark import QUERIES, TEXTS, TITLES, benchmarker, searchers
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.naming import KINDS
-from nlp_retrieval.core.registry import component_class, describe_parameters, names
+from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.registry import component_class, describe_parameters, names
 
 from .commands import COMMAND, refused, run
 

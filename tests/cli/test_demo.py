@@ -13,14 +13,14 @@ from chat_server import ChatServer, asked, chat_server, fields
 import nlp_retrieval
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, CLAIM, check_language_model, shipped_claims, write_demo
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 from .commands import refused, run
 

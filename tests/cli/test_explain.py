@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from benchmarks.small_benchmark import collection, configuration
-from benchmarks.test_lists import Hit, lists_of
+from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
-from nlp_retrieval.benchmarks.changes import changed_queries
-from nlp_retrieval.benchmarks.list_files import read_lists
-from nlp_retrieval.benchmarks.lists import RunLists
-from nlp_retrieval.benchmarks.terminal_difference import difference_view, queries_view
-from nlp_retrieval.benchmarks.why import QueryDifference, difference
+from nlp_retrieval.benchmarks.runs.ranking_files import read_lists
+from nlp_retrieval.evaluation.changed_queries import changed_queries
+from nlp_retrieval.evaluation.ranking_difference import QueryDifference, difference
+from nlp_retrieval.evaluation.rankings import RunLists
+from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
 
 from .commands import refused, run
 

@@ -26,15 +26,15 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.core import checksums
 from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import model_turns
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.errors import ForkError
-from nlp_retrieval.retrievers import exact_search
+from nlp_retrieval.retrievers.faiss import exact as exact_search
 
 from .forking import forked
 from .test_models import ITEMS, models, searcher  # noqa: F401 -- a fixture

@@ -15,7 +15,7 @@ from hashed_words import HashedWords
 from soaking import Figures
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 
 from .generations import corpus
 from .racing import raced

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.testing import ComponentRules
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nlp_retrieval.core.naming import registered
+from nlp_retrieval.core.components.naming import registered
 
 from .broken_components import BROKEN, broken_retrievers
 from .registering import PARTS, write_entry_points

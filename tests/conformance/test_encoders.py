@@ -7,7 +7,7 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 
 from nlp_retrieval import SentenceTransformerEncoder
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
+from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from soaking import Figures
 
-from nlp_retrieval.core.registry import component_class, names
+from nlp_retrieval.core.components.registry import component_class, names
 from nlp_retrieval.testing import ComponentRules
 
 from . import test_encoders, test_fusions, test_loaders, test_processors, test_rerankers, test_retrievers

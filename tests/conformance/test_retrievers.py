@@ -6,9 +6,9 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, SearchableItem
-from nlp_retrieval.graph.hyperlinks import Hyperlinks
-from nlp_retrieval.graph.title_mentions import TitleMentions
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
+from nlp_retrieval.graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.answer_rules import AnswerRules
 from nlp_retrieval.testing.filter_rules import FilterRules

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
-from nlp_retrieval.core.items import ItemTable
-from nlp_retrieval.core.merge import MergeRule
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.reranker import BaseReranker
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
 
 _WORD = re.compile(r"\w+")
 

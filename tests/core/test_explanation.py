@@ -20,8 +20,8 @@ from nlp_retrieval import (
     TitleMentions,
 )
 from nlp_retrieval.core.explanation import Explanation, Step, name_of
-from nlp_retrieval.core.generation import open_generation
-from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import IndexMissingError, QueryError
 
 from .engines import ListLoader, SplitAt, TermCount

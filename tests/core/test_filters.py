@@ -25,7 +25,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.filters import parse_filter
-from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import QueryError
 from nlp_retrieval.processors.clauses import ClauseSplit
 

@@ -15,11 +15,11 @@ from hashed_words import InMemory
 from crash.index_operations import TWO, WORDS, corpus, index, index_of, index_scratch, nothing, retrievers, searched
 from crash.operation import Operation, State
 from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
-from nlp_retrieval.benchmarks.run_files import write_run_files
-from nlp_retrieval.benchmarks.saved import is_run_folder, read_run_folder
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.benchmarks.wandb_ledger import Ledger
+from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.reports.wandb.ledger import Ledger
+from nlp_retrieval.reports.write import write_run_files
 
 UNFINISHED = "no finished run"
 

@@ -21,7 +21,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()

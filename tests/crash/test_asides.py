@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.durable import clear_asides, make_folder, replace_file, sync_tree
+from nlp_retrieval.core.files.atomic import clear_asides, make_folder, replace_file, sync_tree
 
 
 @pytest.fixture

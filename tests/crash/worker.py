@@ -93,7 +93,7 @@ def _run(task: Task, operation: Any, world: Path, report: int, go: int) -> Resul
     from crash.recording import Recorder
 
     if operation.native:
-        from nlp_retrieval.retrievers import lucene_jvm
+        from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 
         lucene_jvm.start()
     recorder = Recorder(world, Path(task["record"])) if "record" in task else None

@@ -20,7 +20,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.retriever import BaseRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
 
 SIZE = 300
 ADDED_FROM = 270

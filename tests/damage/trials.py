@@ -100,7 +100,7 @@ def search(index: str, label: str, backend: str = "numpy") -> list[list[list[obj
 
 def read_run(folder: str) -> object:
     """Read a run folder back as the commands that compare runs do: lists, measures and the report."""
-    from nlp_retrieval.benchmarks.saved import read_run_folder
+    from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 
     saved = read_run_folder(folder)
     measures = {
@@ -119,7 +119,7 @@ def read_run(folder: str) -> object:
 
 def read_stage(folder: str, group: str, name: str) -> object:
     """Read an entry of a stage store."""
-    from nlp_retrieval.benchmarks.stage_store import StageStore
+    from nlp_retrieval.benchmarks.stages.store import StageStore
 
     entry = StageStore(folder).find(group, name)
     return entry and [entry.told, {key: array.tolist() for key, array in entry.arrays.items()}]
@@ -127,7 +127,7 @@ def read_stage(folder: str, group: str, name: str) -> object:
 
 def read_manifest(path: str) -> object:
     """Read the manifest of a run, and make ready the benchmark that it describes."""
-    from nlp_retrieval.benchmarks.repeating import benchmark_of, read_manifest
+    from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, read_manifest
 
     manifest = read_manifest(path)
     with warnings.catch_warnings():
@@ -178,7 +178,7 @@ def keep_watch() -> None:
     import numpy as np
     import pyarrow as pa
 
-    from nlp_retrieval.retrievers import lucene
+    from nlp_retrieval.retrievers.pyserini import index as lucene
 
     for module, name in (
         (faiss, "read_index"), (pa, "memory_map"), (pa, "OSFile"), (np, "load"), (np.lib.format, "open_memmap"), (np, "memmap"),

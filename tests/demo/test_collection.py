@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nlp_retrieval import BeirLoader, Benchmarker, Bm25sRetriever, HoverLoader, Searcher
-from nlp_retrieval.core.titles import normalize_title
+from nlp_retrieval.text.titles import normalize_title
 
 SHIPPED = Path(str(resources.files("nlp_retrieval.demo")))
 CLAIMS: list[dict[str, Any]] = json.loads((SHIPPED / "claims.json").read_text("utf-8"))

@@ -12,7 +12,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, SearchableItem
 from nlp_retrieval.encoders.base import Vectors, checked_vectors
-from nlp_retrieval.encoders.multi_vector_base import checked_tokens
+from nlp_retrieval.encoders.token_base import checked_tokens
 from nlp_retrieval.errors import ModelError
 
 TEXTS = ["red fox", "blue whale"]

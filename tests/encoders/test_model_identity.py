@@ -11,7 +11,7 @@ import pytest
 from named_models import NAMED, PEOPLE, Named
 
 from nlp_retrieval import FaissRetriever, SearchableItem, SentenceTransformerEncoder
-from nlp_retrieval.core.component import Component
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.encoders import shared_models
 from nlp_retrieval.errors import IndexMismatchError, ModelError
 

@@ -23,24 +23,24 @@ from benchmarks.small_benchmark import benchmarker
 from core.engines import TermCount, TermShare
 
 from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
-from nlp_retrieval.benchmarks import saved
-from nlp_retrieval.benchmarks.comparing import judged_again
-from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
-from nlp_retrieval.benchmarks.repeating import benchmark_of, differences, moved_results, read_manifest
-from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT, read_run_folder
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.benchmarks.wandb_ledger import Ledger
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.json_text import parse_json
-from nlp_retrieval.core.lock_owner import OWNER_FILE, owner_of
-from nlp_retrieval.core.manifest import MANIFEST_FILE
-from nlp_retrieval.core.manifest import read_manifest as read_index_manifest
-from nlp_retrieval.core.segments import SegmentFolder
+from nlp_retrieval.benchmarks.runs import folder as saved
+from nlp_retrieval.benchmarks.runs.compare import judged_again
+from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
+from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.index.lock_owner import OWNER_FILE, owner_of
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, RetrievalError, RetrievalWarning, SourceError
-from nlp_retrieval.graph.added_links import open_added_links
-from nlp_retrieval.graph.link_graph import LinkGraph
+from nlp_retrieval.graph.store.added_links import open_added_links
+from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.lm.answers import AnswerStore
-from nlp_retrieval.retrievers.colbert_files import open_files as open_colbert
+from nlp_retrieval.reports.wandb.ledger import Ledger
+from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
 
 from .inputs import a_file, a_folder, parts, scratch
 

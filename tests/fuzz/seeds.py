@@ -15,14 +15,14 @@ from benchmarks.small_benchmark import collection
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, Searcher
-from nlp_retrieval.benchmarks.list_files import GOLD, HITS, QUERIES
-from nlp_retrieval.benchmarks.saved import PER_QUERY, REPORT
-from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.manifest import MANIFEST_FILE
-from nlp_retrieval.graph.added_links import write_added_links
-from nlp_retrieval.graph.link_graph import write_link_graph
-from nlp_retrieval.graph.links import Links
+from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
+from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.graph.store.added_links import write_added_links
+from nlp_retrieval.graph.store.link_graph import write_link_graph
+from nlp_retrieval.graph.store.links import Links
 
 from .inputs import SEPARATOR, scratch
 from .kept import BM25, COLBERT, GRAPH, LINKS, NOTED_SWEEP, TABLES, run_folder

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_component, parse_options
-from nlp_retrieval.core.config import read_yaml
-from nlp_retrieval.core.registry import build
-from nlp_retrieval.encoders.multi_vector_checkpoint import is_multi_vector
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, SourceError
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
 

@@ -9,16 +9,13 @@ import numpy as np
 import pyarrow as pa
 from hashed_words import InMemory
 
-from nlp_retrieval.benchmarks.prices import read_prices
-from nlp_retrieval.benchmarks.trec import read_qrels, read_run, write_qrels, write_run
-from nlp_retrieval.core.component import canonical_json
-from nlp_retrieval.core.filter_masks import check_filter, mask_of
+from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
-from nlp_retrieval.core.interfaces import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.titles import normalize_title
+from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
-from nlp_retrieval.graph.mentions import mentions_by_rules
-from nlp_retrieval.graph.surfaces import first_mention, spans_of, surface_of, words_of
+from nlp_retrieval.evaluation.trec import read_qrels, read_run, write_qrels, write_run
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.beir import BeirLoader
@@ -30,6 +27,9 @@ from nlp_retrieval.loaders.json_list import read_json_list
 from nlp_retrieval.loaders.jsonl import JsonlLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.text.mentions import mentions_by_rules
+from nlp_retrieval.text.surfaces import first_mention, spans_of, surface_of, words_of
+from nlp_retrieval.text.titles import normalize_title
 
 from .inputs import a_file, a_folder, as_text, parts
 

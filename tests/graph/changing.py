@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from nlp_retrieval.core.generation import open_generation
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.segments import SegmentFolder
-from nlp_retrieval.graph.extractor import BaseLinkExtractor
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
 
 from .corpora import passage, table_of
 

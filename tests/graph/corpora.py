@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from nlp_retrieval.core.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.extractor import BaseLinkExtractor
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
 
 
 def passage(title: object, content: str = "", item_id: str = "", **metadata: object) -> SearchableItem:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.benchmarks import trec
-from nlp_retrieval.benchmarks.trec import read_qrels, read_run, write_run
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.errors import RetrievalError, SourceError
+from nlp_retrieval.evaluation import trec
+from nlp_retrieval.evaluation.trec import read_qrels, read_run, write_run
 from nlp_retrieval.loaders import files, json_list
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.files import read_json_lines, read_lines

@@ -11,10 +11,10 @@ from chat_server import asked, fields, model, server  # noqa: F401
 
 import nlp_retrieval
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
 

@@ -9,15 +9,15 @@ import warnings
 import dspy
 import pytest
 
-from nlp_retrieval.core.fusion import CombSUM, WeightedSum
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.fusion import CombSUM, WeightedSum
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.pipelines.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 
 def ranked(results):

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from chat_server import DRIPPING_BODY
 
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 from .conftest import plays
 

@@ -6,12 +6,12 @@ import pytest
 from linked_pages import two_hops
 
 from nlp_retrieval.benchmarks.explained import Explains
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import IndexMissingError, QueryError, RetrievalWarning
 from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
-from nlp_retrieval.retrievers.link_graph import LinkGraphRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 from .conftest import plays
 

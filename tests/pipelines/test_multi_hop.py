@@ -10,7 +10,7 @@ import pytest
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.core.measure import record_stages
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -20,7 +20,7 @@ from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher, fields_of
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 from .conftest import DEMO, plays
 

@@ -18,7 +18,7 @@ from nlp_retrieval.pipelines.hover.evaluation import recall
 from nlp_retrieval.pipelines.hover.examples import hover_examples
 from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop
 from nlp_retrieval.pipelines.hover.optimize import optimize
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 from .conftest import DEMO, plays
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import BaseUserQueryProcessor, ClauseSplit
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.chain import Chain
 from nlp_retrieval.processors.entity_phrases import EntityPhrases

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chat_server import fields
 
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.processors import claim_decomposition, hyde
 from nlp_retrieval.processors.chain import Chain
@@ -19,7 +19,7 @@ from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.compiled import CompiledProcessor
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
-from nlp_retrieval.retrievers.bm25s import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 KINDS: dict[type[CompiledProcessor], type] = {ClaimDecomposition: Decomposer, HyDE: PassageWriter}
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.graph.mentions import normalize
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.text.mentions import normalize
 
 PIECES = st.sampled_from(
     [

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker

@@ -12,10 +12,10 @@ from colbert_checkpoints import save_bert, save_stanford
 from hashed_words import HashedWords
 
 from nlp_retrieval import BaseReranker, Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
-from nlp_retrieval.core.registry import build
+from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.multi_vector import ColbertEncoder
-from nlp_retrieval.encoders.multi_vector_base import BaseTokenEncoder
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim

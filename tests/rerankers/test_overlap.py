@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import OverlapReranker, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ModelError, QueryError
-from nlp_retrieval.graph.mentions import mentions_by_rules, normalize
+from nlp_retrieval.text.mentions import mentions_by_rules, normalize
 
 PARTS = ("entities", "proper_nouns", "phrases")
 

@@ -16,10 +16,10 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.encoders.multi_vector import _orthonormal
-from nlp_retrieval.retrievers import colbert_centroids
-from nlp_retrieval.retrievers.colbert import ColbertRetriever
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders.colbert import _orthonormal
+from nlp_retrieval.retrievers.colbert import centroids as colbert_centroids
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 WORDS = [f"word{number}" for number in range(400)]
 

@@ -11,14 +11,14 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self
 
-from nlp_retrieval.core.fusion import BaseFusion, RawScore
-from nlp_retrieval.core.index_store import IndexReport
-from nlp_retrieval.core.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import says_nothing
-from nlp_retrieval.core.reranker import BaseReranker
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.fusion import BaseFusion, RawScore
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.dspy_package import dspy

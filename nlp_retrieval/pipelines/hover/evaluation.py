@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.titles import normalize_title
 from nlp_retrieval.errors import GoldError
+from nlp_retrieval.text.titles import normalize_title
 
 SEPARATOR = " | "
 """Between the title and the text of a document, as DSPy's retrievers write them."""

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from nlp_retrieval.core.index_store import IndexReport
-from nlp_retrieval.core.interfaces import BaseLoader
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram, load_program

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.component import Component, Config, canonical_json, codes_in
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, codes_in
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.fusion import BaseFusion
-from nlp_retrieval.core.generation import Generation
-from nlp_retrieval.core.index_store import IndexReport
-from nlp_retrieval.core.interfaces import BaseLoader
-from nlp_retrieval.core.manifest import RetrieverRecord
+from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries
-from nlp_retrieval.core.reranker import BaseReranker
-from nlp_retrieval.core.retriever import BaseRetriever
-from nlp_retrieval.core.searcher import Searcher
+from nlp_retrieval.core.search.fusion import BaseFusion
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import read_program
 

@@ -1,0 +1,1 @@
+"""What searching costs: time, memory, calls, tokens and money."""

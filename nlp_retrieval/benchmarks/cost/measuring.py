@@ -1,0 +1,188 @@
+"""What searching with a configuration gives and takes: all queries in one call, and a sample of them one at a time."""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.results import LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.stages.shared import Found
+from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.measure import PeakMemory, record_stages
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
+
+_WARM_UP = 2
+
+
+class Searching(Protocol):
+    """What can be measured."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal configurations."""
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of its stages, in order."""
+
+    @property
+    def opened(self) -> Generation | None:
+        """The generation of the index that it searches; None where it keeps its items in some other way."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
+        """Search."""
+
+
+def generation_of(searcher: Searching) -> Generation | None:
+    """Return the generation that a searcher has opened, by which it tells what it searches; None where it has none."""
+    opened = getattr(searcher, "opened", None)
+    return opened if isinstance(opened, Generation) else None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Queries, and those of them that are searched one at a time.
+
+    Args:
+        texts: all of them.
+        places: of the sample, in the order in which it is searched.
+        warm_up: places of queries that are searched before it, so that models and indexes are open.
+    """
+
+    texts: list[str]
+    places: list[int]
+    warm_up: list[int]
+
+    @classmethod
+    def draw(cls, texts: list[str], count: int, seed: int) -> Sample:
+        """Draw a sample, without replacement.
+
+        Args:
+            texts: the queries.
+            count: how many; all of them where there are fewer.
+            seed: of the draw.
+        """
+        places = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
+        drawn = {texts[place] for place in places}  # a model asked about these would leave its answers on disk
+        others = (place for place, text in enumerate(texts) if text not in drawn and not says_nothing(text))
+        return cls(texts, places, [place for place, _ in zip(others, range(_WARM_UP), strict=False)] or places[:_WARM_UP])
+
+    def taken(self) -> list[str]:
+        """The queries of the sample."""
+        return [self.texts[place] for place in self.places]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A configuration's search over all queries, and what it takes.
+
+    Args:
+        found: per query.
+        seconds: ``[sample]``, one query at a time.
+        stage_seconds: the same by stage.
+        queries_per_second: throughput of one call with all queries.
+        peak_bytes: largest resident memory of the process.
+        sampled: what language models were asked in the sample.
+        searched: what each of them was asked in the search over all queries.
+        candidates: what each retriever gave for all queries, by label; empty where stages are not shared.
+        lists: ``[queries + 1]``, where each query's lists begin in those: one each, or one for each of its sub-queries.
+    """
+
+    found: list[list[RetrievalResult]]
+    seconds: Scores
+    stage_seconds: dict[str, Scores]
+    queries_per_second: float
+    peak_bytes: int
+    sampled: CallCounts
+    searched: dict[str, CallCounts]
+    candidates: dict[str, Found] = field(default_factory=dict)
+    lists: Rows | None = None
+
+
+def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
+    """Search one query at a time, then for all; whatever other configurations have in common with this one.
+
+    Args:
+        searcher: opened.
+        sample: the queries.
+        k: length of the lists.
+    """
+    with PeakMemory() as peak:
+        seconds, by_stage, sampled = time_queries(searcher, sample, k)
+        with record_calls() as searched:
+            begin = time.perf_counter()
+            found = searcher.search(sample.texts, k)
+            elapsed = time.perf_counter() - begin
+    rate = len(sample.texts) / elapsed
+    return Measured(found, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
+
+
+def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
+    """Search for the queries of a sample one at a time, after a warm-up.
+
+    Returns:
+        Seconds ``[sample]``, the same by stage, and what language models were asked, the warm-up not counted.
+    """
+    seconds = np.zeros(len(sample.places))
+    by_stage = {stage: np.zeros(len(sample.places)) for stage in searcher.stages}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
+        searcher.search([sample.texts[place] for place in sample.warm_up], k)
+        with record_calls() as asked:
+            for number, text in enumerate(sample.taken()):
+                with record_stages() as stages:
+                    begin = time.perf_counter()
+                    searcher.search([text], k)
+                    seconds[number] = time.perf_counter() - begin
+                for stage, taken in by_stage.items():
+                    taken[number] = stages.get(stage, 0.0)
+    return seconds, by_stage, asked.counts
+
+
+def language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) -> LanguageModelCost | None:
+    """Return what language models cost; None where none was asked.
+
+    Args:
+        asked: by model, of the whole measurement, its sample and its search over all queries.
+        measured: the two apart.
+    """
+    total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
+    if total == CallCounts():
+        return None
+    n_queries = len(measured.found)
+    whole = _tokens(total, searched, n_queries)
+    models = {model: _tokens(counts, measured.searched.get(model, CallCounts()), n_queries) for model, counts in asked.items()}
+    return LanguageModelCost(
+        calls=total.calls,
+        cache_hits=total.cache_hits,
+        tokens_in=whole.tokens_in,
+        tokens_out=whole.tokens_out,
+        failures=total.failures,
+        degraded=searched.degraded,
+        query_tokens_in=whole.query_tokens_in,
+        query_tokens_out=whole.query_tokens_out,
+        latency_answers=sampled.answers,
+        latency_cache_hits=sampled.cache_hits,
+        search_answers=searched.answers,
+        search_cache_hits=searched.cache_hits,
+        models=models,
+    )
+
+
+def _tokens(asked: CallCounts, searched: CallCounts, n_queries: int) -> ModelTokens:
+    return ModelTokens(
+        tokens_in=asked.tokens_in,
+        tokens_out=asked.tokens_out,
+        query_tokens_in=(searched.tokens_in + searched.kept_tokens_in) / n_queries,
+        query_tokens_out=(searched.tokens_out + searched.kept_tokens_out) / n_queries,
+    )

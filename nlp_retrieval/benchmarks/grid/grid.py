@@ -1,0 +1,221 @@
+"""A grid: many configurations from the settings of one searcher and what is varied in them.
+
+Every combination of the axes' values is a configuration, but for those that conditions and ``skip`` leave out; a random sample
+of them where there are too many. Its name is made of the labels of its values, with the axis named where a label alone would
+not tell. Names and order depend on nothing but what is written, and configurations that come out equal stand once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
+from nlp_retrieval.benchmarks.grid.axes import Axis, read_axes, read_skips
+from nlp_retrieval.benchmarks.grid.combinations import Combination, Combinations
+from nlp_retrieval.benchmarks.grid.labels import says_itself, value_key
+from nlp_retrieval.benchmarks.grid.paths import Place, with_value
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.files.yaml_text import check_keys
+from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError
+
+__all__ = ["MOST", "Grid", "build_grid", "expand_grid", "read_grid"]
+
+MOST = 10_000
+"""So many configurations at most; more combinations than that are sampled."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The searchers of a grid.
+
+    Args:
+        searchers: by name.
+        combinations: how many there are; more than searchers where they were sampled.
+        equal: combinations that stand under another name, by their own.
+    """
+
+    searchers: dict[str, Benchmarkable]
+    combinations: int
+    equal: dict[str, str] = field(default_factory=dict)
+
+
+def expand_grid(
+    searcher: Mapping[str, Any],
+    vary: Mapping[str, Any],
+    *,
+    skip: Sequence[Mapping[str, Any]] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    where: str = "grid",
+) -> dict[str, Config]:
+    """Return the settings of every configuration of a grid, by name.
+
+    A value is what stands in a configuration file, or a component. Labels of values, which ``when`` and ``skip`` name, are: of
+    a component its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value
+    with a name of its own that name. A list of labels means any of them; several axes mean all of them.
+
+    Args:
+        searcher: what all configurations have in common, as in a configuration file.
+        vary: by dotted path into these settings, the values: a list; a mapping, where they are to have names of their own; or
+            ``{"values": ..., "when": {path: label}}`` for an axis that is varied only where the condition holds.
+        skip: combinations that are left out, as ``{path: label}``.
+        sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
+            all of them.
+        seed: of the draw.
+        where: place in a configuration, for messages.
+
+    Returns:
+        In the order of the axes, the last one varying fastest. Settings that come out equal stand once, under the first name;
+        of a sample there may then be fewer.
+
+    Raises:
+        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a condition that names
+            what is not there or can never hold, nothing left, or more than 10,000 combinations without a sample.
+    """
+    return _expanded(searcher, vary, skip, sample, seed, where).settings
+
+
+def build_grid(
+    searcher: Mapping[str, Any],
+    vary: Mapping[str, Any],
+    *,
+    skip: Sequence[Mapping[str, Any]] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    where: str = "grid",
+) -> Grid:
+    """Build every configuration of a grid; the arguments are those of :func:`expand_grid`.
+
+    Raises:
+        ConfigurationError: as :func:`expand_grid`; or a configuration has an unknown name or parameter, or a value of the wrong
+            type or out of range. The message names the configuration and the place in it.
+    """
+    expanded = _expanded(searcher, vary, skip, sample, seed, where)
+    searchers: dict[str, Benchmarkable] = {}
+    equal = dict(expanded.equal)
+    name_of: dict[str, str] = {}
+    for name, settings in expanded.settings.items():
+        # whatever is registered as a searcher has what a benchmark drives
+        made = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
+        first = name_of.setdefault(value_key(made.config), name)
+        if first == name:
+            searchers[name] = made
+        else:
+            equal[name] = first
+    return Grid(searchers, expanded.combinations, {name: equal.get(first, first) for name, first in equal.items()})
+
+
+def read_grid(settings: object, seed: int, where: str) -> Grid:
+    """Read and build a ``grid`` as a configuration file holds it, ``halving`` aside.
+
+    Args:
+        settings: with ``searcher`` and ``vary``, and maybe ``skip`` and ``sample``.
+        seed: of the sample.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: as :func:`build_grid`; or an unknown key.
+    """
+    if not isinstance(settings, dict):
+        raise ConfigurationError(f"{where}: expected settings with 'searcher' and 'vary', found {settings!r}")
+    check_keys(settings, ("searcher", "vary", "skip", "sample", "halving"), ("searcher", "vary"), where)
+    return build_grid(
+        settings["searcher"],
+        settings["vary"],
+        skip=settings.get("skip", ()),
+        sample=settings.get("sample"),
+        seed=seed,
+        where=where,
+    )
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    settings: dict[str, Config]
+    combinations: int
+    equal: dict[str, str]
+
+
+def _expanded(searcher: object, vary: object, skip: object, sample: object, seed: int, where: str) -> _Expanded:
+    if not isinstance(searcher, Mapping):
+        raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
+        raise ConfigurationError(f"{where}.sample: {sample!r} is no integer from 1 to {MOST:,}")
+    axes = read_axes(vary, f"{where}.vary")
+    combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"))
+    if combinations.count == 0:
+        raise ConfigurationError(f"{where}.skip: leaves no combination; take something out of it")
+    if sample is None and combinations.count > MOST:
+        raise ConfigurationError(
+            f"{where}: {combinations.count:,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
+        )
+    drawn = combinations.drawn(sample, seed)
+    settings: dict[str, Config] = {}
+    name_of: dict[str, str] = {}
+    equal: dict[str, str] = {}
+    for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
+        made = _settings(searcher, axes, chosen, name, where)
+        first = name_of.setdefault(value_key(made), name)
+        if first == name:
+            settings[name] = made
+        else:
+            equal[name] = first
+    return _Expanded(settings, combinations.count, equal)
+
+
+def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combination, name: str, where: str) -> Config:
+    """The settings of one combination. Whole components come before what is inside them."""
+    settings: object = dict(searcher)
+    path_of: dict[Place, str] = {}
+    for axis in sorted(axes, key=lambda axis: len(axis.segments)):
+        if axis.path not in chosen:
+            continue
+        try:
+            settings, place = with_value(settings, axis.segments, axis.values[chosen[axis.path]])
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"{where}.vary.{axis.path}: cannot be followed in the configuration {name!r}: {error}; write it under "
+                f"{where}.searcher, or vary this only where it is there, with 'when'"
+            ) from None
+        other = path_of.setdefault(place, axis.path)
+        if other != axis.path:
+            raise ConfigurationError(
+                f"{where}.vary.{axis.path}: is the same place as {other!r} in the configuration {name!r}; make them one axis"
+            )
+    return cast(Config, settings)
+
+
+def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> list[str]:
+    """A name for each combination: its labels, with the axis before those that alone would not tell."""
+    parts = {(axis.path, value): text for axis in axes for value, text in enumerate(_parts(axis, axes))}
+    names = [", ".join(parts[item] for item in chosen.items()) for chosen in drawn]
+    if len(set(names)) < len(names):
+        labels = {(axis.path, value): f"{axis.path}={label}" for axis in axes for value, label in enumerate(axis.labels)}
+        names = [", ".join(labels[item] for item in chosen.items()) for chosen in drawn]
+    if (twice := first_repeated(names)) is not None:
+        raise ConfigurationError(f"{where}: two configurations would be called {twice!r}; give values other names")
+    return names
+
+
+def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:
+    """What stands for each value of an axis in names."""
+    elsewhere = {label for other in axes if other is not axis for label in other.labels}
+    key = _short_path(axis, axes)
+    return [
+        label if label not in elsewhere and (axis.named or says_itself(value)) else f"{key}={label}"
+        for label, value in zip(axis.labels, axis.values, strict=True)
+    ]
+
+
+def _short_path(axis: Axis, axes: Sequence[Axis]) -> str:
+    """As many segments from the end of a path as no other axis ends with."""
+    segments = axis.segments
+    for count in range(1, len(segments)):
+        if all(other is axis or other.segments[-count:] != segments[-count:] for other in axes):
+            return ".".join(segments[-count:])
+    return axis.path

@@ -1,0 +1,288 @@
+"""What a benchmark is going to do, told before it does it: nothing is built, loaded, downloaded, asked or written for it.
+
+Of the corpus one item is read, so that one that is not there is told of now.
+
+Stages are told apart as a run with a folder for stages tells them apart, but by settings alone: two models of one name count as
+one here, and a model under two names as two. An index counts as found where the directory holds it for the corpus that it
+holds; whether that is still the corpus of the benchmark shows when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from nlp_retrieval.benchmarks.grid.grid import Grid
+from nlp_retrieval.benchmarks.grid.labels import labels_of
+from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
+from nlp_retrieval.benchmarks.plans.calls import asking_parts, calls_per_query, queries_that_ask
+from nlp_retrieval.benchmarks.plans.models import Model, components_in, models_in
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.components.component import Component, Config, canonical_json
+from nlp_retrieval.core.index.generation import fingerprint_of
+from nlp_retrieval.core.index.manifest import Manifest, read_manifest
+from nlp_retrieval.core.index.publishing import guarded
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ItemError, RetrievalError
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+
+__all__ = ["Plan", "PlannedCalls", "PlannedIndex", "PlannedModel", "PlannedStage", "plan_of"]
+
+StageKind = Literal["processor", "encoder", "retriever", "reranker", "program"]
+IndexState = Literal["found", "to build", "not known"]
+
+_KINDS: tuple[StageKind, ...] = ("processor", "encoder", "retriever", "reranker", "program")
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """Something that is computed once for all configurations that share it.
+
+    Args:
+        kind: of component; ``program`` for a searcher that is no composition of stages and runs as a whole.
+        name: what the component is called, with the settings that tell it from others.
+        used_by: the names of the configurations.
+    """
+
+    kind: StageKind
+    name: str
+    used_by: list[str]
+
+
+@dataclass(frozen=True)
+class PlannedIndex:
+    """The index of a retriever.
+
+    Args:
+        name: as of :class:`PlannedStage`.
+        state: ``not known`` where its model is not on this machine.
+        used_by: the names of the configurations.
+    """
+
+    name: str
+    state: IndexState
+    used_by: list[str]
+
+
+@dataclass(frozen=True)
+class PlannedModel:
+    """A model that is loaded, or asked.
+
+    Args:
+        name: as its users name it.
+        kind: ``encoder``, ``reranker``, ``language model`` or ``spaCy pipeline``.
+        source: where it is, in words; None where nothing on this machine has it, so that it has to be downloaded.
+        used_by: the names of the configurations.
+    """
+
+    name: str
+    kind: str
+    source: str | None
+    used_by: list[str]
+
+
+@dataclass(frozen=True)
+class PlannedCalls:
+    """What a part asks of a language model.
+
+    Args:
+        name: as of :class:`PlannedStage`.
+        calls: for all queries, at most, retries not counted; answers on disk make it fewer. None where it is not known.
+        used_by: the names of the configurations.
+    """
+
+    name: str
+    calls: int | None
+    used_by: list[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a benchmark is going to do; prints with ``rich``.
+
+    Args:
+        configurations: complete, as plain values without secrets, by name.
+        baseline: what the others are compared with.
+        n_queries: how many queries there are.
+        k_values: the cutoffs, ascending.
+        stages: those that most configurations share first, by kind.
+        index_path: the index directory.
+        indexes: one for each retriever, and for each that it searches with.
+        models: each once.
+        calls: what language models are asked.
+        combinations: of the grid, conditions and skips considered; None where there is none.
+        drawn: how many of them were taken.
+        equal: how many of those stand under another name.
+        rungs: with halving, how many configurations are searched on how many queries at most, the whole run last.
+        measure: by which configurations are left out then.
+    """
+
+    configurations: dict[str, Config]
+    baseline: str
+    n_queries: int
+    k_values: list[int]
+    stages: list[PlannedStage]
+    index_path: str
+    indexes: list[PlannedIndex]
+    models: list[PlannedModel]
+    calls: list[PlannedCalls]
+    combinations: int | None = None
+    drawn: int = 0
+    equal: int = 0
+    rungs: list[tuple[int, int]] = field(default_factory=list)
+    measure: str = ""
+
+    @property
+    def language_model_calls(self) -> int | None:
+        """All calls together, at most; None where some are not known."""
+        known = [one.calls for one in self.calls if one.calls is not None]
+        return sum(known) if len(known) == len(self.calls) else None
+
+
+def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving | None = None) -> Plan:
+    """Tell what a benchmark is going to do.
+
+    Args:
+        benchmarker: as it would be run.
+        grid: where its configurations come from, or some of them.
+        halving: how configurations are to be left out.
+
+    Raises:
+        ConfigurationError: the benchmark cannot be halved so.
+        SourceError: the corpus cannot be read.
+        ItemError: it holds nothing.
+        IndexDamagedError: the manifest of the index directory is damaged.
+    """
+    if next(guarded(benchmarker.loader), None) is None:
+        raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
+    manifest = read_manifest(benchmarker.index_path)
+    stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
+    retrievers: dict[str, BaseRetriever] = {}
+    index_keys: dict[str, str] = {}
+    found_models: dict[str, Model] = {}
+    asking: dict[str, Component] = {}
+    for name, searcher in benchmarker.searchers.items():
+        if isinstance(searcher, TrecRun):
+            continue
+        if not isinstance(searcher, Component):
+            stages.add(canonical_json(searcher.config), searcher.config, name, "program")
+            continue
+        for kind, told, config in _stages_of(searcher, benchmarker.k_values[-1]):
+            stages.add(canonical_json(told), config, name, kind)
+        for part in components_in(searcher):
+            if isinstance(part, BaseRetriever):
+                settings = canonical_json(part.config)
+                if settings not in index_keys:
+                    index_keys[settings] = _index_key(part)
+                key = index_keys[settings]
+                retrievers.setdefault(key, part)
+                indexes.add(key, part.config, name)
+        for model in models_in(searcher):
+            found_models[canonical_json(model)] = model
+            models.add(canonical_json(model), {"name": model.name}, name)
+        for key, part in asking_parts(searcher).items():
+            asking.setdefault(key, part)
+            calls.add(key, part.config, name)
+    n_asked = queries_that_ask([query.text for query in benchmarker.queries])
+    each = {key: calls_per_query(part) for key, part in asking.items()}
+    return Plan(
+        configurations={name: without_secrets(one.config) for name, one in benchmarker.searchers.items()},
+        baseline=benchmarker.baseline,
+        n_queries=len(benchmarker.queries),
+        k_values=list(benchmarker.k_values),
+        stages=[PlannedStage(kind, title, names) for kind in _KINDS for _, title, names in stages.titled(kind)],
+        index_path=str(benchmarker.index_path),
+        indexes=[PlannedIndex(title, _state(retrievers[key], manifest), names) for key, title, names in indexes.titled()],
+        models=[PlannedModel(*found_models[key], names) for key, _, names in models.titled()],
+        calls=[
+            PlannedCalls(title, None if (one := each[key]) is None else one * n_asked, names)
+            for key, title, names in calls.titled()
+        ],
+        combinations=grid.combinations if grid is not None else None,
+        drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
+        equal=len(grid.equal) if grid is not None else 0,
+        rungs=planned_rungs(benchmarker, halving) if halving is not None else [],
+        measure=halving.measure if halving is not None else "",
+    )
+
+
+class _Uses:
+    """What configurations use, by kind and key."""
+
+    def __init__(self) -> None:
+        self._configs: dict[tuple[str, str], Config] = {}
+        self._names: dict[tuple[str, str], dict[str, None]] = {}
+
+    def add(self, key: str, config: Config, name: str, kind: str = "") -> None:
+        """Note that a configuration uses something."""
+        self._configs.setdefault((kind, key), without_secrets(config))
+        self._names.setdefault((kind, key), {})[name] = None
+
+    def titled(self, kind: str = "") -> Iterator[tuple[str, str, list[str]]]:
+        """Yield key, title and the names of configurations, what most of them share first."""
+        keys = [key for of, key in self._configs if of == kind]
+        titles = labels_of([self._configs[kind, key] for key in keys])
+        for key, title in sorted(zip(keys, titles, strict=True), key=lambda one: -len(self._names[kind, one[0]])):
+            yield key, title, list(self._names[kind, key])
+
+
+def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config, Config]]:
+    """The kind of each stage, what tells it from others, and the configuration that names it."""
+    if isinstance(searcher, Searcher):
+        processor = searcher.processor.config if searcher.processor is not None else None
+        asked = {"sub-queries": processor, "apart": searcher.scope == "per_subquery" and processor is not None}
+        if processor is not None:
+            yield "processor", processor, processor
+        shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
+        for retriever in searcher.retrievers.values():
+            depth = searcher.depth_for(k)
+            told = retriever.config | {"sub-queries": shown, "candidates": depth}
+            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked, told
+        if searcher.reranker is not None:
+            scored = {key: value for key, value in searcher.reranker.config.items() if key != "blend"}
+            yield "reranker", scored, scored
+    else:
+        yield "program", searcher.config, searcher.config
+    for part in components_in(searcher):
+        if part.kind == "encoders":
+            model = part.config.get("model")
+            yield "encoder", part.config, part.config | ({"name": model} if isinstance(model, str) else {})
+
+
+def _index_key(retriever: BaseRetriever) -> str:
+    """What retrievers share that share an index; by their settings alone where a model is not on this machine."""
+    if (identity := _identity(retriever)) is not None:
+        return canonical_json(identity)
+    return canonical_json(_index_parameters(retriever))
+
+
+def _identity(retriever: BaseRetriever) -> Config | None:
+    """The identity of an index, or None where it takes a model that is not on this machine."""
+    if any(model.source is None for model in models_in(retriever)):
+        return None
+    try:
+        return retriever.identity
+    except RetrievalError:
+        return None
+
+
+def _index_parameters(component: Component) -> Config:
+    plain = component.config
+    held = {key: value for key, value in component._arguments.items() if key not in component.search_only}
+    return {"name": component.name} | {
+        key: _index_parameters(value) if isinstance(value, Component) else plain[key] for key, value in held.items()
+    }
+
+
+def _state(retriever: BaseRetriever, manifest: Manifest | None) -> IndexState:
+    if manifest is None:
+        return "to build"
+    identity = _identity(retriever)
+    if identity is None:
+        return "not known"
+    return "found" if manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity)) is not None else "to build"

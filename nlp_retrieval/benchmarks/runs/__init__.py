@@ -1,0 +1,1 @@
+"""Finished runs: kept, read again, compared and repeated."""

@@ -1,0 +1,251 @@
+"""The lists of a run as Parquet files: a row for each hit in ``hits.parquet``, for each query in ``queries.parquet``.
+
+``gold.parquet`` has a row for each gold document and whatever may find it: a configuration, or a retriever alone.
+
+What is read back is equal to what was written, so that what was run can be compared and explained again without running it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.evaluation.pool import Ranks, gold_ranks
+from nlp_retrieval.evaluation.rankings import Listing, RunLists
+
+FORMAT = 1
+
+HITS = "hits.parquet"
+QUERIES = "queries.parquet"
+GOLD = "gold.parquet"
+
+_GOLD_OF_QUERY = pa.list_(pa.struct({"item_id": pa.string(), "title": pa.string(), "grade": pa.int64()}))
+_QUERIES_SCHEMA = pa.schema(
+    {"query_id": pa.string(), "text": pa.string(), "family": pa.string(), "group": pa.string(), "gold": _GOLD_OF_QUERY}
+)
+_HITS_SCHEMA = pa.schema(
+    {
+        "configuration": pa.string(),
+        "query_id": pa.string(),
+        "rank": pa.int64(),
+        "item_id": pa.string(),
+        "title": pa.string(),
+        "score": pa.float64(),
+        "grade": pa.int64(),
+        "signals": pa.map_(pa.string(), pa.float64()),
+    }
+)
+_GOLD_SCHEMA = pa.schema(
+    {
+        "query_id": pa.string(),
+        "item_id": pa.string(),
+        "title": pa.string(),
+        "grade": pa.int64(),
+        "kind": pa.string(),
+        "finder": pa.string(),
+        "rank": pa.int64(),
+    }
+)
+_ABOUT = b"nlp_retrieval"
+"""The key of what the file says of itself: its format, and the configurations, also those that found nothing."""
+
+
+def queries_table(lists: RunLists) -> pa.Table:
+    """Return one row for each query: id, text, family, group, and its gold as item id, title and grade."""
+    gold = [
+        [
+            {"item_id": lists.item_ids[item], "title": lists.titles[item], "grade": grade}
+            for item, grade in lists.gold_of(number).items()
+        ]
+        for number in range(len(lists.query_ids))
+    ]
+    columns = [lists.query_ids, lists.texts, lists.families, lists.groups, gold]
+    arrays = [pa.array(values, kind.type) for values, kind in zip(columns, _QUERIES_SCHEMA, strict=True)]
+    return pa.table(arrays, _QUERIES_SCHEMA)
+
+
+def hits_table(lists: RunLists) -> pa.Table:
+    """Return one row for each hit of each configuration, best first.
+
+    ``grade`` is 0 where the hit is no gold of its query, and ``signals`` are where the score came from.
+    """
+    ids, titles = pa.array(lists.item_ids, pa.string()), pa.array(lists.titles, pa.string())
+    queries = pa.array(lists.query_ids, pa.string())
+    tables = [_HITS_SCHEMA.empty_table()]
+    for name, listing in lists.listings.items():
+        lengths = np.diff(listing.offsets)
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        columns = [
+            pa.array([name] * len(owner), pa.string()),
+            queries.take(pa.array(owner)),
+            pa.array(np.arange(len(owner)) - listing.offsets[owner] + 1),
+            ids.take(pa.array(listing.items)),
+            titles.take(pa.array(listing.items)),
+            pa.array(listing.scores),
+            pa.array(lists.grades(name)),
+            _packed(listing.signals, len(owner)),
+        ]
+        tables.append(pa.table(columns, _HITS_SCHEMA))
+    about = json.dumps({"format": FORMAT, "configurations": [*lists.listings]})
+    return pa.concat_tables(tables).combine_chunks().replace_schema_metadata({_ABOUT: about})
+
+
+def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
+    """Return one row for each gold document and configuration, and for each gold document and retriever alone.
+
+    ``rank`` is where it stands in the list of its query, from 1, and null where it does not stand there.
+    """
+    ranks = [("configuration", name, gold_ranks(lists, listing)) for name, listing in lists.listings.items()]
+    ranks += [("retriever", name, own) for name, own in retrievers.items()]
+    owner = np.repeat(np.arange(len(lists.query_ids)), np.diff(lists.gold_offsets))
+    queries = pa.array(lists.query_ids, pa.string()).take(pa.array(owner))
+    items = pa.array(lists.item_ids, pa.string()).take(pa.array(lists.gold_items))
+    titles = pa.array(lists.titles, pa.string()).take(pa.array(lists.gold_items))
+    tables = [_GOLD_SCHEMA.empty_table()]
+    for kind, finder, own in ranks:
+        told = [pa.array([text] * len(owner), pa.string()) for text in (kind, finder)]
+        found = pa.array(own, pa.int64(), mask=own == 0)
+        tables.append(pa.table([queries, items, titles, pa.array(lists.gold_grades), *told, found], _GOLD_SCHEMA))
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
+    """Read the ranks of gold documents by retriever back; 0 where it is not found.
+
+    Args:
+        folder: the output folder of a benchmark.
+
+    Raises:
+        SourceError: there is no such file, or it is not what a benchmark writes.
+    """
+    table = _read(Path(folder) / GOLD, _GOLD_SCHEMA)
+    _require_values(table, ("query_id", "item_id", "grade", "kind", "finder"), Path(folder) / GOLD)
+    table = table.filter(pc.equal(table.column("kind"), "retriever"))
+    finders = np.array(table.column("finder").to_pylist(), object)
+    ranks = pc.fill_null(table.column("rank"), 0).to_numpy()
+    return {name: ranks[finders == name] for name in dict.fromkeys(finders.tolist())}
+
+
+def read_lists(folder: str | Path) -> RunLists:
+    """Read the lists of a run back.
+
+    Args:
+        folder: the output folder of a benchmark.
+
+    Raises:
+        SourceError: there are no such files, or they are not what a benchmark writes.
+    """
+    queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
+    _require_values(queries, ("query_id", "text", "gold"), Path(folder) / QUERIES)
+    _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)
+    query_ids = queries.column("query_id").to_pylist()
+    if (twice := first_repeated(query_ids)) is not None:
+        raise SourceError(f"{Path(folder) / QUERIES} has query {twice!r} twice; run the benchmark again")
+    gold = queries.column("gold").to_pylist()
+    if any(one is None or one["item_id"] is None or one["grade"] is None for golds in gold for one in golds):
+        raise SourceError(f"{Path(folder) / QUERIES} has gold without an item or a grade; run the benchmark again")
+    gold_ids = [one["item_id"] for golds in gold for one in golds]
+    gold_titles = [one["title"] for golds in gold for one in golds]
+    hit_ids = hits.column("item_id").to_pylist()
+    places: dict[str, int] = {}
+    for item_id in [*gold_ids, *hit_ids]:
+        places.setdefault(item_id, len(places))
+    named = dict(zip(hit_ids, hits.column("title").to_pylist(), strict=True))
+    named |= dict(zip(gold_ids, gold_titles, strict=True))
+    owners = pc.index_in(hits.column("query_id"), value_set=pa.array(query_ids, pa.string())).to_numpy()
+    if np.isnan(owners.astype(np.float64)).any():
+        raise SourceError(f"{folder}: {HITS} names queries that are not in {QUERIES}; they are not of one run: run it again")
+    configurations = np.array(hits.column("configuration").to_pylist(), object)
+    items = np.array([places[item_id] for item_id in hit_ids], np.int64)
+    scores = hits.column("score").to_numpy()
+    signals = hits.column("signals").combine_chunks()
+    listings = {}
+    for name in _configurations(hits, Path(folder) / HITS):
+        own = np.flatnonzero(configurations == name)
+        owner = owners[own].astype(np.int64)
+        if (np.diff(owner) < 0).any():
+            raise SourceError(f"{Path(folder) / HITS} has the hits of {name!r} out of order; run the benchmark again")
+        lengths = np.bincount(owner, minlength=len(query_ids))
+        listings[name] = Listing(offsets_of(lengths), items[own], scores[own], _unpacked(signals.take(pa.array(own))))
+    return RunLists(
+        query_ids=query_ids,
+        texts=queries.column("text").to_pylist(),
+        families=queries.column("family").to_pylist(),
+        groups=queries.column("group").to_pylist(),
+        item_ids=list(places),
+        titles=[named[item_id] or "" for item_id in places],
+        gold_offsets=offsets_of([len(golds) for golds in gold]),
+        gold_items=np.array([places[item_id] for item_id in gold_ids], np.int64),
+        gold_grades=np.array([one["grade"] for golds in gold for one in golds], np.int64),
+        listings=listings,
+    )
+
+
+def _configurations(hits: pa.Table, path: Path) -> list[str]:
+    try:
+        about = parse_json((hits.schema.metadata or {})[_ABOUT])
+        names, number = about["configurations"], about["format"]
+    except (KeyError, ValueError, TypeError):
+        names, number = [], None
+    if number != FORMAT:
+        raise SourceError(f"{path} is of format {number}, and this version reads {FORMAT}; run the benchmark again")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise SourceError(f"{path} does not name its configurations; run the benchmark again")
+    if not set(pc.unique(hits.column("configuration")).to_pylist()) <= set(names):
+        raise SourceError(f"{path} has hits of configurations that it does not name; run the benchmark again")
+    return list(names)
+
+
+def _packed(signals: dict[str, Scores], n_hits: int) -> pa.MapArray:
+    """Signals as one map for each hit, without those that it does not have."""
+    values = np.array([*signals.values()], np.float64).reshape(len(signals), n_hits).T
+    there = ~np.isnan(values)
+    offsets = offsets_of(there.sum(axis=1)).astype(np.int32)
+    names = pa.array([*signals], pa.string()).take(pa.array(np.nonzero(there)[1]))
+    return pa.MapArray.from_arrays(pa.array(offsets), names, pa.array(values[there]))
+
+
+def _unpacked(signals: pa.MapArray) -> dict[str, Scores]:
+    offsets = signals.offsets.to_numpy()
+    first, last = int(offsets[0]), int(offsets[-1])
+    names = signals.keys.slice(first, last - first).to_pylist()
+    values = signals.items.slice(first, last - first).to_numpy()
+    owner = np.repeat(np.arange(len(signals)), np.diff(offsets))
+    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    found = np.full((len(known), len(signals)), np.nan)
+    which: Rows = np.array([known[name] for name in names], np.int64)
+    found[which, owner] = values
+    return dict(zip(known, found, strict=True))
+
+
+def _read(path: Path, schema: pa.Schema) -> Any:
+    if not path.exists():
+        raise SourceError(f"{path} does not exist; give the output folder of a benchmark (run it again if it is an older one)")
+    try:
+        table = pq.read_table(path)
+        table.validate(full=True)  # what is damaged may still be Parquet: texts that are not UTF-8, offsets that lead outside
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
+    if not table.schema.equals(schema):
+        raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
+    return table
+
+
+def _require_values(table: pa.Table, columns: Sequence[str], path: Path) -> None:
+    """Refuse null where a benchmark writes none."""
+    for name in columns:
+        column = table.column(name)
+        inner = column.combine_chunks().items if pa.types.is_map(column.type) and not column.null_count else column
+        if column.null_count or inner.null_count:
+            raise SourceError(f"{path} has no value in its column {name!r}; run the benchmark again")

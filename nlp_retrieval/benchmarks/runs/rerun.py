@@ -1,0 +1,267 @@
+"""A run repeated from its manifest, and what is different this time: versions, hardware, data, models, and results.
+
+Quality is compared to the last bit: what is computed the same way on the same data gives the same number, and where it does
+not, the differences listed are where to look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.benchmarks.manifest import MANIFEST_FORMAT, QUERY_PARTS
+from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.registry import ComponentT, plan
+from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.secrets import HIDDEN
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+_SHOWN = 5
+
+
+class _Maker(Protocol):
+    """Makes the component at a place of a manifest."""
+
+    def __call__(self, cls: type[ComponentT], place: str) -> ComponentT: ...
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Corpus(_Part):
+    loader: str | dict[str, Any]
+
+
+class _Latency(_Part):
+    queries: int
+    seed: int
+
+
+class _Configured(_Part):
+    config: dict[str, Any]
+
+
+class _Manifest(_Part):
+    """What is needed of a manifest to repeat its run; what else stands in it is only compared."""
+
+    corpus: _Corpus
+    query_loader: str | dict[str, Any] | None
+    query_fingerprint: str
+    index: str
+    k_values: list[int]
+    baseline: str | None
+    group_by: str | None
+    prices: dict[str, Any] | None
+    latency: _Latency
+    searchers: dict[str, _Configured]
+    versions: dict[str, Any] = {}
+    hardware: dict[str, Any] = {}
+
+
+def read_manifest(path: str | Path) -> Config:
+    """Read the manifest of a run.
+
+    Args:
+        path: ``manifest.json``, or the output folder that it is in.
+
+    Raises:
+        SourceError: it is missing, damaged, or of another format.
+    """
+    path = Path(path) / "manifest.json" if Path(path).is_dir() else Path(path)
+    try:
+        manifest = read_json_file(path)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read ({error.strerror or error}); name the manifest.json of a run") from error
+    except ValueError as error:
+        raise SourceError(f"{path} is no JSON ({error}); name the manifest.json of a run") from error
+    number = manifest.get("format") if isinstance(manifest, dict) else None
+    if number != MANIFEST_FORMAT:
+        raise SourceError(f"{path} is no manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
+    try:
+        _Manifest.model_validate(manifest)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        places = {".".join(map(str, one["loc"])): one for one in found}
+        if missing := [place for place, one in places.items() if one["type"] == "missing"]:
+            raise SourceError(f"{path} lacks {', '.join(missing)}; it is damaged: run the benchmark again") from None
+        place, first = next(iter(places.items()))
+        raise SourceError(f"{path} is damaged: {place}: {first['msg']}; run the benchmark again") from None
+    return cast(Config, manifest)
+
+
+def benchmark_of(
+    manifest: Config,
+    *,
+    index: str | Path | None = None,
+    stages: str | Path | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    trust: bool = False,
+    source: str = "the manifest",
+) -> Benchmarker:
+    """Return the benchmark that a manifest describes, ready to run.
+
+    Args:
+        manifest: of a run.
+        index: the index directory, in place of the manifest's own.
+        stages: where results of stages are kept; None: everything is computed.
+        on_progress: told what is being done.
+        trust: let the manifest decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide; data is
+            read from files, so that it nearly always asks for some of that.
+        source: where the manifest is, for messages.
+
+    Raises:
+        UntrustedError: it asks for that, and is not trusted.
+        ConfigurationError: the queries were not read by a loader, a setting is hidden, or a component does not exist here.
+        SourceError: the data is not where it was.
+    """
+    loader = manifest["query_loader"]
+    if loader is None:
+        raise ConfigurationError(
+            "the manifest does not say where the queries were read from (they were given in Python); repeat the run there"
+        )
+    used = {"corpus": manifest["corpus"], "query_loader": loader, "prices": manifest["prices"]}
+    used["searchers"] = {name: {"config": about["config"]} for name, about in manifest["searchers"].items()}
+    hidden = list(_hidden(used, "manifest"))
+    if hidden:
+        raise ConfigurationError(
+            f"the manifest hides {hidden[0]}, because it looks like a key; take keys from the environment, and run the "
+            "benchmark again by its configuration file"
+        )
+    make = _maker(manifest, index, source, trust=trust)
+    queries = make(BaseQueryLoader, "query_loader")
+    return Benchmarker(
+        {name: cast(Entry, make(Component, f"searchers.{name}")) for name in manifest["searchers"]},
+        make(BaseLoader, "corpus.loader"),
+        queries.queries(),
+        queries.gold(),
+        manifest["k_values"],
+        index_path=index or manifest["index"],
+        baseline=manifest["baseline"],
+        group_by=manifest["group_by"],
+        latency_queries=manifest["latency"]["queries"],
+        seed=manifest["latency"]["seed"],
+        stage_folder=stages,
+        query_loader=loader,
+        prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
+        on_progress=on_progress,
+    )
+
+
+def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:
+    """Return what makes the components of a manifest, by their places in it; all that they ask for is told before."""
+    described: dict[str, tuple[str, Any, type[Component]]] = {
+        "query_loader": ("loaders", manifest["query_loader"], BaseQueryLoader),
+        "corpus.loader": ("loaders", manifest["corpus"]["loader"], BaseLoader),
+    } | {f"searchers.{name}": ("searchers", about["config"], Component) for name, about in manifest["searchers"].items()}
+    plans = {
+        place: plan(kind, settings, place, wanted, only_own=not trust) for place, (kind, settings, wanted) in described.items()
+    }
+    asked = [phrase for one in plans.values() for phrase in asked_for(one)]
+    if index is None:
+        asked.append(f"index: use, or write, the index at {manifest['index']!r}")
+    require_trust(asked, source, "", trust=trust)
+
+    def make(cls: type[ComponentT], place: str) -> ComponentT:
+        return made_as_described(cls, plans[place], trust=trust)
+
+    return make
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what the two runs of a manifest do not have in common, one sentence each.
+
+    Args:
+        before: the manifest that was repeated.
+        now: that of the repetition.
+    """
+    told = []
+    old, new = (_at(one, ("corpus", "fingerprint")) for one in (before, now))
+    if old != new and old is not None and new is not None:
+        told.append(f"the corpus changed: the fingerprint was {old[:12]}, and is {new[:12]}")
+    elif old != new:
+        told.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
+    told += _other_queries(before, now)
+    for what in ("versions", "hardware"):
+        olds, news = before.get(what, {}), now.get(what, {})
+        told += [
+            f"{what}: {key} was {olds.get(key, 'not there')}, and is {news.get(key, 'not there')}"
+            for key in dict.fromkeys([*olds, *news])
+            if olds.get(key) != news.get(key)
+        ]
+    for name, about in before.get("searchers", {}).items():
+        again = now.get("searchers", {}).get(name, {})
+        if about.get("models") != again.get("models"):
+            told.append(f"{name}: models came from {about.get('models')}, and come from {again.get('models')}")
+        elif about.get("fingerprint") != again.get("fingerprint"):
+            told.append(f"{name}: the fingerprint of configuration and models changed")
+        if ("failed" in about) != ("failed" in again):
+            told.append(f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}"))
+    return told
+
+
+def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
+    old, new = (_at(one, ("query_fingerprint",)) for one in (before, now))
+    olds, news = ([_at(one, ("query_parts", part)) for part in QUERY_PARTS] for one in (before, now))
+    if None in (*olds, *news):
+        what = "which of them, the older manifest does not tell" if old != new else ""
+    else:
+        changed = [part for part, one, other in zip(QUERY_PARTS, olds, news, strict=True) if one != other]
+        what = ", ".join(changed) or ("their order" if old != new else "")
+    return [f"the queries or gold changed: {what}"] if what else []
+
+
+def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the measures that differ between two ``results.json``, one sentence each; empty where all are equal.
+
+    Args:
+        before: of the run that was repeated.
+        now: of the repetition.
+    """
+    told = []
+    for name, result in before["configurations"].items():
+        again = now["configurations"].get(name)
+        if again is None:
+            told.append(f"{name}: has no results now")
+            continue
+        moved = [
+            f"{measure} {value:.4f} -> {again['measures'].get(measure, float('nan')):.4f}"
+            for measure, value in result["measures"].items()
+            if again["measures"].get(measure) != value
+        ]
+        if moved:
+            more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
+            told.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
+    plain = json.loads(json.dumps(now))  # tuples are lists in a file
+    rest = [key for key in before if key != "failed" and before[key] != plain.get(key)]
+    if rest and not told:
+        told.append(f"the means over all queries are the same, and these are not: {', '.join(rest)}")
+    return told
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _hidden(value: Any, place: str) -> Iterator[str]:
+    """The places of what was hidden as a key."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _hidden(inner, f"{place}.{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _hidden(inner, f"{place}[{number}]")
+    elif isinstance(value, str) and HIDDEN in value:
+        yield place

@@ -1,0 +1,1 @@
+"""Stages that configurations share: computed once, kept, and timed."""

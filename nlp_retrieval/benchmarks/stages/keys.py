@@ -1,0 +1,75 @@
+"""What tells two stages apart: two of equal keys give equal results.
+
+A key covers the complete configuration of a component and of its parts (search parameters, batch sizes and backends too:
+they may change the last bit), the files of their models, the corpus, the input, and the versions of the packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.stages.store import FORMAT
+from nlp_retrieval.core.components.code import own_code
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
+from nlp_retrieval.core.index.generation import Generation, fingerprint_of
+from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
+
+_NO_PART_IN_RESULTS = ("wandb",)
+
+
+def key_of(stage: str, content: Mapping[str, Any]) -> str:
+    """Return the key of a stage, in hexadecimal.
+
+    Args:
+        stage: what kind of stage it is.
+        content: plain values, as of JSON: all that decides the result.
+    """
+    whole = {"stage": stage, "format": FORMAT, "versions": _versions(), "content": dict(content)}
+    return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def identity_of(component: Component, without: str | None = None) -> Config:
+    """Return all that decides what a component computes.
+
+    Args:
+        component: with its parts, whatever holds them.
+        without: a parameter of the component itself that does not count.
+    """
+    own = {key: value for key, value in component.config.items() if key != without}
+    models = [part.identity for part in with_held(component)]
+    return {"config": own, "models": [{key: value for key, value in models[0].items() if key != without}, *models[1:]]}
+
+
+def corpus_of(generation: Generation) -> str:
+    """Return the fingerprint of the items of an index."""
+    return generation.manifest.corpus.fingerprint
+
+
+def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
+    """Return the checksums of the files that a retriever and its parts search.
+
+    Of the same items there may be several indexes: one whose segments were joined may keep what its first items trained.
+    """
+    manifest = generation.manifest
+    prints = {fingerprint_of(manifest.corpus.fingerprint, part.identity) for part in with_parts([retriever])}
+    searched = [segment for record in manifest.retrievers if record.fingerprint in prints for segment in record.segments]
+    return [file.sha256 for segment in searched for _, file in sorted(segment.files.items())]
+
+
+def hardware() -> Config:
+    """Return what times depend on besides configuration and versions."""
+    return _environment()["hardware"]  # type: ignore[no-any-return]
+
+
+@cache
+def _environment() -> Config:
+    return describe_environment()
+
+
+def _versions() -> Config:
+    versions = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
+    return versions | {"own code": own_code()}

@@ -1,0 +1,305 @@
+"""Stages that remember: what one configuration had computed, the next one and the next run find.
+
+Sub-queries are kept per processor and batch of queries, candidates per retriever, sub-queries and depth, scores per reranker
+and pair, vectors per encoder and query. Whatever a stage warned of, it warns of again when its result is read. What a language
+model was asked is counted again as answers from disk; where it left a question without a usable answer, the sub-queries
+serve the configurations of this run alone and are not written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
+from nlp_retrieval.benchmarks.stages.keys import corpus_of, identity_of, index_of, key_of
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, vectors_entry
+from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
+from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.measure import PeakMemory
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.stages import Encode, Stages, using_stages
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls
+
+T = TypeVar("T")
+
+_PAIRS_AT_ONCE = 8192
+"""Scores are written whenever the queries so far have this many candidates: an interruption costs no more."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A retriever's part in a search: what it was asked, and what it gave."""
+
+    retriever: BaseRetriever
+    processed: list[list[str]]
+    depth: int
+    batch: CandidateBatch
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A reranker's part in a search: the candidates that it was given, and its columns for them."""
+
+    reranker: BaseReranker
+    batch: CandidateBatch
+    columns: dict[str, Scores]
+
+
+@dataclass
+class Passage:
+    """What searches passed through while it was recorded.
+
+    Args:
+        processed: the sub-queries, where there is a processor.
+        found: by label.
+        reranked: None where nothing was.
+        saved_seconds: how much longer the searches would have taken if each stage had been computed for them.
+        peak_bytes: largest resident memory of the process while their stages were computed, now or before.
+        computed: the stages that were computed now, at least in part, in order.
+        reused: the stages of which all was there.
+    """
+
+    processed: list[list[str]] | None = None
+    found: dict[str, Found] = field(default_factory=dict)
+    reranked: Reranked | None = None
+    saved_seconds: float = 0.0
+    peak_bytes: int = 0
+    computed: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Use:
+    """What a stage's result is made of: what entries tell, each with the share of it that is used."""
+
+    told: list[tuple[Config, float]] = field(default_factory=list)
+    computed: bool = False
+
+
+class SharedStages(Stages):
+    """Computes each distinct stage once for all searches that share a store; one thread at a time.
+
+    Args:
+        store: where results are kept.
+    """
+
+    def __init__(self, store: StageStore) -> None:
+        self.store = store
+        self._pairs: dict[str, PairTable] = {}
+        self._vectors: dict[str, VectorTable] = {}
+        self._opened: dict[tuple[Path, str], BaseRetriever] = {}
+        self._warm: set[tuple[Path, str]] = set()
+        self._passage = Passage()
+        self._saved = 0.0
+
+    @contextmanager
+    def recording(self) -> Iterator[Passage]:
+        """Record what the searches inside the block pass through."""
+        before = self._passage, self._saved
+        passage = self._passage = Passage()
+        self._saved = 0.0
+        try:
+            yield passage
+        finally:
+            passage.saved_seconds = self._saved
+            self._passage, self._saved = before
+
+    def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
+        """Return a copy that all equal retrievers share; what it needs of the index is in memory once."""
+        searched = {"corpus": corpus_of(generation), "index": index_of(generation, retriever)}
+        key = generation.path, key_of("opened", {"retriever": identity_of(retriever)} | searched)
+        if key not in self._opened:
+            self._opened[key] = super().opened(retriever, generation)
+        return self._opened[key]
+
+    def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
+        key = key_of("subqueries by model", {"processor": identity_of(processor), "queries": nlqs})
+        with self._passing(f"subqueries of {processor.name}") as use:
+            entry = self.store.find("subqueries", key)
+            if entry is not None:
+                for model, counts in entry.told["calls"].items():
+                    count(CallCounter(model), _from_disk(CallCounts(**counts)))
+            else:
+                with record_calls() as calls:
+                    made, told = self._computed(use, partial(super().subqueries, processor, nlqs))
+                asked = {model: asdict(counts) for model, counts in calls.by_model.items()}
+                entry = Entry({"subqueries": made, "calls": asked} | told)
+                self.store.remember("subqueries", key, entry)
+                if not calls.counts.degraded:
+                    self.store.keep("subqueries", key, entry)
+            use.told.append((entry.told, 1.0))
+        found: list[list[str]] = entry.told["subqueries"]
+        self._passage.processed = found
+        return found
+
+    def candidates(
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        if allowed is not None:  # a benchmark filters nothing
+            return super().candidates(retriever, processed, depth, generation, label, allowed)
+        content = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
+        key = key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
+        with self._passing(f"candidates of {retriever.name}") as use:
+            entry = self.store.find("candidates", key)
+            if entry is not None:
+                batch = unpacked(entry, label)
+                use.told.append((entry.told, 1.0))
+            else:
+                self._warm_up(
+                    retriever, generation, partial(Stages().candidates, retriever, processed[:1], depth, generation, label)
+                )
+                compute = partial(super().candidates, retriever, processed, depth, generation, label)
+                batch, told = self._computed(use, compute)
+                if (entry := packed(batch, label, told)) is not None:
+                    self.store.remember("candidates", key, entry)
+                    self.store.keep("candidates", key, entry)
+                use.told.append((told, 1.0))
+        self._passage.found[label] = Found(retriever, processed, depth, batch)
+        return batch
+
+    def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
+        group = f"vectors/{key_of('vectors', {'encoder': identity_of(encoder)})}"
+        if group not in self._vectors:
+            self._vectors[group] = VectorTable(self.store.entries(group))
+        table = self._vectors[group]
+        with self._passing(f"vectors of {encoder.name}") as use:
+            if asked := table.unknown(queries):
+                vectors, told = self._computed(use, partial(encode, asked))
+                entry = vectors_entry(asked, vectors, told)
+                self.store.keep(group, key_of("vectors", {"queries": asked}), entry)
+                table.add(entry)
+            found, use.told = table.vectors(queries)
+        return found
+
+    def reranked(
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+    ) -> CandidateBatch:
+        if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may look at whole lists
+            return super().reranked(reranker, nlqs, batch, generation)
+        identity = {"reranker": identity_of(reranker, without="blend"), "corpus": corpus_of(generation)}
+        group = f"scores/{key_of('scores', identity)}"
+        if group not in self._pairs:
+            self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
+        table = self._pairs[group]
+        owner = batch.owner
+        keys = table.keys(nlqs, owner, batch.rows)
+        with self._passing(f"scores of {reranker.name}") as use:
+            for first, last in _parts(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
+                missing = first + table.unknown(keys[first:last])
+                if len(missing):
+                    asked = [nlqs[place] for place in owner[missing].tolist()]
+                    entry = self._scored(use, reranker, asked, batch.rows[missing], generation)
+                    rows = hashlib.sha256(entry.arrays["rows"].tobytes()).hexdigest()
+                    self.store.keep(group, key_of("scores", {"queries": asked, "rows": rows}), entry)
+                    table.add(entry)
+            columns, use.told = table.scores(keys)
+        reranker.warn_of_cut(_summed(told["cut"] for told, _ in use.told))
+        self._passage.reranked = Reranked(reranker, batch, columns)
+        return reranker.reordered(batch, columns)
+
+    def _scored(self, use: _Use, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> Entry:
+        def score() -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
+            return reranker.scored(queries, generation.items.items(rows))
+
+        self._warm_up(reranker, generation, lambda: reranker.scored(queries[:1], generation.items.items(rows[:1])))
+        (columns, cut), told = self._computed(use, score)
+        return pairs_entry(queries, rows, columns, told | {"cut": {what: list(numbers) for what, numbers in cut.items()}})
+
+    def _warm_up(self, component: Component, generation: Generation, run: Callable[[], object]) -> None:
+        """Let a component open its models and compile its loops before it is timed, once."""
+        key = generation.path, key_of("warm", {"component": identity_of(component)})
+        if key in self._warm:
+            return
+        self._warm.add(key)
+        with using_stages(Stages()), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # what it warns of, it warns of when it works on everything
+            run()
+
+    @contextmanager
+    def _passing(self, stage: str) -> Iterator[_Use]:
+        """Account for a stage. What one inside another saves or takes is part of the outer one."""
+        outer, self._saved = self._saved, 0.0
+        begin = time.perf_counter()
+        use = _Use()
+        yield use
+        elapsed = time.perf_counter() - begin
+        self._saved = outer + sum(told["seconds"] * share for told, share in use.told) - elapsed
+        passage = self._passage
+        passage.peak_bytes = max([passage.peak_bytes, *(told["peak_bytes"] for told, _ in use.told)])
+        (passage.computed if use.computed else passage.reused).append(stage)
+        for text in dict.fromkeys(text for told, _ in use.told for text in told["warnings"]):
+            warnings.warn(text, RetrievalWarning, stacklevel=4)
+
+    def _computed(self, use: _Use, compute: Callable[[], T]) -> tuple[T, Config]:
+        """Compute a result, and return it with what is told of it: seconds, memory and warnings."""
+        use.computed = True
+        saved = self._saved
+        with PeakMemory() as peak, _heard() as heard:
+            begin = time.perf_counter()
+            result = compute()
+            seconds = time.perf_counter() - begin
+        seconds += self._saved - saved
+        return result, {"seconds": seconds, "peak_bytes": peak.bytes, "warnings": heard}
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """Collect the project's own warnings inside the block instead of giving them; others pass."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", category=RetrievalWarning)
+        yield texts
+    for one in caught:
+        if issubclass(one.category, RetrievalWarning):
+            texts.append(str(one.message))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def _from_disk(calls: CallCounts) -> CallCounts:
+    """What was asked for once, as it counts when it is read."""
+    return CallCounts(
+        cache_hits=calls.answers,
+        degraded=calls.degraded,
+        kept_tokens_in=calls.tokens_in + calls.kept_tokens_in,
+        kept_tokens_out=calls.tokens_out + calls.kept_tokens_out,
+    )
+
+
+def _summed(cuts: Iterator[Mapping[str, Sequence[int]]]) -> dict[str, tuple[int, int]]:
+    summed: dict[str, tuple[int, int]] = {}
+    for cut in cuts:
+        for what, (n_cut, n_all) in cut.items():
+            before = summed.get(what, (0, 0))
+            summed[what] = before[0] + n_cut, before[1] + n_all
+    return summed
+
+
+def _parts(offsets: Rows, at_least: int) -> Iterator[tuple[int, int]]:
+    """Cut candidates between lists into parts of at least so many."""
+    first = 0
+    for end in offsets[1:].tolist():
+        if end - first >= at_least or (end == offsets[-1] and end > first):
+            yield first, end
+            first = end

@@ -1,0 +1,279 @@
+"""What configurations cost that share their stages: each distinct stage is timed once, and a configuration is the sum.
+
+A stage is timed with the component itself, one query of the sample at a time, on the input that the query has in the search
+over all queries, and never by reading its result. Seconds are kept beside the results, for this machine alone. What each
+configuration does by itself (fusing, blending, interleaving, making items) is timed for each, with its stages' results at
+hand. A processor is timed before it works on all queries: a language model is really asked then, unless an earlier run left
+its answers on disk; the counts that are kept with the seconds tell. A searcher that is no composition of stages is timed as
+a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching, generation_of, time_queries
+from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
+from nlp_retrieval.benchmarks.stages.shared import Found, Passage, Reranked, SharedStages
+from nlp_retrieval.benchmarks.stages.store import Entry
+from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.measure import PeakMemory, StageSeconds, record_stages
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+
+Timing = tuple[Scores, dict[str, Scores], CallCounts]
+"""Seconds ``[sample]``, the same by stage, and what language models were asked."""
+
+_GROUP = "latency"
+
+
+def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample, k: int) -> Measured:
+    """Search for all queries with stages that other configurations share, and sum up what the stages take.
+
+    Args:
+        searcher: opened.
+        stages: what is shared.
+        sample: the queries, and those of them that are timed one at a time.
+        k: length of the lists.
+
+    Returns:
+        Throughput and memory as if each stage had been computed for this configuration alone.
+    """
+    clock = _Clock(stages, sample, k)
+    with PeakMemory() as peak:
+        composed = searcher if type(searcher) is Searcher else None
+        timing = clock.whole(searcher) if composed is None else None
+        processing = clock.processing(composed.processor) if composed and composed.processor else None
+        with using_stages(stages), stages.recording() as passage, record_calls() as searched:
+            begin = time.perf_counter()
+            found = searcher.search(sample.texts, k)
+            elapsed = time.perf_counter() - begin
+        if timing is None:
+            timing = clock.composed(composed, passage, processing) if composed else clock.whole(searcher)
+    seconds, by_stage, sampled = timing
+    # a clock that is read twice cannot say less than nothing
+    took = max(float(elapsed + passage.saved_seconds), 1e-9)
+    peak_bytes = max(peak.bytes, passage.peak_bytes)
+    measured = Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
+    if composed is None:
+        return measured
+    return replace(measured, candidates=passage.found, lists=lists_of(composed, passage, len(sample.texts)))
+
+
+class _Clock:
+    """Times stages, or finds that they were timed before."""
+
+    def __init__(self, stages: SharedStages, sample: Sample, k: int) -> None:
+        self._store = stages.store
+        self._sample = sample
+        self._k = k
+
+    def whole(self, searcher: Searching) -> Timing:
+        """Time whole searches."""
+
+        def time_all() -> Timing:
+            with using_stages(Stages()):
+                return time_queries(searcher, self._sample, self._k)
+
+        return self._kept_of(searcher, {"queries": self._sample.taken()}, time_all)
+
+    def processing(self, processor: BaseUserQueryProcessor) -> Entry:
+        """Time a processor."""
+        content = {"processor": identity_of(processor), "queries": self._sample.taken()}
+        return self._kept(content, partial(self._timed, lambda place: processor.process([self._sample.texts[place]])))
+
+    def composed(self, searcher: Searcher, passage: Passage, processing: Entry | None) -> Timing:
+        """Sum up what the stages of a search take, and time what is left."""
+        if (
+            searcher.reranker is not None
+            and passage.reranked is None
+            and any(len(f.batch.rows) for f in passage.found.values())
+        ):
+            return self.whole(searcher)  # a reranker that looks at whole lists is no shared stage
+        generation = searcher.opened
+        lists = lists_of(searcher, passage, len(self._sample.texts))
+        shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
+        for label, found in passage.found.items():
+            shared[label] = self._retrieving(found, label, lists, generation)
+        if passage.reranked is not None:
+            shared[passage.reranked.reranker.name] = self._scoring(passage.reranked, lists, generation)
+        asked = [passage.processed[place] for place in self._sample.places] if passage.processed is not None else []
+        content = {"queries": self._sample.taken(), "stages at hand": asked}
+        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, passage, lists))
+        for name, taken in shared.items():
+            seconds = seconds + taken
+            by_stage |= {name: by_stage[name] + taken}
+        calls = CallCounts() if processing is None else CallCounts(**processing.told["calls"])
+        return seconds, by_stage, calls
+
+    def _retrieving(self, found: Found, label: str, lists: Rows, generation: Generation) -> Scores:
+        def asked(place: int) -> list[list[str]]:
+            return found.processed[lists[place] : lists[place + 1]]
+
+        def retrieve(place: int) -> object:
+            return Stages().candidates(found.retriever, asked(place), found.depth, generation, label)
+
+        content = {
+            "retriever": identity_of(found.retriever),
+            "corpus": corpus_of(generation),
+            "queries": [asked(place) for place in self._sample.places],
+            "depth": found.depth,
+        }
+        return self._kept(content, partial(self._timed, retrieve)).arrays["seconds"]
+
+    def _scoring(self, reranked: Reranked, lists: Rows, generation: Generation) -> Scores:
+        """Time the scoring of pairs, each once; what their order is before does not matter."""
+        offsets, rows = reranked.batch.offsets, reranked.batch.rows
+
+        def pool(place: int) -> Rows:
+            return np.unique(rows[offsets[lists[place]] : offsets[lists[place + 1]]])
+
+        def score(place: int) -> object:
+            wanted = pool(place)
+            texts = [self._sample.texts[place]] * len(wanted)
+            return reranked.reranker.scored(texts, generation.items.items(wanted)) if len(wanted) else None
+
+        pools = [hashlib.sha256(pool(place).tobytes()).hexdigest() for place in self._sample.places]
+        content = {
+            "reranker": identity_of(reranked.reranker, without="blend"),
+            "corpus": corpus_of(generation),
+            "queries": self._sample.taken(),
+            "pools": pools,
+        }
+        return self._kept(content, partial(self._timed, score)).arrays["seconds"]
+
+    def _left(self, searcher: Searcher, passage: Passage, lists: Rows) -> Timing:
+        """Time a search whose stages are at hand."""
+
+        def search(place: int) -> tuple[float, StageSeconds]:
+            prepared = _AtHand(passage, place, int(lists[place]), int(lists[place + 1]))
+            with using_stages(prepared), record_stages() as taken:
+                begin = time.perf_counter()
+                searcher.search([self._sample.texts[place]], self._k)
+                return time.perf_counter() - begin, taken
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)
+            for place in self._sample.warm_up:
+                search(place)
+            timed = [search(place) for place in self._sample.places]
+        by_stage = {name: np.array([taken.get(name, 0.0) for _, taken in timed]) for name in searcher.stages}
+        return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
+
+    def _timed(self, run: Callable[[int], object]) -> Entry:
+        """Run something for each query of the sample, after a warm-up."""
+        seconds = np.zeros(len(self._sample.places))
+        with using_stages(Stages()), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
+            for place in self._sample.warm_up:
+                run(place)
+            with record_calls() as calls:
+                for number, place in enumerate(self._sample.places):
+                    begin = time.perf_counter()
+                    run(place)
+                    seconds[number] = time.perf_counter() - begin
+        return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
+
+    def _kept_of(self, searcher: Searching, content: Mapping[str, Any], measure: Callable[[], Timing]) -> Timing:
+        """What is kept of a configuration, stage by stage."""
+
+        def entry_of() -> Entry:
+            seconds, by_stage, calls = measure()
+            arrays = {"seconds": seconds} | {f"stage:{name}": taken for name, taken in by_stage.items()}
+            return Entry({"calls": asdict(calls)}, arrays)
+
+        generation = generation_of(searcher)
+        if generation is None:
+            return measure()  # what it searches is not known, so neither is what its times are of
+        whose = {
+            "searcher": searcher.fingerprint,
+            "stages": searcher.stages,
+            "corpus": corpus_of(generation),
+            "k": self._k,
+        }
+        entry = self._kept(whose | dict(content), entry_of)
+        by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
+        return entry.arrays["seconds"], by_stage, CallCounts(**entry.told["calls"])
+
+    def _kept(self, content: Mapping[str, Any], measure: Callable[[], Entry]) -> Entry:
+        key = key_of(_GROUP, dict(content) | {"hardware": hardware()})
+        entry = self._store.find(_GROUP, key)
+        if entry is None:
+            entry = measure()
+            self._store.remember(_GROUP, key, entry)
+            if not entry.told["calls"]["degraded"]:  # an endpoint that is down is fast
+                self._store.keep(_GROUP, key, entry)
+        return entry
+
+
+class _AtHand(Stages):
+    """The stages of one query, cut out of those of all: nothing is computed.
+
+    Args:
+        passage: of the search over all queries.
+        place: of the query.
+        first: its first list.
+        last: where the lists of the next query begin.
+    """
+
+    def __init__(self, passage: Passage, place: int, first: int, last: int) -> None:
+        self._processed = [passage.processed[place]] if passage.processed is not None else []
+        self._found = {label: _lists_of(found.batch, first, last) for label, found in passage.found.items()}
+        self._columns: dict[str, Scores] = {}
+        if passage.reranked is not None:
+            begin, end = passage.reranked.batch.offsets[[first, last]]
+            self._columns = {name: column[begin:end] for name, column in passage.reranked.columns.items()}
+
+    def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
+        del processor, nlqs
+        return self._processed
+
+    def candidates(
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        del retriever, processed, depth, generation, allowed
+        return self._found[label]
+
+    def reranked(
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+    ) -> CandidateBatch:
+        del nlqs, generation
+        return reranker.reordered(batch, self._columns)
+
+
+def lists_of(searcher: Searcher, passage: Passage, n_queries: int) -> Rows:
+    """Return where the lists of each query begin: one each, or one for each of its sub-queries.
+
+    Args:
+        searcher: that searched.
+        passage: what its search passed through.
+        n_queries: how many queries it was for.
+    """
+    if searcher.scope == "pooled" or passage.processed is None:
+        return np.arange(n_queries + 1)
+    return offsets_of([len(subqueries) for subqueries in passage.processed])
+
+
+def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:
+    begin, end = batch.offsets[[first, last]]
+    return batch.take(np.arange(begin, end), batch.offsets[first : last + 1] - begin)

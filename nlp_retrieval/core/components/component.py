@@ -1,0 +1,247 @@
+"""What every component has in common: settings that are declared once, in the signature of ``__init__``.
+
+The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
+section of the class's docstring drive help, and the arguments that a component was made with are its ``config``. An
+author of a component writes an ordinary ``__init__`` and nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import fspath
+from pathlib import Path
+from typing import Any, ClassVar, Self, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from nlp_retrieval.core.components.code import code_of, remember_source
+from nlp_retrieval.core.components.naming import require_one_class_each
+from nlp_retrieval.core.components.wrong_parameter import wrong_parameter
+from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.errors import ConfigurationError
+
+Config = dict[str, Any]
+
+_ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
+
+
+class Component:
+    """Base of loaders, processors, retrievers, rerankers, encoders, fusions and searchers.
+
+    Two components are equal when they are of one type and one ``config``. A constructor does nothing slow: models and
+    indexes open at first use.
+    """
+
+    kind: ClassVar[str]
+    """Which part it is: the registry keeps one list of names per kind."""
+
+    name: ClassVar[str]
+    """The registry name, as configuration files write it."""
+
+    format_version: ClassVar[int] = 1
+    """To be raised when what the component writes into an index changes; old indexes are then refused, not misread."""
+
+    search_only: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that change no index (k1, nprobe, a batch size). All others belong to the index."""
+
+    local_only: bool = False
+    """Whether models are looked for on this machine alone, in the hub's cache and in installed packages: never in a folder,
+    never on the network. So it is with a component that the manifest of an index or a run describes; see
+    :mod:`nlp_retrieval.core.components.trust`."""
+
+    _arguments: dict[str, Any]
+
+    def __init__(self) -> None:
+        """A component without parameters."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        remember_source(cls)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Check the arguments against the signature of ``__init__`` and remember them.
+
+        Raises:
+            ConfigurationError: an argument has the wrong type or is out of range.
+        """
+        self = super().__new__(cls)
+        try:
+            bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
+        except TypeError:
+            return self  # __init__ is about to raise Python's own message
+        for parameter, value in list(bound.arguments.items())[1:]:
+            check_parameter(cls, parameter, value)
+        bound.apply_defaults()
+        self._arguments = dict(list(bound.arguments.items())[1:])
+        return self
+
+    @property
+    def config(self) -> Config:
+        """The registry name and every parameter as plain JSON values; the registry builds an equal component from it."""
+        return {"name": self.name} | {key: to_plain(value) for key, value in self._arguments.items()}
+
+    @property
+    def identity(self) -> Config:
+        """What tells an index of this component from others: :meth:`index_identity`, and its code where that is not ours."""
+        code = code_of(type(self))
+        return self.index_identity() | ({} if code is None else {"code": code})
+
+    def index_identity(self) -> Config:
+        """What decides the content of an index built by this component: its index parameters, and those of its parts."""
+        given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
+        return {"name": self.name, "format": self.format_version} | given
+
+    def provenance(self) -> dict[str, str]:
+        """Where the models of this component and of its parts come from, by their names."""
+        found: dict[str, str] = {}
+        for part in held_components(self):
+            found |= part.provenance()
+        return found
+
+    def kept_in_copies(self) -> dict[str, Any]:
+        """Attributes, beside the arguments, that a pickled or deep copy has; what was opened is opened anew."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as class and arguments, without anything that was opened.
+
+        Raises:
+            ConfigurationError: an argument holds a secret, which would travel in what is pickled.
+        """
+        _refuse_secrets(self)
+        return _made_again, (type(self), self._arguments, self._kept())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Component:
+        arguments, kept = copy.deepcopy((self._arguments, self._kept()), memo)
+        return _made_again(type(self), arguments, kept)
+
+    def _kept(self) -> dict[str, Any]:
+        return ({"local_only": True} if self.local_only else {}) | self.kept_in_copies()
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __repr__(self) -> str:
+        defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
+        given = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
+        shown = (f"{key}={value!r}" for key, value in without_secrets(given).items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Component) and other.config == self.config
+
+    def __hash__(self) -> int:
+        return hash((type(self), canonical_json(self.config)))
+
+
+def _identity_of(value: Any) -> Any:
+    """A parameter as identities hold it: as in ``config``, but a component, alone or in a list or mapping, is its identity."""
+    if isinstance(value, Component):
+        return value.identity
+    if isinstance(value, Mapping):
+        return {str(key): _identity_of(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_identity_of(inner) for inner in value]
+    return to_plain(value)
+
+
+def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
+    made = cls(**arguments)
+    made.__dict__.update(kept)
+    return made
+
+
+def _refuse_secrets(component: Component) -> None:
+    for part in held_components(component):
+        _refuse_secrets(part)
+    shown = without_secrets(component.config)
+    for key, value in component._arguments.items():
+        plain = to_plain(value)
+        if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
+            raise ConfigurationError(
+                f"{type(component).__name__}: {key} holds what looks like a secret, and is not pickled; name an environment "
+                "variable in its place, or make the component in the other process"
+            )
+
+
+def held_components(component: Component) -> Iterator[Component]:
+    """Yield the components that a component was given: alone, in a list, or in a mapping."""
+    for value in component._arguments.values():
+        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        yield from (part for part in held if isinstance(part, Component))
+
+
+def codes_in(component: Component) -> list[dict[str, str]]:
+    """What tells the code of a component and of all its parts from others, where it is not this package's own."""
+    codes = (code_of(type(part)) for part in with_held(component))
+    return [code for code in codes if code is not None]
+
+
+def require_distinct_names(components: Iterable[Component]) -> None:
+    """Refuse components, with all that they hold, of which two have one name and are of different classes.
+
+    Raises:
+        ConfigurationError: there are two such classes.
+    """
+    require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
+
+
+def with_held(component: Component) -> Iterator[Component]:
+    """Yield a component, and all that it holds at any depth."""
+    yield component
+    for part in held_components(component):
+        yield from with_held(part)
+
+
+def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
+    """The parameters of a component, by name, in the order of its ``__init__``."""
+    return dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a parameter into what JSON and YAML can hold; components become their ``config``."""
+    if isinstance(value, Component):
+        return value.config
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(inner) for key, inner in value.items()}
+    if isinstance(value, Path):
+        return fspath(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [to_plain(inner) for inner in value]
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: sorted keys, no spaces, no NaN. Fingerprints are taken of it."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+_known_adapters: dict[type[Component], dict[str, TypeAdapter[Any]]] = {}
+
+
+def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
+    if cls not in _known_adapters:
+        hints = get_type_hints(cls.__init__, include_extras=True)
+        _known_adapters[cls] = {
+            key: TypeAdapter(hints[key], config=_ALLOW_COMPONENTS) for key in inspect.signature(cls).parameters if key in hints
+        }
+    return _known_adapters[cls]
+
+
+def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
+    """Raise :class:`ConfigurationError` unless ``value`` fits the declared type and range of a parameter."""
+    adapter = _adapters(cls).get(parameter)
+    if adapter is None:
+        return
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
+    if (half := half_of_pair(value)) is not None:
+        raise ConfigurationError(no_text(f"{cls.__name__}: {parameter}", half))

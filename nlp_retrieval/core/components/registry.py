@@ -1,0 +1,272 @@
+"""Finding components by their short names.
+
+Every component, ours and other people's, is named by an entry point of the group ``nlp_retrieval.<kind>``; a
+configuration holds registry names and values, never an import path. Modules are imported when a name is first used.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from nlp_retrieval.core.components.code import is_own_module
+from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of
+from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+_NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
+"""Kinds whose components are written by the name of their model, and what then builds them: the first of the wanted class."""
+
+ComponentT = TypeVar("ComponentT", bound=Component)
+
+
+def _entry(kind: str, name: str) -> EntryPoint:
+    entry = registered(kind).get(name)
+    if entry is None:
+        raise ConfigurationError(f"there is no {kind[:-1]} called {name!r}; {nearest(name, names(kind))}")
+    return entry
+
+
+def names(kind: str) -> list[str]:
+    """Return the registry names of a kind, sorted."""
+    return sorted(registered(kind))
+
+
+def component_class(kind: str, name: str) -> type[Component]:
+    """Return the class that a registry name stands for.
+
+    Raises:
+        ConfigurationError: there is no such name; the message lists those most like it.
+    """
+    entry = _entry(kind, name)
+    loaded = entry.load()
+    if not (isinstance(loaded, type) and issubclass(loaded, Component)):
+        raise ConfigurationError(f"{entry.value}, registered as {kind[:-1]} {name!r}, is not a component")
+    return loaded
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A component that is going to be made: what is wanted is known, and nothing of it exists yet.
+
+    Args:
+        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        name: its registry name.
+        package: the distribution that registers it.
+        cls: its class; None where that belongs to a package that was not to be imported.
+        fields: its parameters; components among them are plans too, unless ``cls`` is None.
+        where: place in a configuration, for messages.
+    """
+
+    kind: str
+    name: str
+    package: str
+    cls: type[Component] | None
+    fields: dict[str, Any]
+    where: str
+
+    def make(self) -> Component:
+        """Make the component, and the components inside it.
+
+        Raises:
+            ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
+        """
+        place = f"{self.where}: " if self.where else ""
+        cls = self.cls or component_class(self.kind, self.name)
+        fields = {key: _made(value) for key, value in self.fields.items()}
+        try:
+            for key, value in fields.items():
+                check_parameter(cls, key, value)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{place}{error}") from None
+        missing = [key for key, p in parameters_of(cls).items() if p.default is p.empty and key not in fields]
+        if missing:
+            raise ConfigurationError(f"{place}{self.name} needs {', '.join(map(repr, missing))}")
+        try:
+            return cls(**fields)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{place}{error}") from None
+
+    def make_as(self, cls: type[ComponentT]) -> ComponentT:
+        """Make a component that must be of a certain class.
+
+        Raises:
+            ConfigurationError: as :meth:`make`; or the component is of another class.
+        """
+        made = self.make()
+        if not isinstance(made, cls):
+            ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
+            fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
+            raise ConfigurationError(f"{self.where}: {made.name!r} is no {cls.__name__}; those that are: {fitting}")
+        return made
+
+
+def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
+    """Build a component, and the components inside it, from plain values.
+
+    Args:
+        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
+            encoder may be that of its model).
+        where: place in a configuration, for messages.
+        wanted: the class that is expected; it decides what builds a component that is written by the name of its model.
+
+    Raises:
+        ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
+    """
+    return plan(kind, settings, where, wanted).make()
+
+
+def plan(
+    kind: str,
+    settings: str | Mapping[str, Any],
+    where: str = "",
+    wanted: type[Component] = Component,
+    *,
+    only_own: bool = False,
+) -> Plan:
+    """Find what plain values describe, and make nothing of it; the arguments are those of :func:`build`.
+
+    Args:
+        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        settings: of the component.
+        where: place in a configuration, for messages.
+        wanted: the class that is expected.
+        only_own: import no component of another package.
+
+    Raises:
+        ConfigurationError: an unknown name or parameter.
+    """
+    place = f"{where}: " if where else ""
+    if isinstance(settings, str):
+        settings = {"name": settings}
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
+    fields = dict(settings)
+    name = _taken_name(kind, fields, place, wanted)
+    try:
+        entry = _entry(kind, name)
+        package = entry.dist.name if entry.dist is not None else entry.module
+        if only_own and not is_own_module(entry.module):
+            return Plan(kind, name, package, None, fields, where)
+        cls = component_class(kind, name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}{error}") from None
+    parameters = parameters_of(cls)
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    for key, value in fields.items():
+        if key not in parameters:
+            raise ConfigurationError(f"{place}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
+        fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
+    return Plan(kind, name, package, cls, fields, where)
+
+
+def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
+    """Take the registry name out of the settings of a component; where they name a model instead, that stays a parameter."""
+    other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
+    if "name" not in fields and other in fields:
+        fields["name"] = fields.pop(other)
+    if "name" not in fields:
+        found = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
+    name = fields.pop("name")
+    if not isinstance(name, str):
+        raise ConfigurationError(f"{place}name: {name!r} is not a string")
+    if kind in _NAMED_BY_MODEL and name not in registered(kind):
+        fields["model"], name = name, _builder_of_models(kind, wanted)
+    return name
+
+
+def _builder_of_models(kind: str, wanted: type[Component]) -> str:
+    builders = _NAMED_BY_MODEL[kind]
+    return next((name for name in builders if issubclass(component_class(kind, name), wanted)), builders[0])
+
+
+def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
+    """Build a component that must be of a certain class.
+
+    Raises:
+        ConfigurationError: as :func:`build`; or the component is of another class.
+    """
+    return plan(kind, settings, where, cls).make_as(cls)
+
+
+def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
+    """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
+    if isinstance(value, Component):
+        return value
+    for option in _options(hint):
+        if isinstance(option, type) and issubclass(option, Component):
+            text_has_another_meaning = isinstance(value, str) and str in _options(hint)
+            if isinstance(value, str | Mapping) and not text_has_another_meaning:
+                return plan(option.kind, value, where, option, only_own=only_own)
+            if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
+                raise ConfigurationError(f"{where}: one component is wanted, and no list; write it without brackets")
+        inner = get_args(option)
+        if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
+            return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
+        if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
+            if "name" in value:
+                written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
+                raise ConfigurationError(f"{where}: one component is given and a list is wanted; write {written}")
+            return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
+        if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
+            raise ConfigurationError(f"{where}: one component is given and a list is wanted; write [{value}]")
+    return value
+
+
+def _made(value: Any) -> Any:
+    """Make the components of a parameter that were planned; leave everything else as it is."""
+    if isinstance(value, Plan):
+        return value.make()
+    if isinstance(value, list):
+        return [_made(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _made(part) for key, part in value.items()}
+    return value
+
+
+def _options(hint: Any) -> list[Any]:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _options(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        return [option for part in get_args(hint) for option in _options(part)]
+    return [] if hint is None else [hint]
+
+
+def _takes_list(hint: Any) -> bool:
+    return get_origin(hint) in (Sequence, list, Mapping, dict)
+
+
+def _holds_component(hint: Any) -> bool:
+    return any(isinstance(option, type) and issubclass(option, Component) for option in _options(hint))
+
+
+def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield name, default, description and whether it belongs to the index, of each parameter of a component."""
+    described = _described(cls)
+    for key, parameter in parameters_of(cls).items():
+        default = "required" if parameter.default is parameter.empty else repr(parameter.default)
+        yield key, default, described.get(key, ""), key not in cls.search_only
+
+
+def _described(cls: type[Component]) -> dict[str, str]:
+    """What the ``Args:`` section of a class docstring says of each parameter."""
+    _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
+    described: dict[str, str] = {}
+    key = ""
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            break
+        if line.startswith("    ") and not line.startswith("     ") and ":" in line:
+            key, _, text = line.strip().partition(":")
+            described[key] = text.strip()
+        elif key:
+            described[key] = f"{described[key]} {line.strip()}".strip()
+    return described

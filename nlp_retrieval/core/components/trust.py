@@ -1,0 +1,210 @@
+"""What a manifest may decide: the settings that are listed here, and nothing else without the user's word for it.
+
+An index and a run are data that may come from anybody. Their manifests describe components, and so say how texts are
+searched; they may not run code, import a package, read or write a file of their choice, or reach the network. Everything
+that is not on the list below has to be trusted by the user, who is told first what it is going to do.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from nlp_retrieval.core.components.component import with_held
+from nlp_retrieval.core.components.registry import ComponentT, Plan
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import RetrievalWarning, UntrustedError
+
+Rule = Callable[[Any], str | None]
+"""Says what a value would make us do that a manifest may not decide; None where there is no such thing."""
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+_DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
+_REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
+
+
+def _hub_name(model: Any) -> str | None:
+    if not isinstance(model, str) or (_HUB_NAME.fullmatch(model) and ".." not in model):
+        return None  # it is looked for in the cache of this machine alone: see Component.local_only
+    return f"read the model at {model!r}"
+
+
+def _no_pipeline(pipeline: Any) -> str | None:
+    return None if pipeline in (None, "rules") else f"load the spaCy pipeline {pipeline!r}, with the code that it names"
+
+
+def _one_of(pattern: re.Pattern[str], what: str) -> Rule:
+    def rule(value: Any) -> str | None:
+        return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{what} {value!r}"
+
+    return rule
+
+
+def _given(what: str) -> Rule:
+    return lambda value: None if value is None else f"{what} {value!r}"
+
+
+def _code(trusted: Any) -> str | None:
+    return None if trusted is False else "run the Python code that comes with the model"
+
+
+def _may(*free: str, **ruled: Rule) -> dict[str, Rule]:
+    """The parameters of a component: those that may have any value that fits them, and those that a rule looks at."""
+    return dict.fromkeys(free, lambda _: None) | ruled
+
+
+_MODEL: dict[str, Rule] = {
+    "model": _hub_name,
+    "device": _one_of(_DEVICE, "use the device"),
+    "revision": _one_of(_REVISION, "read the revision"),
+}
+_ENCODER = _may("precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **_MODEL, trust_remote_code=_code)
+_PARTS = _may("retrievers", "fusion", "reranker")
+_FILE = _given("read")
+
+MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
+    "retrievers": {
+        "bm25s": _may("k1", "b", "stemmer", "stopwords", "merge", "backend"),
+        "pyserini": _may(
+            *("k1", "b", "language", "stemmer", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
+            *("document_vectors", "threads", "merge"),
+        ),
+        "faiss": _may(
+            *("index_type", "hnsw_m", "ef_construction", "ef_search", "nlist", "nprobe", "pq_bytes", "train_size", "seed"),
+            "merge",
+            encoder=_hub_name,
+        ),
+        "colbert": _may(
+            *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
+        ),
+        "link_graph": _may(
+            *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
+            "merge",
+            encoder=_hub_name,
+        ),
+    },
+    "links": {
+        "hyperlinks": _may("links", "max_shared", "along", "against"),
+        "same_parent": _may("parent", "window", "weight"),
+        "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),
+        "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "along", "against"),
+    },
+    "encoders": {
+        "sentence-transformers": _ENCODER | _may("normalize", "backend"),
+        "colbert": _ENCODER | _may("projection", "seed", "query_length"),
+    },
+    "fusions": {
+        "raw": _may(),
+        "rrf": _may("k", "weights"),
+        "weighted_sum": _may("weights", "normalization"),
+        "combsum": _may("normalization"),
+        "combmnz": _may("normalization"),
+    },
+    "rerankers": {
+        "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
+        "late_interaction": _may("encoder", "blend"),
+        "cross_encoder": _may("backend", "max_length", "batch_size", "blend", **_MODEL),
+    },
+    "processors": {
+        "chain": _may("processors"),
+        "clauses": _may("min_words", "max_clauses", "keep_query"),
+        "entity_phrases": _may("max_phrases", "context", "keep_query", spacy_pipeline=_no_pipeline),
+        "keyword_expansion": _may("keywords", "keep_query"),
+        "claim_decomposition": _may("lm", "keep_query", "max_phrases", "max_words", program=_FILE),
+        "hyde": _may("lm", "keep_query", "max_words", program=_FILE),
+    },
+    "searchers": {
+        "searcher": _PARTS | _may("processor", "scope", "depth", "quota"),
+        "multi_hop": _PARTS | _may("lm", "hops", "per_hop", "passage_characters", "step", program=_FILE),
+        "trec_run": _may(path=_FILE),
+    },
+    "loaders": {
+        "beir": _may("split", path=_FILE),
+        "hotpotqa": _may(path=_FILE),
+        "hover": _may("hops", "label", path=_FILE),
+        "jsonl": _may("id_field", "content_field", "title_field", "metadata_fields", path=_FILE),
+        "chunker": _may("source", "size", "overlap", "unit"),
+        "database": _may(
+            *("table", "parameters", "id_column", "content_column", "title_column", "metadata_columns"),
+            url=_given("ask the database"),
+            query=_given("run the statement"),
+        ),
+    },
+    "language_models": {
+        "dspy": _may(
+            *("temperature", "max_tokens", "calls_at_once", "retries", "backoff", "timeout", "max_calls", "give_up_after"),
+            model=_given("send questions to the language model"),
+            base_url=_given("send them to the server"),
+            api_key_env=_given("send the key in the environment variable"),
+            cache_dir=_given("keep answers in"),
+        ),
+    },
+}
+"""By kind, registry name and parameter. A component or a parameter that does not stand here has to be trusted."""
+
+
+def asked_for(plan: Plan) -> Iterator[str]:
+    """Yield what a component that a manifest describes would do that a manifest may not decide, a phrase each.
+
+    Args:
+        plan: of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
+    """
+    if plan.cls is None:
+        yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
+        return
+    rules = MANIFEST_MAY_SET[plan.kind].get(plan.name, {})
+    for key, value in plan.fields.items():
+        parts = list(_plans_in(value))
+        for part in parts:
+            yield from asked_for(part)
+        rule = rules.get(key)
+        phrase = f"set it to {value!r}" if rule is None else None if parts else rule(value)
+        if phrase is not None:
+            yield f"{plan.where}.{key}: {without_secrets(phrase)}"
+
+
+def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
+    """Go on only where a manifest asks for no more than it may decide, or the user trusts it.
+
+    Args:
+        asked: what it asks for beyond that; see :func:`asked_for`.
+        source: the manifest, for the message.
+        cure: what can be done instead of trusting it, for the message; it may be empty.
+        trust: the user's word. What is trusted is told by a warning.
+
+    Raises:
+        UntrustedError: it asks for more, and is not trusted.
+    """
+    phrases = list(asked)
+    if not phrases:
+        return
+    listed = "; ".join(phrases)
+    if not trust:
+        raise UntrustedError(
+            f"{source} asks for more than a manifest may decide: {listed}. If you know who made it and want that, say so with "
+            f"--trust (in Python: trust=True){cure}"
+        )
+    warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
+
+
+def made_as_described(cls: type[ComponentT], plan: Plan, *, trust: bool) -> ComponentT:
+    """Make a component that a manifest describes; one that is not trusted looks for models on this machine alone.
+
+    Raises:
+        ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.Plan.make_as`.
+    """
+    made = plan.make_as(cls)
+    if not trust:
+        for part in with_held(made):
+            part.local_only = True
+    return made
+
+
+def _plans_in(value: Any) -> Iterator[Plan]:
+    if isinstance(value, Plan):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _plans_in(part)

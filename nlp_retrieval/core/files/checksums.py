@@ -1,0 +1,126 @@
+"""SHA-256 of files, and the memory of which files were checked.
+
+Whatever native code will read is compared with its checksum once. That it was compared is remembered in the user's own
+cache folder by device, inode, size and time of change, so that a large index pays once and a changed file is checked
+again. The memory is a convenience: where it cannot be read or written, files are simply checked each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from nlp_retrieval.core.files.atomic import clear_asides, replace_file
+from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.own_files import read_own
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.errors import IndexDamagedError
+
+_MEMORY = "checked.json"
+_REMEMBERED_AT_MOST = 4096
+
+_noting = Lock()
+
+
+class FileRecord(BaseModel):
+    """What a file must be.
+
+    Args:
+        bytes: its size.
+        sha256: its checksum, in hexadecimal.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bytes: int
+    sha256: str
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_folder(folder: Path) -> dict[str, FileRecord]:
+    """Record every file of a flat folder."""
+    return {file.name: FileRecord(bytes=file.stat().st_size, sha256=sha256_of(file)) for file in sorted(folder.iterdir())}
+
+
+def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> None:
+    """Compare a file with its record.
+
+    Args:
+        path: the file.
+        record: what it must be.
+        trust_memory: a file that was checked before and has not changed since is not read again.
+
+    Raises:
+        IndexDamagedError: it is missing, unreadable, of another size, or its content differs.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
+    if found.st_size != record.bytes:
+        raise IndexDamagedError(f"{path} has {found.st_size} bytes, the manifest says {record.bytes}; {CURE}")
+    state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    if trust_memory and _memory().get(state) == record.sha256:
+        return
+    try:
+        with enough_files(path):
+            actual = sha256_of(path)
+    except PermissionError:
+        raise IndexDamagedError(f"{path} may not be read by this user; have the permission given") from None
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
+    if actual != record.sha256:
+        raise damaged(path, f"SHA-256 {actual}, the manifest says {record.sha256}")
+    _remember(state, actual)
+
+
+def cache_folder() -> Path:
+    """The user's own cache folder for this project (not created)."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "nlp_retrieval"
+
+
+def _memory() -> dict[str, str]:
+    return _read_memory(cache_folder() / _MEMORY)
+
+
+@cache
+def _read_memory(file: Path) -> dict[str, str]:
+    clear_asides(file)
+    try:
+        content = json.loads(read_own(file, trust_group=False))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _remember(state: str, checksum: str) -> None:
+    memory = _memory()
+    with _noting:  # other threads check files too
+        if memory.get(state) == checksum:
+            return
+        memory[state] = checksum
+        while len(memory) > _REMEMBERED_AT_MOST:
+            memory.pop(next(iter(memory)))
+        content = json.dumps(memory).encode()
+    file = cache_folder() / _MEMORY
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(file, content)
+        file.chmod(0o600)
+    except OSError:
+        return  # the next process checks again

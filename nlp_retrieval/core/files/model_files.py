@@ -1,0 +1,168 @@
+"""Which bytes a model is: named once by their checksum, and opened under that name or not at all.
+
+Every file in a model's folder counts, whatever its suffix and behind whatever link, but for what describes the model to
+people. What is asked for an identity before a model is open, and the model that is opened later, are held together by
+:meth:`ModelFiles.unchanged`: the files are compared before and after they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.files.model_references import PASSED_OVER, code_elsewhere, named_in_graphs, require_inside
+from nlp_retrieval.errors import ModelError
+
+__all__ = ["ModelFiles", "fingerprint_of_folder"]
+
+NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
+"""Names, in lower case, of files that no loader reads."""
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
+_MOST_FILES = 10_000
+_TICK = 100_000_000
+"""Nanoseconds within which two writes may leave one time of change."""
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of a model as they were when it was first asked for.
+
+    Args:
+        folder: that holds them.
+        fingerprint: SHA-256 over their names and contents.
+        trust_remote_code: whether code of other repositories, which the model names, is loaded with it and counts too.
+    """
+
+    folder: Path
+    fingerprint: str
+    trust_remote_code: bool = False
+
+    @classmethod
+    def of(cls, folder: Path, *, trust_remote_code: bool = False) -> ModelFiles:
+        """Read the files of a model and name them.
+
+        Raises:
+            ModelError: there is no such folder, nothing is in it, a file cannot be read, or the model refers to files that
+                are no part of it.
+        """
+        folder = folder.absolute()
+        return cls(folder, _seen(folder, trust_remote_code).fingerprint, trust_remote_code)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Open the model inside this block: what is read there are the bytes that the fingerprint names.
+
+        Raises:
+            ModelError: the files changed since they were named, or while they were read.
+        """
+        before = self._seen_as_named()
+        yield
+        if self._seen_as_named() != before:
+            raise self._changed()
+
+    def _seen_as_named(self) -> _Seen:
+        seen = _seen(self.folder, self.trust_remote_code)
+        if seen.fingerprint != self.fingerprint:
+            raise self._changed()
+        return seen
+
+    def _changed(self) -> ModelError:
+        return ModelError(
+            f"the files of the model in {self.folder} have changed since its fingerprint ({self.fingerprint[:12]}) was taken: "
+            "what was planned or indexed under it belongs to other weights; put the files back, or make the component anew and "
+            "index with that"
+        )
+
+
+class _Seen(NamedTuple):
+    fingerprint: str
+    state: tuple[tuple[str | int, ...], ...]
+    """Of each file that counts: its name in the model, where it is, and what the file system says of it."""
+
+
+def fingerprint_of_folder(path: Path) -> str:
+    """SHA-256 over names and contents of the files that decide what a model computes; read again when one of them changes."""
+    return ModelFiles.of(path).fingerprint
+
+
+def _seen(folder: Path, trust_remote_code: bool) -> _Seen:
+    files = _listed(folder)
+    if trust_remote_code:
+        for repository, path in code_elsewhere(folder, files).items():
+            files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
+    states = {name: file.stat() for name, file in files.items()}
+    state = tuple(
+        (name, str(files[name]), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        for name, found in states.items()
+    )
+    # a file that was written within the tick may be written once more and look the same
+    settled = max((found.st_ctime_ns for found in states.values()), default=0) < time.time_ns() - _TICK
+    return (_read if settled else _read.__wrapped__)(folder, state)
+
+
+@lru_cache(maxsize=64)
+def _read(folder: Path, state: tuple[tuple[str | int, ...], ...]) -> _Seen:
+    files = {str(name): Path(str(path)) for name, path, *_ in state}
+    aside = {name for name in files if _is_aside(name)}
+    aside -= named_in_graphs(files, aside)
+    content = {name: file for name, file in files.items() if name not in aside}
+    if not content:
+        raise ModelError(f"there is no model in {folder}: the folder holds no files of one; pass the folder of a model")
+    require_inside(folder, content)
+    digest = hashlib.sha256()
+    try:
+        for name in sorted(content, key=lambda name: (str(PurePosixPath(name).parent).removeprefix("."), name)):
+            digest.update(os.fsencode(name) + f"\0{sha256_of(content[name])}\n".encode())
+    except OSError as error:
+        raise _unreadable(error) from None
+    return _Seen(digest.hexdigest(), tuple(entry for entry in state if entry[0] in content))
+
+
+def _is_aside(name: str) -> bool:
+    last = PurePosixPath(name).name.lower()
+    return last in NOT_LOADED or last.endswith(_PICTURES)
+
+
+def _listed(folder: Path) -> dict[str, Path]:
+    """The regular files below a folder, behind links too, by their names from there."""
+    found: dict[str, Path] = {}
+    try:
+        if not folder.is_dir():
+            raise ModelError(f"there is no model folder at {folder} (any more); check the path, or put the folder back")
+        _list(folder, "", frozenset(), found)
+    except OSError as error:
+        raise _unreadable(error) from None
+    return dict(sorted(found.items()))
+
+
+def _list(folder: Path, prefix: str, within: frozenset[tuple[int, int]], found: dict[str, Path]) -> None:
+    own = folder.stat()
+    place = (own.st_dev, own.st_ino)
+    if place in within:
+        return  # a link back to a folder that holds it: its files are listed already
+    with os.scandir(folder) as entries:
+        inside = sorted(entries, key=lambda entry: entry.name)
+    for entry in inside:
+        name = prefix + entry.name
+        if entry.is_dir():
+            if entry.name not in PASSED_OVER:
+                _list(Path(entry.path), f"{name}/", within | {place}, found)
+        elif entry.is_file():
+            found[name] = Path(entry.path)
+        elif not entry.is_symlink():
+            raise ModelError(f"{entry.path} is no regular file, and cannot be a part of a model; remove it")
+        if len(found) > _MOST_FILES:
+            raise ModelError(f"{folder} and what it links to hold more than {_MOST_FILES:,} files; pass a model's own folder")
+
+
+def _unreadable(error: OSError) -> ModelError:
+    return ModelError(f"{error.filename} is a file of a model and cannot be read ({error.strerror}); check the folder")

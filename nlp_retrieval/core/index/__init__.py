@@ -1,0 +1,1 @@
+"""The index directory: items, segments, generations, and the manifest that names them."""

@@ -1,0 +1,180 @@
+"""Writing an index directory: what is there already is kept, what is missing is built, and the result is published.
+
+How publishing survives a crash is decided in :mod:`nlp_retrieval.core.index.publishing`; updates of what is there in
+:mod:`nlp_retrieval.core.index.update`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nlp_retrieval._version import __version__
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.atomic import READ_ONLY, explained_writes
+from nlp_retrieval.core.index.generation import check_folder, fingerprint_of
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.index.manifest import (
+    BuildCost,
+    CorpusRecord,
+    FolderRecord,
+    Manifest,
+    RetrieverRecord,
+    Segment,
+    index_directory,
+    read_manifest,
+    write_manifest,
+)
+from nlp_retrieval.core.index.publishing import guarded, new_scratch, publish, sweep, write_segment, writing
+from nlp_retrieval.core.index.segments import Builder
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
+
+__all__ = ["Builder", "IndexReport", "build_index"]
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What an indexing run did.
+
+    Args:
+        path: the index directory.
+        n_items: size of the corpus.
+        built: names of what was built.
+        fingerprints: of what was built.
+        found: names of what was there already and was left as it is.
+        seconds: all of it.
+    """
+
+    path: Path
+    n_items: int
+    built: list[str]
+    found: list[str]
+    seconds: float
+    fingerprints: frozenset[str] = frozenset()
+
+
+def build_index(
+    items: BaseLoader | Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
+) -> IndexReport:
+    """Bring an index directory to hold these items and these retrievers; what is there already is not built again.
+
+    A directory that holds all of it need not be one that may be written to.
+
+    Args:
+        items: a loader, or items; streamed once.
+        path: the index directory; made where it does not exist.
+        builders: the retrievers; equal ones are built once.
+        replace: give up an index of other items that is there.
+
+    Raises:
+        IndexConflictError: the directory holds other items, and ``replace`` is False.
+        IndexLockedError: another process is writing to it.
+        IndexWriteError: it cannot be written.
+        ItemError: the items cannot be indexed.
+    """
+    begin = time.perf_counter()
+    directory = index_directory(path)
+    with explained_writes(directory), ExitStack() as stack:
+        try:
+            stack.enter_context(writing(directory))
+            scratch = new_scratch(directory)
+        except OSError as error:
+            return _found_whole(items, directory, builders, error, begin)
+        old = _readable_manifest(directory, replace)
+        n_items, fingerprint = write_items(guarded(items), scratch)
+        same = old is not None and old.corpus.fingerprint == fingerprint
+        if old is not None and not same and not replace:
+            order = "; their order counts" if n_items == old.corpus.n_items else ""
+            updated = ", which were updated since they were indexed (an updated item stands last)" if old.corpus.updated else ""
+            raise IndexConflictError(
+                f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
+                "choose another folder, add or delete items, or pass replace=True to give that index up"
+            )
+        if old is not None and same and _usable(directory, old.corpus.segments[0], replace):
+            corpus = old.corpus
+            shutil.rmtree(scratch)
+        else:
+            folder = publish(scratch, directory, "items", fingerprint)
+            segment = Segment(**dict(folder), first_row=0, end_row=n_items)
+            corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
+        kept = old.retrievers if old is not None and same else []
+        kept = [record for record in kept if all(_usable(directory, s, replace) for s in record.segments)]
+        built: list[str] = []
+        found: list[str] = []
+        table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
+        for builder in builders:
+            wanted = fingerprint_of(corpus.fingerprint, builder.identity)
+            if any(record.fingerprint == wanted for record in kept):
+                found.append(builder.name)
+                continue
+            kept.append(_build_one(builder, wanted, table, corpus.segments[0], directory))
+            built.append(builder.name)
+        if old is None or old.corpus != corpus or old.retrievers != kept:
+            generation = old.generation + 1 if old is not None else 1
+            write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
+        sweep(directory)
+    fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
+    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
+
+
+def _found_whole(
+    items: BaseLoader | Iterable[SearchableItem],
+    directory: Path,
+    builders: Sequence[Builder],
+    refused: OSError,
+    begin: float,
+) -> IndexReport:
+    """Report an index that cannot be written to, and that holds all of this already; else raise why it cannot be written.
+
+    The items are written into a temporary folder, which tells their fingerprint.
+    """
+    if refused.errno not in READ_ONLY or (manifest := read_manifest(directory)) is None:
+        raise refused
+    with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
+        n_items, fingerprint = write_items(guarded(items), Path(scratch))
+    there = {record.fingerprint for record in manifest.retrievers}
+    wanted = {fingerprint_of(fingerprint, builder.identity) for builder in builders}
+    if manifest.corpus.fingerprint != fingerprint or not wanted <= there:
+        raise refused
+    names = [builder.name for builder in builders]
+    return IndexReport(directory, n_items, [], names, time.perf_counter() - begin)
+
+
+def _build_one(builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path) -> RetrieverRecord:
+    written = write_segment(directory, builder.name, fingerprint, rows, partial(builder.build, items))
+    return RetrieverRecord(
+        fingerprint=fingerprint,
+        identity=without_secrets(builder.identity),
+        config=without_secrets(builder.config),
+        segments=[written.segment],
+        cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
+    )
+
+
+def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
+    """The manifest; a damaged one counts as none where it is to be replaced anyway."""
+    try:
+        return read_manifest(directory)
+    except IndexDamagedError:
+        if replace:
+            return None
+        raise
+
+
+def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
+    """Whether the files of a record are whole; damage is an error unless they are to be replaced anyway."""
+    try:
+        check_folder(directory, record)
+    except IndexDamagedError:
+        if replace:
+            return False
+        raise
+    return True

@@ -1,0 +1,193 @@
+"""Reading an index directory: a reader keeps the generation that it opened.
+
+A generation is what one manifest names. A reader holds a shared lock on each of its folders, so that a writer, which
+removes old folders, leaves these until the reader is gone.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.files.checksums import check_file
+from nlp_retrieval.core.files.columns import CURE
+from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.index.deleted import read_deleted
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
+from nlp_retrieval.core.index.manifest import (
+    MANIFEST_FILE,
+    CorpusRecord,
+    FolderRecord,
+    Manifest,
+    RetrieverRecord,
+    Segment,
+    index_directory,
+    manifest_state,
+    read_manifest,
+)
+from nlp_retrieval.core.index.opened_files import OpenedFiles
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
+
+
+def fingerprint_of(corpus: str, identity: Config) -> str:
+    """The fingerprint of a retriever's index over a corpus."""
+    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+
+
+class Generation:
+    """One published state of an index directory, held open: what it names stays readable while this object lives."""
+
+    def __init__(self, path: Path, manifest: Manifest, state: object) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._state = state
+        descriptors: list[int] = []
+        weakref.finalize(self, _close_all, descriptors)
+        for folder in manifest.folders:
+            with enough_files(path / folder):
+                descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
+            descriptors.append(descriptor)
+            _hold(descriptor)
+            if os.fstat(descriptor).st_nlink == 0:
+                raise FileNotFoundError(path / folder)
+        corpus = manifest.corpus
+        self.item_files = OpenedFiles(path, [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])])
+        self.items = open_items(path, corpus)
+
+    def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
+        """Return the segments of a retriever after their files were compared with their checksums.
+
+        Raises:
+            IndexDamagedError: a file is missing or not what it was.
+        """
+        return checked_segments(self.path, record.segments, self.items)
+
+    def is_current(self) -> bool:
+        """Whether nothing was published here since."""
+        if manifest_state(self.path) == self._state:
+            return True
+        return read_manifest(self.path) == self.manifest
+
+
+_NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
+"""What file systems without locks answer; a writer is refused there alike, so it removes no folder."""
+
+
+def _hold(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def check_folder(directory: Path, record: FolderRecord) -> None:
+    """Compare the files of a folder with their checksums; those that were checked and have not changed are not read again.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for name, file in record.files.items():
+        check_file(directory / record.folder / name, file)
+
+
+def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
+    """Open the items of an index.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for record in corpus.segments:
+        check_folder(directory, record)
+    deleted = None
+    if corpus.deleted is not None:
+        check_folder(directory, corpus.deleted)
+        deleted = read_deleted(directory / corpus.deleted.folder, corpus.n_rows)
+    items = ItemTable([directory / record.folder / ITEMS_FILE for record in corpus.segments], deleted)
+    n_live = len(items) if items.live is None else int(items.live.sum())
+    if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
+        raise IndexDamagedError(
+            f"{directory} holds {n_live:,} items in {len(items):,} rows, and its manifest says {corpus.n_items:,} in "
+            f"{corpus.n_rows:,}; index again with replace=True"
+        )
+    return items
+
+
+def checked_segments(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
+    """Where segments of a retriever are, whose files are compared with their checksums, and which of their items are there.
+
+    Raises:
+        IndexDamagedError: a file is missing or not what it was.
+    """
+    for segment in segments:
+        check_folder(directory, segment)
+    live = items.live
+    return [
+        SegmentFolder(
+            directory / segment.folder,
+            segment.first_row,
+            segment.end_row,
+            None if live is None else live[segment.first_row : segment.end_row],
+        )
+        for segment in segments
+    ]
+
+
+def open_generation(path: str | Path) -> Generation:
+    """Open the newest generation of an index directory.
+
+    Raises:
+        IndexMissingError: there is none.
+        IndexDamagedError: the manifest, or a file that it names, is damaged.
+    """
+    directory = index_directory(path).absolute()  # the working directory may change while it is open
+    for _attempt in range(20):
+        state = manifest_state(directory)  # before it is read: one that is replaced meanwhile counts as not current
+        manifest = read_manifest(directory)
+        if manifest is None:
+            raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
+        try:
+            return Generation(directory, manifest, state)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            missing = error.filename
+            if read_manifest(directory) == manifest:  # else a writer published between the two
+                break
+    raise IndexDamagedError(f"{missing} is missing; {CURE}")
+
+
+def verify_index(path: str | Path) -> list[str]:
+    """Compare every file of an index with its checksum, whatever was checked before.
+
+    Returns:
+        One message per damaged file; empty where all is well.
+
+    Raises:
+        IndexMissingError: there is no index.
+        IndexDamagedError: the manifest itself is damaged.
+    """
+    directory = index_directory(path)
+    manifest = read_manifest(directory)
+    if manifest is None:
+        raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE})")
+    damaged = []
+    for folder in manifest.records:
+        for name, file in folder.files.items():
+            try:
+                check_file(directory / folder.folder / name, file, trust_memory=False)
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+    return damaged

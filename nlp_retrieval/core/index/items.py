@@ -1,0 +1,273 @@
+"""The items of an index: memory-mapped Arrow files, one per segment, that are read by row.
+
+:mod:`nlp_retrieval.core.index.item_writing` wrote them. Rows count through all files; an item that was deleted keeps its row
+until segments are joined, and no look-up, filter or search finds it.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, Rows
+from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.filters import Where, keys_of, parse_filter
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
+from nlp_retrieval.core.index.item_writing import ITEMS_FILE, PREFIX, TYPES, joint_kind, write_items
+from nlp_retrieval.core.models import SearchableItem, join_title
+from nlp_retrieval.errors import IndexDamagedError, QueryError
+
+__all__ = ["ITEMS_FILE", "ItemTable", "write_items"]
+
+_STREAMED = 1024
+_FEW = 64  # below this many rows, single values are cheaper than a take per column
+_MANY = 10_000  # above this many ids, one pass over all ids is cheaper than a look-up in every batch
+_MASKS_KEPT = 8
+
+
+class _ItemFile:
+    """One opened file: its batches, and the kinds of its metadata columns by key, in the order of the columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with enough_files(path):
+                reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            self.batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+            schema = reader.schema
+            self.kinds = {name[len(PREFIX) :]: schema.field(name).metadata[b"kind"].decode() for name in schema.names[2:]}
+        except (pa.ArrowException, OSError, TypeError, KeyError, ValueError) as error:
+            raise IndexDamagedError(f"{path} is no items file ({error}); index again with replace=True") from error
+        self.keys = [(key, kind == "json") for key, kind in self.kinds.items()]
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, read and not mapped, so that a pass over all does not fill the memory of the process."""
+        with pa.OSFile(str(self.path), "rb") as source:
+            reader = pa.ipc.open_file(source)
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)
+
+    def titles_of(self, batch: pa.RecordBatch) -> list[str]:
+        """The titles of a batch of this file; empty where there is none."""
+        for number, (key, is_json) in enumerate(self.keys):
+            if key == "title":
+                values = batch.column(number + 2).to_pylist()
+                if is_json:
+                    values = [None if value is None else json.loads(value) for value in values]
+                return [value if isinstance(value, str) else "" for value in values]
+        return [""] * len(batch)
+
+    def texts_of(self, batch: pa.RecordBatch) -> list[str]:
+        """The texts of a batch of this file."""
+        contents = batch.column(1).to_pylist()
+        return [join_title(title, content) for title, content in zip(self.titles_of(batch), contents, strict=True)]
+
+    def items_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> Iterator[SearchableItem]:
+        """The items of a batch of this file, with these keys of their metadata; None: with all."""
+        wanted = [number for number, (key, _) in enumerate(self.keys) if keys is None or key in keys]
+        chosen = [self.keys[number] for number in wanted]
+        for start in range(0, len(batch), _STREAMED):
+            part = batch.slice(start, _STREAMED)
+            metadata = _metadata_of(chosen, [part.column(number + 2).to_pylist() for number in wanted], len(part))
+            yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
+
+    def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
+        """The metadata of a key in a batch, with its kind; all null where this file has none."""
+        place = next((place for place, (found, _) in enumerate(self.keys) if found == key), None)
+        batch = self.batches[number]
+        return (kind, pa.nulls(len(batch), TYPES[kind])) if place is None else (self.kinds[key], batch.column(place + 2))
+
+
+class ItemTable:
+    """The items of an opened index: rows in, texts and items out.
+
+    Args:
+        paths: an ``items.arrow``, or several in the order of their rows; their checksums were compared.
+        deleted: rows of items that are there no more, ascending.
+
+    Raises:
+        IndexDamagedError: a path is no such file.
+    """
+
+    def __init__(self, paths: Path | Sequence[Path], deleted: Rows | None = None) -> None:
+        self._files = [_ItemFile(path) for path in ([paths] if isinstance(paths, Path) else paths)]
+        self._batches = [(file, number) for file in self._files for number in range(len(file.batches))]
+        starts = np.cumsum([0] + [len(file.batches[number]) for file, number in self._batches])
+        self._starts: list[int] = starts.tolist()
+        self._kinds: dict[str, str] = {}
+        for file in self._files:
+            for key, kind in file.kinds.items():
+                self._kinds[key] = joint_kind(self._kinds.get(key), kind)
+        self.live: Mask | None = None
+        """``[rows]``, the items that are there; None where none was deleted."""
+        if deleted is not None and len(deleted):
+            self.live = np.ones(len(self), np.bool_)
+            self.live[deleted] = False
+            self.live.flags.writeable = False
+        self._masks: OrderedDict[str, Mask] = OrderedDict()
+        self._keeping = Lock()
+
+    def __len__(self) -> int:
+        """How many rows there are, those of deleted items among them."""
+        return self._starts[-1]
+
+    def ids(self) -> list[str]:
+        """All item ids, by row; empty for a deleted item."""
+        return self._without_deleted(
+            [item_id for file in self._files for b in file.batches for item_id in b.column(0).to_pylist()]
+        )
+
+    def titles(self) -> list[str]:
+        """All titles, by row; empty where there is none, and for a deleted item."""
+        return self._without_deleted([title for file in self._files for b in file.batches for title in file.titles_of(b)])
+
+    def _without_deleted(self, values: list[str]) -> list[str]:
+        if self.live is not None:
+            for row in np.flatnonzero(~self.live).tolist():
+                values[row] = ""
+        return values
+
+    def rows_of(self, item_ids: Sequence[str]) -> Rows:
+        """Return the rows of items by their ids.
+
+        Raises:
+            QueryError: there is no item of that id.
+        """
+        rows = self.find(item_ids)
+        if (rows < 0).any():
+            raise QueryError(f"no item of this index has the id {item_ids[int(np.flatnonzero(rows < 0)[0])]!r}")
+        return rows
+
+    def find(self, item_ids: Sequence[str]) -> Rows:
+        """Return the rows of items by their ids, -1 for an id that no item has."""
+        places = {item_id: place for place, item_id in enumerate(dict.fromkeys(item_ids))}
+        # as bytes: an id of a command line or of JSON may be no valid Unicode, and then is the id of no item
+        wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
+        rows = np.full(len(places), -1, np.int64)
+        for start, (file, number) in zip(self._starts, self._batches, strict=False):
+            ids = file.batches[number].column(0)
+            kept = None if self.live is None else np.flatnonzero(self.live[start : start + len(ids)])
+            ids = ids if kept is None else ids.take(pa.array(kept))
+            if len(places) > _MANY:
+                pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
+                here, found = np.array(pairs, np.int64).reshape(-1, 2).T
+            else:
+                met = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
+                here = np.flatnonzero(met.is_valid().to_numpy(zero_copy_only=False))
+                found = met.drop_null().to_numpy()
+            rows[here] = start + (found if kept is None else kept[found])
+        return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
+
+    def mask(self, where: Where | None) -> Mask | None:
+        """Return which items may be found: ``[rows]``, or None where all may; the last few filters are kept.
+
+        Args:
+            where: see :mod:`nlp_retrieval.core.filters`; None: all that were not deleted.
+
+        Raises:
+            QueryError: it is no filter, or none that could be meant of these items.
+        """
+        if where is None:
+            return self.live
+        wanted = parse_filter(where)
+        key = repr(wanted)
+        with self._keeping:
+            mask = self._masks.get(key)
+        if mask is None:
+            check_filter(wanted, self._kinds)
+            columns = {
+                name: (kind, [file.column(number, name, kind) for file, number in self._batches])
+                for name in keys_of(wanted)
+                for kind in (self._kinds[name],)
+            }
+            mask = mask_of(wanted, columns, len(self))
+            mask = mask if self.live is None else mask & self.live
+            mask.flags.writeable = False
+        with self._keeping:
+            self._masks[key] = mask
+            self._masks.move_to_end(key)
+            while len(self._masks) > _MASKS_KEPT:
+                self._masks.popitem(last=False)
+        return mask
+
+    def texts(self, batch_size: int) -> Iterator[list[str]]:
+        """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time; of deleted items too.
+
+        They are read, not mapped, so that a pass over all of them does not fill the memory of the process with the file.
+        """
+        pending: list[str] = []
+        for file in self._files:
+            for batch in file.read():
+                for start in range(0, len(batch), batch_size):
+                    pending += file.texts_of(batch.slice(start, batch_size))
+                    while len(pending) >= batch_size:
+                        yield pending[:batch_size]
+                        pending = pending[batch_size:]
+        if pending:
+            yield pending
+
+    def stream(self, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
+        """Yield the items of all rows in order, read as :meth:`texts` are; deleted ones too.
+
+        Args:
+            keys: the metadata to read ("title" is one of them); by default all of it.
+        """
+        for file in self._files:
+            for batch in file.read():
+                yield from file.items_of(batch, keys)
+
+    def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
+        """Yield the items that are there, in order, from a row on that begins a file."""
+        start = 0
+        for file in self._files:
+            for batch in file.read():
+                if start >= first_row:
+                    items = file.items_of(batch, None)
+                    live = None if self.live is None else self.live[start : start + len(batch)].tolist()
+                    yield from items if live is None else (item for item, there in zip(items, live, strict=True) if there)
+                start += len(batch)
+
+    def items(self, rows: Rows) -> list[SearchableItem]:
+        """Return the items in these rows, in this order; equal rows give the same object."""
+        wanted, inverse = np.unique(rows, return_inverse=True)
+        made: list[SearchableItem] = []
+        for file, batch, local in self._spread(wanted):
+            columns = [_values(batch.column(number), local) for number in range(2 + len(file.keys))]
+            metadata = _metadata_of(file.keys, columns[2:], len(local))
+            made += map(SearchableItem.trusted, columns[0], columns[1], metadata)
+        return [made[position] for position in inverse.tolist()]
+
+    def _spread(self, sorted_rows: Rows) -> Iterator[tuple[_ItemFile, pa.RecordBatch, NDArray[np.int64]]]:
+        begin = 0
+        while begin < len(sorted_rows):
+            place = bisect_right(self._starts, int(sorted_rows[begin])) - 1
+            end = int(np.searchsorted(sorted_rows, self._starts[place + 1]))
+            file, number = self._batches[place]
+            yield file, file.batches[number], sorted_rows[begin:end] - self._starts[place]
+            begin = end
+
+
+def _values(column: pa.Array, local: NDArray[np.int64]) -> list[Any]:
+    if len(local) <= _FEW:
+        return [column[row].as_py() for row in local.tolist()]
+    values: list[Any] = column.take(pa.array(local)).to_pylist()
+    return values
+
+
+def _metadata_of(keys: list[tuple[str, bool]], columns: Sequence[list[Any]], n_rows: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{} for _ in range(n_rows)]
+    for (key, is_json), column in zip(keys, columns, strict=True):
+        for row, value in zip(rows, column, strict=True):
+            if value is not None:
+                row[key] = json.loads(value) if is_json else value
+    return rows

@@ -1,0 +1,203 @@
+"""``manifest.json``: what an index directory holds. The only file that is ever replaced; all it names never changes.
+
+The manifest carries a checksum of itself, and names only plain file names, so that neither a flipped bit nor a planted
+path can lead a reader anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.atomic import write_atomically
+from nlp_retrieval.core.files.checksums import FileRecord
+from nlp_retrieval.core.files.columns import damaged
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+
+MANIFEST_FILE = "manifest.json"
+FORMAT = 2
+
+_PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FolderRecord(_Part):
+    """A folder of the index, and what each of its files must be."""
+
+    folder: _PlainName
+    files: dict[_PlainName, FileRecord]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(record.bytes for record in self.files.values())
+
+
+class Segment(FolderRecord):
+    """What one indexing run wrote: it covers the item rows from ``first_row`` up to, not including, ``end_row``."""
+
+    first_row: int = Field(ge=0)
+    end_row: int = Field(ge=1)
+
+
+class CorpusRecord(_Part):
+    """The items.
+
+    Args:
+        fingerprint: of the items and, where they were updated since they were indexed, of the updates.
+        n_items: how many can be found.
+        segments: where they are, in the order of their rows.
+        deleted: a file of rows whose items were deleted; None where there are none.
+    """
+
+    fingerprint: str
+    n_items: int = Field(ge=1)
+    segments: Annotated[list[Segment], Field(min_length=1)]
+    deleted: FolderRecord | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, those of deleted items among them."""
+        return self.segments[-1].end_row
+
+    @property
+    def updated(self) -> bool:
+        """Whether items were added or deleted since the segments were last joined."""
+        return len(self.segments) > 1 or self.deleted is not None
+
+
+class BuildCost(_Part):
+    """What a build took: seconds, and the largest resident memory of the process meanwhile."""
+
+    seconds: float
+    peak_bytes: int
+
+
+class RetrieverRecord(_Part):
+    """One retriever of the index.
+
+    Args:
+        fingerprint: of the items, the index parameters and the model's files.
+        identity: what the fingerprint was taken of, in readable form and without secrets; mismatch errors quote it.
+        config: of the retriever that built it, without secrets; where it has none, an equal one can be made from it.
+        segments: where its data is: one for each segment of the items, of the same rows.
+        cost: what building and updating them took.
+    """
+
+    fingerprint: str
+    identity: dict[str, Any]
+    config: dict[str, Any]
+    segments: list[Segment]
+    cost: BuildCost
+
+
+class Manifest(_Part):
+    """The state of an index directory."""
+
+    format: Literal[2] = 2
+    generation: int = Field(ge=1)
+    version: str
+    corpus: CorpusRecord
+    retrievers: list[RetrieverRecord]
+
+    @model_validator(mode="after")
+    def _rows_line_up(self) -> Manifest:
+        bounds = [(segment.first_row, segment.end_row) for segment in self.corpus.segments]
+        if [first for first, _ in bounds] != [0, *(end for _, end in bounds[:-1])] or any(a >= b for a, b in bounds):
+            raise ValueError("the segments of the items do not follow one another")
+        for record in self.retrievers:
+            if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
+                raise ValueError(f"the segments of {record.identity.get('name')!r} are not those of the items")
+        return self
+
+    @property
+    def records(self) -> list[FolderRecord]:
+        """All folders in use."""
+        deleted = [self.corpus.deleted] if self.corpus.deleted is not None else []
+        return [*self.corpus.segments, *deleted, *(segment for record in self.retrievers for segment in record.segments)]
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of all folders in use."""
+        return [record.folder for record in self.records]
+
+    def retriever(self, fingerprint: str) -> RetrieverRecord | None:
+        """The retriever of this fingerprint, if it is there."""
+        return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a directory atomically."""
+    content = manifest.model_dump(mode="json")
+    content["checksum"] = _checksum(content)
+    write_atomically(directory / MANIFEST_FILE, (canonical_json(content) + "\n").encode())
+
+
+def manifest_state(directory: Path) -> tuple[int, int, int] | None:
+    """What changes whenever the manifest is replaced: inode, time of change and size. None where there is none."""
+    try:
+        found = (directory / MANIFEST_FILE).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns, found.st_size
+
+
+def index_directory(path: str | Path) -> Path:
+    """Return the path of an index directory.
+
+    Raises:
+        ConfigurationError: it is no path, or one that cannot be written down.
+    """
+    if not isinstance(path, str | PathLike):
+        raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
+    if half_of_pair(str(path)) is not None or "\0" in str(path):
+        raise ConfigurationError(f"the path {str(path)!r} is no text; choose a folder of another name")
+    return Path(path)
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of a directory, or None where there is none.
+
+    Raises:
+        IndexDamagedError: it is not what :func:`write_manifest` wrote, or of a newer format.
+    """
+    path = directory / MANIFEST_FILE
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        content = parse_json(raw)
+        stated = content.pop("checksum")
+        found = content.get("format")
+        actual = _checksum(content)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise damaged(path, "it is no manifest") from None
+    if isinstance(found, int) and found > FORMAT:
+        raise IndexDamagedError(f"{path} has format {found}; this version reads {FORMAT}: pip install -U nlp_retrieval")
+    if stated == actual and isinstance(found, int) and found < FORMAT:
+        raise IndexDamagedError(f"{path} has format {found}, which an older version wrote; index again with replace=True")
+    if stated != actual:
+        raise damaged(path, "its checksum does not match its content")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise damaged(path, f"{place}: {first['msg']}") from None

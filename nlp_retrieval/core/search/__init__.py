@@ -1,0 +1,1 @@
+"""A search: the interfaces of its stages, and the Searcher that composes them."""

@@ -1,0 +1,239 @@
+"""The interface of rerankers, and all that a pointwise one does not have to do itself.
+
+A pointwise reranker writes ``score_pairs``. The base class turns candidates into pairs, each of them once, batches them by
+length, blends with the incoming ranking, and keeps the signals.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
+from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import check_k, check_queries, check_results
+from nlp_retrieval.core.search.fusion import Pool, ReciprocalRankFusion, normalized
+from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
+
+Blend = Literal["replace", "rank", "score"]
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class BaseReranker(Component, ABC):
+    """Reorders candidates against the original query.
+
+    ``blend`` says what becomes of the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
+    by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name. By ``"rank"``, candidates
+    that a reranker scores alike share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
+    and the incoming ranking decides.
+    """
+
+    kind: ClassVar[str] = "rerankers"
+
+    blend: Blend = "replace"
+    batch_size: int = 256
+
+    @abstractmethod
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        """Score pairs of a query and an item.
+
+        Args:
+            queries: ``[pairs]``.
+            items: ``[pairs]``.
+
+        Returns:
+            Columns ``[pairs]``: ``"score"``, higher is better, and beside it any parts that it is made of. Each becomes a
+            signal, ``<label>.<column>``.
+        """
+
+    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
+        """How many texts are longer than what is read of them, and of how many, by what they are ("passages").
+
+        Args:
+            queries: ``[pairs]``, as they were scored.
+            items: ``[pairs]``.
+        """
+        del queries, items
+        return {}
+
+    def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
+        """Reorder results and cut them to the best k.
+
+        Args:
+            nlqs: the original queries.
+            results: one list per query.
+            k: at most this many results per query are returned.
+
+        Raises:
+            QueryError: the lists do not line up with the queries or hold what is no result, or k is no positive integer.
+        """
+        queries, depth = check_queries(nlqs), check_k(k)
+        if isinstance(results, str) or not isinstance(results, Sequence):
+            raise QueryError(f"results must be a list of lists, one for each query, not {type(results).__name__}")
+        results = [check_results(hits) for hits in results]
+        if len(results) != len(queries):
+            raise QueryError(f"{len(results)} result lists are given for {len(queries)} queries")
+        flat = [result for hits in results for result in hits]
+        keys = dict.fromkeys(key for result in flat for key in result.signals)
+        batch = CandidateBatch(
+            offsets_of([len(hits) for hits in results]),
+            np.arange(len(flat)),
+            np.array([result.score for result in flat], np.float64),
+            np.zeros(len(flat), np.int32),
+            {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
+        )
+        ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
+        made = [
+            RetrievalResult(
+                item=flat[row].item,
+                score=float(ranked.scores[place]),
+                signals={key: float(col[place]) for key, col in ranked.signals.items() if np.isfinite(col[place])},
+            )
+            for place, row in enumerate(ranked.rows.tolist())
+        ]
+        bounds = ranked.offsets.tolist()
+        return [made[begin:end] for begin, end in pairwise(bounds)]
+
+    def rerank_batch(
+        self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
+    ) -> CandidateBatch:
+        """Reorder candidates.
+
+        Args:
+            queries: one per list of the batch.
+            batch: the candidates.
+            items: ``[candidates]``, the items in the batch's rows.
+            label: begins the names of the signals; the registry name by default.
+
+        Raises:
+            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
+        """
+        if len(items) == 0:
+            return batch
+        columns, cut = self.scored([queries[owner] for owner in batch.owner.tolist()], items)
+        self.warn_of_cut(cut)
+        return self.reordered(batch, columns, label)
+
+    def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
+        """Score pairs, one that stands several times once. Items are one where all of them is equal, metadata too.
+
+        Args:
+            queries: ``[pairs]``.
+            items: ``[pairs]``.
+
+        Returns:
+            The columns of :meth:`score_pairs`, and what :meth:`cut_off` says of these pairs.
+
+        Raises:
+            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
+        """
+        compute_alone()
+        first: list[int] = []
+        known: dict[tuple[str, str], list[int]] = {}
+        numbers = []
+        for at, (query, item) in enumerate(zip(queries, items, strict=True)):
+            alike = known.setdefault((query, item.item_id), [])
+            number = next((one for one in alike if items[first[one]] == item), None)
+            if number is None:
+                number = len(first)
+                first.append(at)
+                alike.append(number)
+            numbers.append(number)
+        distinct = [queries[at] for at in first], [items[at] for at in first]
+        columns = self._score_by_length(*distinct)
+        return {key: column[numbers] for key, column in columns.items()}, self.cut_off(*distinct)
+
+    def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
+        """Reorder candidates by scores that they were given.
+
+        Args:
+            batch: the candidates.
+            columns: ``[candidates]`` each, as :meth:`scored` gives them.
+            label: begins the names of the signals; the registry name by default.
+        """
+        signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
+        return batch.with_scores(self._blended(batch, columns["score"]), signals)
+
+    def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
+        """Score pairs of like length together: a model pads each batch to its longest."""
+        order = sorted(range(len(items)), key=lambda pair: -len(items[pair].content))
+        columns: dict[str, Scores] = {}
+        for begin in range(0, len(order), self.batch_size):
+            chosen = order[begin : begin + self.batch_size]
+            scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
+            if not isinstance(scored, Mapping):
+                raise EngineError(
+                    f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}'
+                )
+            for key, values in scored.items():
+                columns.setdefault(key, np.zeros(len(items)))[chosen] = self._checked(key, values, len(chosen))
+        if "score" not in columns:
+            raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
+        return columns
+
+    def _checked(self, key: str, values: object, n_pairs: int) -> NDArray[np.floating]:
+        """The values of a column, if they are one real number for each pair, which 32 bits can hold."""
+        try:
+            column = np.asarray(values)
+        except ValueError:
+            raise EngineError(f"{self!r} returned something else than numbers under {key!r}") from None
+        if column.shape != (n_pairs,) or column.dtype.kind not in "fiub":
+            raise EngineError(
+                f"{self!r} returned an array {list(column.shape)} of {column.dtype} as {key!r} for {n_pairs} pairs; "
+                "one real number for each was expected"
+            )
+        wrong = np.flatnonzero(~(np.abs(column.astype(np.float64)) <= _LARGEST))
+        if len(wrong):
+            raise EngineError(
+                f"{self!r} returned {column[wrong[0]]} as {key!r} for {len(wrong)} of {n_pairs} pairs; scores are finite "
+                "numbers of 32 bits"
+            )
+        return column
+
+    def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
+        """Warn where texts are longer than what is read of them; takes what :meth:`cut_off` gives."""
+        told = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
+        if told:
+            warnings.warn(
+                f"{self.name}: {' and '.join(told)} are longer than the model reads; the rest of each is left out (where the "
+                "model can read more, raise its lengths; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
+        if self.blend == "replace":
+            return scores
+        pool = Pool(
+            ["incoming", "own"],
+            batch.owner,
+            batch.n_lists,
+            np.stack([batch.scores, scores], axis=1),
+            np.stack([batch.ranks, _shared_ranks(batch, scores)], axis=1).astype(np.float64),
+        )
+        if self.blend == "rank":
+            return ReciprocalRankFusion().combine(pool)
+        blended: Scores = normalized(pool, "minmax").sum(axis=1)
+        return blended
+
+
+def _shared_ranks(batch: CandidateBatch, scores: Scores) -> Scores:
+    """``[candidates]``: the rank of each in its list by these scores, from 1; those of equal scores have the mean of theirs."""
+    order = np.lexsort((-scores, batch.owner))
+    owner, ordered = batch.owner[order], scores[order]
+    new = np.concatenate([[True], (owner[1:] != owner[:-1]) | (ordered[1:] != ordered[:-1])])
+    group = np.cumsum(new) - 1
+    positions = np.arange(1.0, len(scores) + 1.0) - batch.offsets[owner]
+    means = np.bincount(group, positions) / np.bincount(group)
+    ranks = np.empty(len(scores))
+    ranks[order] = means[group]
+    return ranks

@@ -1,0 +1,364 @@
+"""The interface of retrievers, and all that an engine does not have to do itself.
+
+An engine writes three methods: ``build`` puts its own index into an empty folder, ``load`` opens it, ``search_batch``
+finds rows. The base class does the index directory, flattens the sub-queries of a whole batch, drops repeats, merges
+the sub-queries of each query, and holds the engine to its contract. Most engines need nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
+from nlp_retrieval.core.components.component import Component, canonical_json, require_distinct_names
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.forks import Lock, compute_alone, forked
+from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
+from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.manifest import index_directory
+from nlp_retrieval.core.index.mismatch import no_such_index
+from nlp_retrieval.core.index.opened_files import OpenedFiles
+from nlp_retrieval.core.index.segments import SegmentFolder, search_parts
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
+from nlp_retrieval.core.search.merge import MergeRule, merge_subqueries
+from nlp_retrieval.core.search.results import to_results
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
+
+__all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
+
+
+class BaseRetriever(Component, ABC):
+    """Finds items for queries.
+
+    ``merge`` says how the sub-queries of one query become one list: ``"max"``, ``"rrf"`` or ``"round_robin"``; an engine
+    offers it by a parameter of that name.
+    """
+
+    kind: ClassVar[str] = "retrievers"
+
+    merge: MergeRule = "max"
+
+    survives_fork: ClassVar[bool] = True
+    """Whether what was opened can be searched in a child that this process forks; False where it holds threads of its own, a
+    connection or a virtual machine. FAISS and torch survive: a child computes with them in one thread."""
+
+    _process: int = 0
+    _files: OpenedFiles | None = None
+    _opened: tuple[Generation, BaseRetriever] | None = None
+    _opened_parts: tuple[BaseRetriever, ...] = ()
+    _live: Mask | None = None
+    _segments: tuple[tuple[SegmentFolder, BaseRetriever], ...] = ()
+    _opening: ClassVar[Lock] = Lock()
+
+    @abstractmethod
+    def build(self, items: ItemTable, folder: Path) -> None:
+        """Write this engine's index of ``items`` into ``folder``, flat files only.
+
+        Args:
+            items: ``len(items)`` of them; ``items.texts(batch_size)`` streams their texts in row order.
+            folder: empty; synced, checksummed and published when this returns.
+        """
+
+    @abstractmethod
+    def load(self, folder: Path) -> None:
+        """Open what ``build`` wrote, for searching. Called once, on a copy of this retriever that serves one index."""
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        """Write the index of items that join an index; rows count from 0. By default as :meth:`build` does.
+
+        Args:
+            items: those that join.
+            folder: empty.
+            segments: what stands before it.
+            everything: the items of all segments and those that join, by their rows in the index.
+        """
+        del segments, everything
+        if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
+            raise ConfigurationError(
+                f"{self.name} searches with other retrievers, whose rows count through the whole index; items can join its "
+                "index only where it overrides load_segments"
+            )
+        self.build(items, folder)
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Write one index of what segments in a row hold. By default it is built anew from the items.
+
+        Args:
+            segments: of the same items and some deleted ones.
+            items: those that are there, in their order.
+            folder: empty.
+        """
+        del segments
+        self.build(items, folder)
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are joined by score.
+
+        Called once, on a copy of this retriever. Engines whose scores depend on the whole collection do it in their own way.
+        """
+        if len(segments) == 1:
+            self.load(segments[0].folder)
+            return
+        engines = [copy.copy(self) for _ in segments]
+        for segment, engine in zip(segments, engines, strict=True):
+            engine.load(segment.folder)
+        self._segments = tuple(zip(segments, engines, strict=True))
+
+    @abstractmethod
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        """Search for distinct queries, none of them blank or made of stop words alone; safe to call from several threads.
+
+        Args:
+            queries: what to search for.
+            k: at most this many hits per query. No padding with items that do not match; where scores tie at the cut,
+                the lowest rows stay.
+            allowed: ``[items]``; only rows where it is True may be returned. None allows all.
+        """
+
+    def parts(self) -> Sequence[BaseRetriever]:
+        """The retrievers that this one searches with: each keeps an index of its own, which other configurations share.
+
+        :meth:`load` finds them opened, in the same order, in ``self._opened_parts``.
+        """
+        return ()
+
+    def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
+        """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, and no deleted item.
+
+        Args:
+            queries: none of them blank or made of stop words alone.
+            k: at most this many hits per query.
+            n_rows: of the index.
+            allowed: ``[rows]``; None allows all.
+
+        Raises:
+            EngineError: the engine does not keep to its contract.
+            ForkError: it was opened before a fork, which the engine does not survive.
+            IndexDamagedError: a file of the index was changed since it was opened.
+        """
+        self.check_opened()
+        if self._live is not None:
+            allowed = self._live if allowed is None else allowed & self._live
+        if self._segments:
+            parts = [(segment.rows, partial(engine.search_batch, queries)) for segment, engine in self._segments]
+            hits = search_parts(parts, len(queries), k, allowed)
+        else:
+            hits = self.search_batch(queries, k, allowed)
+        if not isinstance(hits, Hits):
+            raise EngineError(f"{self!r} returned {type(hits).__name__} and no Hits; see Hits.from_lists")
+        return hits.checked(len(queries), n_rows, k, repr(self), allowed)
+
+    def check_opened(self) -> None:
+        """Make sure that what was opened can be searched now and in this process; done before every search.
+
+        Raises:
+            ForkError: it was opened before a fork, which the engine does not survive.
+            IndexDamagedError: a file was changed since.
+        """
+        compute_alone()
+        if not self.survives_fork and self._process != os.getpid():
+            raise forked(f"{self.name}'s index", self._process)
+        if self._files is not None:
+            self._files.check()
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
+
+        Args:
+            query: one query.
+            rows: of the items.
+            items: the items of the index.
+        """
+        del query, items
+        return [None] * len(rows)
+
+    def index(
+        self, items: BaseLoader | Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False
+    ) -> IndexReport:
+        """Index items into a directory; indexing the same again is free.
+
+        Args:
+            items: a loader, or items; streamed once; their order gives them their rows.
+            output_path: the index directory. Other retrievers over the same items may share it.
+            replace: give up an index of other items that is there.
+
+        Raises:
+            ItemError: the items cannot be indexed.
+            IndexConflictError: the directory holds other items, and ``replace`` is False.
+            IndexWriteError: the directory cannot be written.
+        """
+        return build_index(items, output_path, builders_of([self]), replace=replace)
+
+    def retrieve(
+        self,
+        processed_queries: Sequence[Sequence[str]],
+        output_path: str | Path,
+        k: int,
+        where: Where | None = None,
+    ) -> list[list[RetrievalResult]]:
+        """Search an index directory.
+
+        Args:
+            processed_queries: per query, the sub-queries to run.
+            output_path: where :meth:`index` wrote.
+            k: at most this many results per query.
+            where: only items whose metadata fulfil this are found; see :mod:`nlp_retrieval.core.filters`.
+
+        Returns:
+            One list per query, best first.
+
+        Raises:
+            QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
+            IndexMissingError: there is no index.
+            IndexMismatchError: it was built with another configuration.
+            IndexDamagedError: a file is not what its checksum says, or was changed since it was opened.
+            ForkError: the index was opened before a fork, which this engine does not survive.
+        """
+        processed, depth = check_processed(processed_queries), check_k(k)
+        generation, opened = self._current(index_directory(output_path).absolute())
+        generation.item_files.check()
+        allowed = generation.items.mask(where)
+        batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
+        return to_results(batch, generation.items)
+
+    def builder(self) -> Builder:
+        """This retriever, as the index store sees it."""
+        return Builder(self.name, self.identity, self.config, self.build, self.extend, self.join)
+
+    def open(self, generation: Generation) -> Self:
+        """Return a copy of this retriever, and of its parts, that searches this generation.
+
+        Raises:
+            IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
+            IndexDamagedError: a file is not what its checksum says.
+        """
+        identity = self.identity
+        record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
+        if record is None:
+            raise no_such_index(generation, self.name, without_secrets(identity))
+        compute_alone()
+        opened = copy.copy(self)
+        opened._process = os.getpid()
+        opened._opened = None  # or each copy would hold the generation before it, and that the one before
+        opened._opened_parts = tuple(part.open(generation) for part in self.parts())
+        opened._live = generation.items.live
+        opened._segments = ()
+        opened._files = OpenedFiles(generation.path, record.segments)
+        opened.load_segments(generation.checked_segments(record))
+        return opened
+
+    def candidates(
+        self,
+        processed: list[list[str]],
+        k: int,
+        n_items: int,
+        label: str | None = None,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        """Search with an opened copy, and merge the sub-queries of every query.
+
+        Args:
+            processed: per query, its sub-queries.
+            k: length of the lists after merging.
+            n_items: rows of the index.
+            label: begins the names of the signals; the registry name by default.
+            allowed: see :meth:`search_batch`.
+        """
+        processed = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # what is asked twice counts once
+        flat = [subquery for subqueries in processed for subquery in subqueries]
+        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
+        k = min(k, n_items)
+        hits = Hits.from_lists([])
+        if distinct:
+            hits = self.find(list(distinct), k, n_items, allowed)
+        # sub-queries that say nothing own one empty list behind those that were searched
+        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
+        places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
+        counts = np.fromiter(map(len, processed), np.int64, len(processed))
+        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
+        self._warn_of_empty(batch, processed)
+        return batch
+
+    def _warn_of_empty(self, batch: CandidateBatch, processed: list[list[str]]) -> None:
+        empty = np.flatnonzero(np.diff(batch.offsets) == 0)
+        if len(empty):
+            first = processed[int(empty[0])]
+            shown = repr(first[0][:60]) if first else "no sub-queries"
+            warnings.warn(
+                f"{self.name} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are "
+                "empty, made of stop words alone, or share no term with the items that may be found",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
+        """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
+        with self._opening:
+            held = self._opened
+            if held is not None and held[0].path == path and held[0].is_current():
+                return held
+            generation = open_generation(path)
+            self._opened = (generation, self.open(generation))
+            return self._opened
+
+
+def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
+    """These retrievers and all that they are made of, parts first, each index once."""
+    found: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        for needed in [*with_parts(retriever.parts()), retriever]:
+            found.setdefault(canonical_json(needed.identity), needed)
+    return list(found.values())
+
+
+def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
+    """What the index store has to build for these retrievers.
+
+    Raises:
+        ConfigurationError: components of two classes have one name.
+    """
+    needed = with_parts(retrievers)
+    require_distinct_names(needed)
+    return [retriever.builder() for retriever in needed]
+
+
+def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
+    """Return retrievers by their labels: those given, or the registry names, with a number where two share one.
+
+    Args:
+        retrievers: at least one.
+        where: the component and the parameter, for messages.
+
+    Raises:
+        ConfigurationError: there are none, or a label could not be told from the parts of a signal's name.
+    """
+    if len(retrievers) == 0:
+        raise ConfigurationError(f"{where} is empty; pass at least one")
+    if isinstance(retrievers, Mapping):
+        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
+            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        if "name" in retrievers:  # a file could not tell it from the settings of one retriever
+            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
+        return dict(retrievers)
+    found: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        label, number = retriever.name, 1
+        while label in found:
+            number += 1
+            label = f"{retriever.name}-{number}"
+        found[label] = retriever
+    return found

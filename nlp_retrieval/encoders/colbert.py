@@ -1,0 +1,263 @@
+"""Token vectors by sentence-transformers' ``MultiVectorEncoder``: ColBERT checkpoints, or any encoder read token by token."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
+from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.own_weights import own_weights
+from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
+from nlp_retrieval.encoders.shared_models import ModelHolder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.token_by_token import token_by_token
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
+
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Transformer
+
+Task = Literal["query", "document"]
+
+
+class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
+    """One vector per token, from a late-interaction checkpoint (ColBERT; Khattab and Zaharia, SIGIR 2020).
+
+    Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are read as they
+    ask to be: their prefixes, lengths, projection, mask tokens that fill up a query, and punctuation left out of passages.
+
+    Any other encoder is read token by token: the vectors before pooling, passages without punctuation, queries without mask
+    tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
+    index. Such vectors were not trained for late interaction; a warning says so once per encoder.
+
+    The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
+    when that is first asked for; if they change between that and loading, using the encoder is an error.
+
+    Args:
+        model: a hub name, or a local folder. A name is looked for in the hub's cache, then in installed packages that carry
+            it, then on the hub.
+        projection: of an encoder that is no multi-vector checkpoint: the dimension to project to, or None for its own.
+        seed: of that projection.
+        query_prompt: put before every query; by default what the model itself defines.
+        passage_prompt: put before every passage; by default what the model itself defines.
+        query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). Checkpoints that
+            ask for it have shorter queries filled up to this number.
+        max_length: tokens that are read of a passage; by default what the checkpoint says.
+        precision: of the model's arithmetic. ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+            vectors are float32 in any case.
+        batch_size: texts encoded at once; batches are made of texts of like length.
+        device: ``cpu``, ``cuda``, ...; by default the best there is.
+        revision: commit, tag or branch on the hub.
+        trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+    """
+
+    name = "colbert"
+    search_only = frozenset({"query_prompt", "query_length", "batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "projection", "seed", "query_prompt", "passage_prompt"})
+
+    def __init__(
+        self,
+        model: str = "colbert-ir/colbertv2.0",
+        projection: Annotated[int, Field(ge=1)] | None = 128,
+        seed: Annotated[int, Field(ge=0)] = 0,
+        query_prompt: str | None = None,
+        passage_prompt: str | None = None,
+        query_length: Annotated[int, Field(ge=4)] | None = None,
+        max_length: Annotated[int, Field(ge=4)] | None = None,
+        precision: Precision = "auto",
+        batch_size: Annotated[int, Field(ge=1)] = 32,
+        device: str | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        self.model = model
+        self.projection = projection
+        self.seed = seed
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.query_length = query_length
+        self.max_length = max_length
+        self.precision: Precision = precision
+        self.batch_size = batch_size
+        self.device = device
+        self.revision = revision
+        self.trust_remote_code = trust_remote_code
+        self._multi_vector: bool | None = None
+        self._matrix: Vectors | None = None
+
+    @property
+    def is_multi_vector(self) -> bool:
+        """Whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
+        if self._multi_vector is None:
+            with self.files.unchanged():
+                self._multi_vector = is_multi_vector(self.files.folder)
+        return self._multi_vector
+
+    @property
+    def dimension(self) -> int:
+        matrix = self.projection_matrix()
+        return _dimension_of(self.open_model(), self.model) if matrix is None else int(matrix.shape[1])
+
+    def index_identity(self) -> Config:
+        unused = {"projection", "seed"} if self.is_multi_vector else set()
+        return {key: value for key, value in super().index_identity().items() if key not in unused}
+
+    def provenance(self) -> dict[str, str]:
+        read = "" if self.is_multi_vector else ", read token by token"
+        return {self.model: self.folder.source + read}
+
+    def encode_queries(self, queries: list[str]) -> list[Vectors]:
+        return self._encode(check_queries(queries), "query", self.query_prompt)
+
+    def encode_passages(self, passages: list[str]) -> list[Vectors]:
+        return self._encode(check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
+
+    def cut_queries(self, queries: list[str]) -> int:
+        transformer = _transformer_of(self.open_model())
+        expansion = transformer.query_expansion
+        limit = expansion.get("length") if expansion and expansion["strategy"] == "fixed" else transformer.query_length
+        return self._longer_than(limit, check_queries(queries), "query", self.query_prompt)
+
+    def cut_passages(self, passages: list[str]) -> int:
+        limit = _transformer_of(self.open_model()).document_length
+        return self._longer_than(limit, check_queries(passages, "passage", "passages"), "document", self.passage_prompt)
+
+    def projection_matrix(self) -> Vectors | None:
+        if self.projection is None or self.is_multi_vector:
+            return None
+        if self._matrix is None:
+            given = _dimension_of(self.open_model(), self.model)
+            if self.projection > given:
+                raise ConfigurationError(
+                    f"ColbertEncoder: projection={self.projection} is more than the {given} dimensions of {self.model}; "
+                    "lower it, or pass None"
+                )
+            self._matrix = _orthonormal(given, self.projection, self.seed)
+        return self._matrix
+
+    def with_projection(self, matrix: Vectors) -> Self:
+        if self.projection is None or self.is_multi_vector:
+            return super().with_projection(matrix)
+        other = copy.copy(self)
+        other._matrix = matrix
+        return other
+
+    def _encode(self, texts: list[str], task: Task, prompt: str | None) -> list[Vectors]:
+        model, matrix = self.open_model(), self.projection_matrix()
+        dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
+        results = [np.zeros((0, dimension), np.float32) for _ in texts]
+        spoken = [place for place, text in enumerate(texts) if text.strip()]
+        if not spoken:
+            return results
+        encode = model.encode_query if task == "query" else model.encode_document
+        with turn_of(model):
+            found = encode(
+                [texts[place] for place in spoken],
+                prompt=prompt,
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+        stacked = np.concatenate(found).astype(np.float32, copy=False)
+        if matrix is not None:
+            stacked = stacked @ matrix
+        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)  # again, for the model's own may be in 16 bits
+        stacked /= np.where(lengths > 0, lengths, 1.0)
+        begin = 0
+        for place, part in zip(spoken, found, strict=True):
+            results[place] = stacked[begin : begin + len(part)]
+            begin += len(part)
+        return results
+
+    def _longer_than(self, limit: int | None, texts: list[str], task: Task, prompt: str | None) -> int:
+        model = self.open_model()
+        most = limit or model.max_seq_length
+        if most is None or not texts:
+            return 0
+        put_before = model.prompts.get(task) or "" if prompt is None else prompt
+        with turn_of(model):
+            whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        return sum(len(tokens) > most for tokens in whole)
+
+    def open_model(self) -> MultiVectorEncoder:
+        is_new = self._model is None
+        model = super().open_model()
+        if is_new and not self.is_multi_vector:
+            warnings.warn(
+                f"{self.model} is no multi-vector checkpoint: it is read token by token"
+                + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
+                + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        return model
+
+    def load_model(self) -> MultiVectorEncoder:
+        path = str(self.files.folder)
+        try:
+            import torch
+            from sentence_transformers import MultiVectorEncoder
+            from transformers.utils import logging as transformers_logging
+
+            # loading takes a moment, and its bar would be in the way of the command line's own
+            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            settings: dict[str, Any] = {
+                "device": self.device,
+                "trust_remote_code": self.trust_remote_code,
+                "model_kwargs": {"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
+                "local_files_only": True,
+            }
+            model = MultiVectorEncoder(path, **settings) if self.is_multi_vector else token_by_token(path, settings)
+        except ImportError as error:
+            raise DependencyError(
+                f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
+            ) from error
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            if isinstance(error, KeyError):  # as Stanford's checkpoints are read, whose projection is linear.weight
+                reason = f"its weights hold no {error.args[0]}; download it again"
+            raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
+        own_weights(model)
+        self._set_lengths(model)
+        return model
+
+    def _set_lengths(self, model: MultiVectorEncoder) -> None:
+        transformer = _transformer_of(model)
+        if self.max_length is not None:
+            transformer.document_length = self.max_length
+        if self.query_length is not None:
+            expansion = transformer.query_expansion
+            transformer.query_expansion = None  # or the library compares the old number with the new one
+            transformer.query_length = self.query_length
+            if expansion is not None:
+                transformer.query_expansion = {**expansion, "length": self.query_length}
+
+
+def _transformer_of(model: MultiVectorEncoder) -> Transformer:
+    return cast("Transformer", model[0])
+
+
+def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
+    dimension = model.get_embedding_dimension()
+    if dimension is None:
+        raise ModelError(f"{name} does not say how many dimensions its token vectors have")
+    return int(dimension)
+
+
+def _orthonormal(rows: int, columns: int, seed: int) -> Vectors:
+    """``[rows, columns]``, at most as many columns as rows: a random matrix whose columns are orthonormal."""
+    basis = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((rows, columns)).T)
+    for place in range(columns):  # Gram-Schmidt, twice, by sums in a fixed order: LAPACK's depends on the machine
+        before, vector = basis[:place], basis[place]
+        for _ in range(2):
+            vector -= (before * (before * vector).sum(axis=1, keepdims=True)).sum(axis=0)
+        vector /= np.sqrt(np.square(vector).sum())
+    return np.ascontiguousarray(basis.T, np.float32)

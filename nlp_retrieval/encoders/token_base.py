@@ -1,0 +1,110 @@
+"""The interface of token encoders: a text becomes one vector per token, for late interaction.
+
+Two texts are compared by MaxSim: for each token of the query the largest inner product with any token of the passage, and
+the sum of these (Khattab and Zaharia, SIGIR 2020, https://arxiv.org/abs/2004.12832).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+
+from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.encoders.base import Vectors, real_numbers
+from nlp_retrieval.errors import ConfigurationError, ModelError
+
+_LENGTH_TOLERANCE = 1e-2
+
+
+class BaseTokenEncoder(Component, ABC):
+    """Turns a text into a matrix: a row per token that counts, each of length 1. A blank text has no rows."""
+
+    kind: ClassVar[str] = "encoders"
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Of every vector."""
+
+    @abstractmethod
+    def encode_queries(self, queries: list[str]) -> list[Vectors]:
+        """Return ``[tokens, dimension]`` float32 per query."""
+
+    @abstractmethod
+    def encode_passages(self, passages: list[str]) -> list[Vectors]:
+        """Return ``[tokens, dimension]`` float32 per passage."""
+
+    @abstractmethod
+    def model_fingerprint(self) -> str:
+        """What tells this model from others: a checksum of its files, or base URL and name of a hosted one."""
+
+    def cut_queries(self, queries: list[str]) -> int:
+        """How many queries are longer than what is read of a query."""
+        del queries
+        return 0
+
+    def cut_passages(self, passages: list[str]) -> int:
+        """How many passages are longer than what is read of a passage."""
+        del passages
+        return 0
+
+    def projection_matrix(self) -> Vectors | None:
+        """``[dimension of the model, dimension]``, where vectors are multiplied by a matrix that is not in the model's files.
+
+        It is saved with an index, and handed back to :meth:`with_projection` when the index is opened.
+        """
+        return None
+
+    def with_projection(self, matrix: Vectors) -> Self:
+        """Return an encoder like this one that multiplies by ``matrix``.
+
+        Raises:
+            ConfigurationError: this encoder multiplies by none.
+        """
+        raise ConfigurationError(f"{self!r} has no projection; it cannot take one of shape {matrix.shape}")
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
+
+
+def checked_tokens(found: list[Vectors], texts: list[str], encoder: BaseTokenEncoder) -> list[Vectors]:
+    """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched.
+
+    Args:
+        found: what an encoder returned for ``texts``.
+        texts: what was encoded.
+        encoder: named in messages.
+
+    Raises:
+        ModelError: wrong number, shape or kind of matrices, no dimension, NaN or infinity, or vectors that are not of length
+            1.
+    """
+    if encoder.dimension < 1:
+        raise ModelError(f"{encoder!r} has vectors of dimension {encoder.dimension}; use another model")
+    if len(found) != len(texts):
+        raise ModelError(f"{encoder!r} returned {len(found)} matrices for {len(texts)} texts")
+    for matrix, text in zip(found, texts, strict=True):
+        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[1] != encoder.dimension:
+            shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
+            raise ModelError(
+                f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
+            )
+    counts = [len(matrix) for matrix in found]
+    matrices = [real_numbers(matrix, encoder) for matrix in found]
+    stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
+    lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row: the same in any batch
+    wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
+    if len(wrong):
+        text = texts[int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))]
+        if not np.isfinite(lengths[wrong[0]]):
+            raise ModelError(
+                f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; try precision='float32', or another model"
+            )
+        raise ModelError(
+            f"{encoder!r} gave a vector of length {lengths[wrong[0]]:.3g} for a token of {text[:80]!r}; a token encoder scales "
+            "its vectors to length 1"
+        )
+    stacked /= lengths[:, None].astype(np.float32)  # what a model calls 1 in 16 bits may be 1.004
+    return np.split(stacked, np.cumsum(counts)[:-1]) if counts else []

@@ -1,0 +1,1 @@
+"""What rankings are worth: measures, comparisons, and whether a difference is more than chance."""

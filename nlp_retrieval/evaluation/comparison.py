@@ -1,0 +1,224 @@
+"""Comparing systems query by query: how large each difference is, how sure, and whether it is more than chance.
+
+The tests of one measure are corrected together, by Holm's method; another measure is another question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
+from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers, family_sums
+from nlp_retrieval.evaluation.randomisation import ROUNDING, holm, randomisation_test
+
+__all__ = ["Comparison", "compare"]
+
+_AT_ONCE = 2**23  # differences, or means of resamples
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One system against another in one measure, over the same queries.
+
+    Args:
+        measure: its name, such as ``"recall@5"``; higher is better.
+        system: the one that is judged.
+        baseline: the one that it is compared with.
+        difference: mean over queries of the system's value minus the baseline's.
+        interval: of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
+            number of comparisons.
+        level: of the interval.
+        p: of the paired randomisation test, two-sided.
+        p_holm: the same, corrected for ``comparisons``.
+        comparisons: how many were made in this measure.
+        effect_size: Cohen's d_z (Cohen, 1988; Lakens, 2013): the difference over the standard deviation of the families'
+            mean differences, each weighted by its queries; None where these do not vary.
+        wins: queries in which the system is higher.
+        ties: queries in which both are equal.
+        losses: queries in which the baseline is higher.
+        exact: whether p was counted over all sign arrangements.
+        resamples: how many arrangements were drawn where it was not.
+        queries: how many there are.
+        families: how many families they belong to; a query that stands alone is one.
+        differing: in how many families the two differ.
+    """
+
+    measure: str
+    system: str
+    baseline: str
+    difference: float
+    interval: tuple[float, float]
+    level: float
+    p: float
+    p_holm: float
+    comparisons: int
+    effect_size: float | None
+    wins: int
+    ties: int
+    losses: int
+    exact: bool
+    resamples: int
+    queries: int
+    families: int
+    differing: int
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p-value that differences of these sizes can have: all of one sign."""
+        if self.exact:
+            return min(1.0, 2.0 ** (1 - self.differing))
+        return 1 / (self.resamples + 1)
+
+
+def compare(
+    per_query: Mapping[str, Mapping[str, Scores]],
+    baseline: str | None = None,
+    families: Sequence[str | None] | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Comparison]:
+    """Compare every system with the baseline, or every two systems, in every measure.
+
+    Args:
+        per_query: ``[queries]`` by system and measure, the queries in one order: ``{name: evaluation.per_query, ...}``. Two
+            values of a measure are taken to be at most 1 apart, or as far as any of the two systems compared are.
+        baseline: a system; None compares each with each before it.
+        families: per query; None for a query that stands alone, or for all of them.
+        resamples: sign arrangements of each test, and samples of families for the intervals.
+        level: of the intervals.
+        seed: of both, 0 or more; a comparison comes out the same whatever the others are, but for Holm's correction.
+
+    Returns:
+        By measure, in the order of the first system's, and within by system.
+
+    Raises:
+        ConfigurationError: fewer than two systems, an unknown baseline, systems with different measures or none, or
+            ``resamples``, ``level`` or ``seed`` out of range.
+        GoldError: there are no queries, not as many values or families for each, or a value is not finite.
+    """
+    values = _checked(per_query)
+    systems = list(values)
+    if baseline is not None and baseline not in values:
+        raise ConfigurationError(f"there is no system {baseline!r} to be the baseline; {nearest(baseline, systems)}")
+    pairs = [(later, earlier) for earlier, later in combinations(systems, 2)]
+    if baseline is not None:
+        pairs = [(name, baseline) for name in systems if name != baseline]
+    measures = list(values[systems[0]])
+    n_queries = len(values[systems[0]][measures[0]])
+    of_queries = [None] * n_queries if families is None else families
+    if len(of_queries) != n_queries:
+        raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
+    together = max(1, _AT_ONCE // (max(n_queries, resamples, 1) * len(pairs)))
+    found: list[Comparison] = []
+    for first in range(0, len(measures), together):
+        some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
+        differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
+        spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
+        found += _compared(some, differences, spans, of_queries, len(pairs), resamples, level, seed)
+    return found
+
+
+def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, Scores]]:
+    """The values as arrays, held to what can be compared."""
+    if len(per_query) < 2:
+        raise ConfigurationError(f"{len(per_query)} system(s): {', '.join(per_query) or 'none'}; give at least two to compare")
+    first = next(iter(per_query))
+    wanted, shape = per_query[first].keys(), None
+    if not wanted:
+        raise ConfigurationError(f"system {first!r} has no measures; give each system its values by measure")
+    for system, measures in per_query.items():
+        if measures.keys() != wanted:
+            apart = ", ".join(sorted(measures.keys() ^ wanted))
+            raise ConfigurationError(f"systems {first!r} and {system!r} do not have the same measures: only one has {apart}")
+    values = {
+        system: {measure: np.asarray(measures[measure], np.float64) for measure in wanted}
+        for system, measures in per_query.items()
+    }
+    for system, measures in values.items():
+        for measure, column in measures.items():
+            shape = shape or column.shape
+            if column.ndim != 1 or column.shape != shape or len(column) == 0:
+                raise GoldError(
+                    f"{measure} of {system!r} is of shape {list(column.shape)}; give one value for each query, in one order "
+                    f"(the first column has {list(shape)}), and at least one query"
+                )
+            wrong = np.flatnonzero(~np.isfinite(column))
+            if len(wrong):
+                raise GoldError(
+                    f"{measure} of {system!r} is {column[wrong[0]]} for query {wrong[0]}, counted from 0; "
+                    "a query without results counts as 0"
+                )
+    return values
+
+
+def _difference(system: Scores, baseline: Scores) -> Scores:
+    """``[queries]``, 0 where the two are equal but for rounding."""
+    difference = system - baseline
+    rounding = ROUNDING * max(np.abs(system).max(), np.abs(baseline).max())
+    return np.where(np.abs(difference) <= rounding, 0.0, difference)
+
+
+def _span(system: Scores, baseline: Scores) -> float:
+    """How far apart two values of the measure can be."""
+    return max(1.0, float(max(system.max(), baseline.max()) - min(system.min(), baseline.min())))
+
+
+def _compared(
+    names: Sequence[tuple[str, str, str]],
+    differences: Scores,
+    spans: Scores,
+    families: Sequence[str | None],
+    per_measure: int,
+    resamples: int,
+    level: float,
+    seed: int,
+) -> Iterable[Comparison]:
+    """The comparisons of some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
+    bounds = np.stack([-spans, spans], axis=1)
+    intervals = bootstrap_intervals(differences, families, resamples, level, seed, bounds=bounds).tolist()
+    test = randomisation_test(differences, families, resamples, seed)
+    p = test.p.tolist()
+    p_holm = [one for first in range(0, len(p), per_measure) for one in holm(p[first : first + per_measure])]
+    numbers = family_numbers(families)
+    sums, sizes = family_sums(differences, numbers), np.bincount(numbers)
+    for place, (measure, system, baseline) in enumerate(names):
+        row = differences[place]
+        mean = math.fsum(row.tolist()) / len(row)
+        wins, losses = int((row > 0).sum()), int((row < 0).sum())
+        yield Comparison(
+            measure=measure,
+            system=system,
+            baseline=baseline,
+            difference=mean,
+            interval=(intervals[place][0], intervals[place][1]),
+            level=level,
+            p=p[place],
+            p_holm=p_holm[place],
+            comparisons=per_measure,
+            effect_size=_effect_size(sums[place], sizes, mean),
+            wins=wins,
+            ties=len(row) - wins - losses,
+            losses=losses,
+            exact=bool(test.exact[place]),
+            resamples=resamples,
+            queries=len(row),
+            families=len(sizes),
+            differing=int(test.differing[place]),
+        )
+
+
+def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float | None:
+    """Cohen's d_z of the families' mean differences; see :class:`Comparison`."""
+    means = sums / sizes
+    apart = math.fsum((sizes * (means - mean) ** 2).tolist()) / int(sizes.sum())
+    if len(sizes) < 2 or math.sqrt(apart) <= ROUNDING * np.abs(means).max():
+        return None
+    return mean / math.sqrt(apart * len(sizes) / (len(sizes) - 1))

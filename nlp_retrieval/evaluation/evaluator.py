@@ -1,0 +1,262 @@
+"""What a ranking is worth: seven measures at every cutoff, from one search at the largest.
+
+Definitions are those of trec_eval and ir-measures, which the tests hold them against. Gold with a grade of 0 or less is
+not relevant and gives no gain. A query that found nothing scores 0 and counts. What is looked up is where each gold
+document stands, not what each hit is worth: there are far fewer of the former.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
+from nlp_retrieval.evaluation.gold import refuse_unknown, relevant_documents, rows_of
+
+__all__ = ["MEASURES", "Evaluation", "RetrievalEvaluator", "measure_names"]
+
+MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
+"""The measures, in the order in which they are shown."""
+
+
+def measure_names(k_values: Sequence[int]) -> list[str]:
+    """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure.
+
+    Raises:
+        QueryError: ``k_values`` is empty or holds something else than integers above 0.
+    """
+    return [f"{measure}@{k}" for k in _cutoffs(k_values) for measure in MEASURES]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The measures of one run, query by query.
+
+    Args:
+        query_ids: in the order of the gold.
+        per_query: ``[queries]`` by measure name, each in 0..1, in the order of :func:`measure_names`.
+        empty_queries: how many queries found nothing.
+    """
+
+    query_ids: list[str]
+    per_query: dict[str, Scores]
+    empty_queries: int = 0
+
+    def means(self, mask: Mask | None = None) -> dict[str, float]:
+        """Return the mean of every measure, the same to the last bit on every machine.
+
+        Args:
+            mask: ``[queries]``, which queries to average over; all, if None.
+
+        Raises:
+            GoldError: the mask picks no query, or has another length than there are queries.
+        """
+        if mask is not None and (mask.dtype != np.bool_ or mask.shape != (len(self.query_ids),)):
+            raise GoldError(
+                f"the mask is {mask.dtype} {mask.shape}; it must be one bool for each of {len(self.query_ids)} queries"
+            )
+        count = len(self.query_ids) if mask is None else int(mask.sum())
+        if count == 0:
+            raise GoldError("no query is in this group, so it has no mean; leave the group out")
+        # fsum, because numpy's order of adding depends on the processor, and results.json is compared byte by byte.
+        return {
+            name: math.fsum((values if mask is None else values[mask]).tolist()) / count
+            for name, values in self.per_query.items()
+        }
+
+
+class RetrievalEvaluator:
+    """Scores rankings of item rows against gold.
+
+    Precision@k divides by k, however few hits there are. F1@k is of one query's precision and recall. Perfect recall@k
+    is 1 where all relevant gold is among the first k. nDCG@k has the grade as gain and log2(rank + 1) as discount, and
+    the ideal is made of all gold (Järvelin and Kekäläinen, 2002). MAP@k divides by all relevant gold, also beyond k.
+    MRR@k is 0 where the first relevant hit stands beyond k.
+
+    Gold that names a title is found by the first hit that carries it. Further hits with the same title (the chunks of
+    one page) are not relevant again; the titles of one query that are equal in normalised form are one, of the highest
+    of their grades.
+
+    Args:
+        gold: one per query; :meth:`evaluate` takes rankings in this order.
+        item_ids: row r of the corpus is ``item_ids[r]``.
+        titles: by row, empty where an item has none; None where the corpus has no titles.
+        k_values: the cutoffs, in any order.
+
+    Raises:
+        GoldError: no gold, two of one query, a query without relevant gold, or gold that is not in the corpus.
+        QueryError: ``k_values`` is empty or holds something else than integers above 0.
+        ItemError: there are not as many titles as items.
+    """
+
+    def __init__(
+        self, gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None, k_values: Sequence[int]
+    ) -> None:
+        self.k_values = _cutoffs(k_values)
+        if titles is not None and len(titles) != len(item_ids):
+            raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
+        wanted = relevant_documents(gold)
+        places = rows_of(set(chain.from_iterable(wanted)), item_ids, titles)
+        refuse_unknown(gold, wanted, places, item_ids, titles)
+        found = [places[key] for key in chain.from_iterable(wanted)]
+        self.query_ids = [one.query_id for one in gold]
+        self._item_ids = item_ids
+
+        # A unit is one relevant document of one query; a title that several rows carry is one unit with several rows.
+        self._unit_offsets = offsets_of([len(documents) for documents in wanted])
+        self._owner = np.repeat(np.arange(len(gold)), np.diff(self._unit_offsets))
+        self._grades = np.array([grade for documents in wanted for grade, _ in documents.values()], np.float64)
+        self._row_offsets = offsets_of([len(rows) for rows in found])
+        self._rows = np.fromiter(chain.from_iterable(found), np.int64)
+        self._relevant = np.diff(self._unit_offsets).astype(np.float64)
+        # A place from 0 that no cutoff reaches stands for "not found"; there is no need for one beyond the corpus.
+        self._nowhere = min(self.k_values[-1], len(item_ids))
+        self._cuts = {k: min(k, self._nowhere) for k in self.k_values}
+        self._discount = np.array([1 / math.log2(place + 2) for place in range(self._nowhere)] + [0.0])
+        best_first = np.lexsort((-self._grades, self._owner))
+        place = np.minimum(self._nth, self._nowhere)
+        gains = self._grades[best_first] * self._discount[place]
+        self._ideal = {k: self._sums(place < cut, gains) for k, cut in self._cuts.items()}
+
+    def evaluate(self, rows: NDArray[np.integer]) -> Evaluation:
+        """Score a matrix of rankings.
+
+        Args:
+            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty place and
+                takes up no rank.
+
+        Raises:
+            EngineError: not one ranking per query, a row outside the corpus, or a row twice in one ranking.
+        """
+        if rows.ndim != 2 or rows.dtype.kind not in "iu":
+            raise EngineError(f"rankings are integers [queries, depth], not {rows.dtype} {list(rows.shape)}")
+        filled = rows != -1
+        if filled.all():
+            return self.evaluate_ragged(np.arange(len(rows) + 1) * rows.shape[1], rows.ravel())
+        return self.evaluate_ragged(offsets_of(filled.sum(axis=1)), rows[filled])
+
+    def evaluate_lists(self, lists: Sequence[Sequence[int]]) -> Evaluation:
+        """Score rankings of unequal length, given as lists of item rows, best first, in the order of the gold.
+
+        Raises:
+            EngineError: as :meth:`evaluate`.
+        """
+        return self.evaluate_ragged(offsets_of([len(one) for one in lists]), np.fromiter(chain.from_iterable(lists), np.int64))
+
+    def evaluate_ragged(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Evaluation:
+        """Score rankings that stand one after another, as in a ``CandidateBatch``.
+
+        Args:
+            offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of ``rows``.
+            rows: item rows, best first.
+
+        Raises:
+            EngineError: as :meth:`evaluate`.
+        """
+        lengths = np.diff(offsets)
+        if len(lengths) != len(self.query_ids):
+            raise EngineError(
+                f"{len(lengths)} rankings for {len(self.query_ids)} queries; give an empty one where nothing was found"
+            )
+        if offsets[0] != 0 or offsets[-1] != len(rows) or (lengths < 0).any():
+            raise EngineError(f"the offsets run from {offsets[0]} to {offsets[-1]}, not in order from 0 to {len(rows)}")
+        if len(rows) and (rows.min() < 0 or rows.max() >= len(self._item_ids)):
+            wrong = rows[(rows < 0) | (rows >= len(self._item_ids))][0]
+            raise EngineError(f"a ranking names row {wrong}; the corpus has rows 0..{len(self._item_ids) - 1}")
+        positions = self._positions(offsets, rows.astype(np.int64, copy=False))
+        return Evaluation(list(self.query_ids), self._measures(positions), int((lengths == 0).sum()))
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Return the relevant gold as grades by item id, for other tools.
+
+        A title that several rows carry is one document here and several to a tool that knows ids only.
+        """
+        units = np.repeat(np.arange(len(self._owner)), np.diff(self._row_offsets))
+        qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
+        for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
+            qrels[self.query_ids[self._owner[unit]]][self._item_ids[row]] = int(self._grades[unit])
+        return qrels
+
+    def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
+        """Per unit, where in its query's ranking it stands first, from 0; ``_nowhere`` if beyond the cutoffs."""
+        place = np.arange(len(rows))
+        last_place = np.full(len(self._item_ids), -1, np.int64)
+        seen = np.empty(len(rows), np.int64)
+        gold_place = np.empty(len(self._rows), np.int64)
+        # One table for all queries stays in the processor's cache: seven times as fast as numpy.isin over pairs of
+        # query and row. It need not be cleared, because places of earlier queries are smaller than a query's own.
+        gold_offsets = self._row_offsets[self._unit_offsets]
+        for begin, end, gold_begin, gold_end in zip(
+            offsets[:-1].tolist(),
+            offsets[1:].tolist(),
+            gold_offsets[:-1].tolist(),
+            gold_offsets[1:].tolist(),
+            strict=True,
+        ):
+            ranking = rows[begin:end]
+            last_place[ranking] = place[begin:end]
+            seen[begin:end] = last_place[ranking]
+            gold_place[gold_begin:gold_end] = last_place[self._rows[gold_begin:gold_end]]
+        if (seen != place).any():
+            self._refuse_duplicate(offsets, rows, int(np.flatnonzero(seen != place)[0]))
+        start = np.repeat(offsets[:-1], np.diff(gold_offsets))
+        position = np.where(gold_place >= start, gold_place - start, self._nowhere)
+        return np.minimum(np.minimum.reduceat(position, self._row_offsets[:-1]), self._nowhere)
+
+    def _refuse_duplicate(self, offsets: NDArray[np.integer], rows: NDArray[np.integer], at: int) -> None:
+        query = int(np.searchsorted(offsets, at, side="right")) - 1
+        begin, row = int(offsets[query]), int(rows[at])
+        ranks = np.flatnonzero(rows[begin : offsets[query + 1]] == row) + 1
+        raise EngineError(
+            f"the ranking of query {self.query_ids[query]!r} holds row {row} (item {self._item_ids[row]!r}) "
+            f"at ranks {', '.join(map(str, ranks))}; a ranking holds an item once"
+        )
+
+    def _measures(self, positions: Rows) -> dict[str, Scores]:
+        order = np.argsort(self._owner * (self._nowhere + 1) + positions)
+        position = positions[order]
+        gain = self._grades[order] * self._discount[position]
+        precision_there = (self._nth + 1) / (position + 1)
+        first = position[self._unit_offsets[:-1]]
+        measures: dict[str, Scores] = {}
+        for k, cut in self._cuts.items():
+            inside = position < cut
+            hits = self._sums(inside, inside)
+            values = (
+                hits / k,
+                hits / self._relevant,
+                2 * hits / (k + self._relevant),
+                (hits == self._relevant).astype(np.float64),
+                self._sums(inside, gain) / self._ideal[k],
+                self._sums(inside, precision_there) / self._relevant,
+                np.where(first < cut, 1 / (first + 1), 0.0),
+            )
+            measures.update((f"{measure}@{k}", value) for measure, value in zip(MEASURES, values, strict=True))
+        return measures
+
+    @property
+    def _nth(self) -> Rows:
+        """Per unit, in any order that goes query by query, how many of its query stand before it."""
+        return np.arange(len(self._owner)) - self._unit_offsets[self._owner]
+
+    def _sums(self, inside: Mask, values: NDArray[np.generic]) -> Scores:
+        """Per query, the sum of ``values`` over the units that are ``inside``, best first."""
+        return np.bincount(self._owner[inside], values[inside], minlength=len(self.query_ids)).astype(np.float64)
+
+
+def _cutoffs(k_values: Sequence[int]) -> list[int]:
+    """Each k once, ascending."""
+    if len(k_values) == 0:
+        raise QueryError("k_values is empty; give the cutoffs to measure at, such as [5, 10, 20]")
+    for k in k_values:
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            raise QueryError(f"k_values holds {k!r}; a cutoff is an integer above 0")
+    return sorted({int(k) for k in k_values})

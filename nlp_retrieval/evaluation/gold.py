@@ -1,0 +1,78 @@
+"""From gold to item rows: which rows of a corpus each relevant document of each query stands for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.errors import GoldError
+from nlp_retrieval.text.titles import normalize_title
+
+Key = tuple[str, str]
+"""What a relevant document is known by: ``("item_id", id)`` or ``("title", normalised title)``."""
+
+
+def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]:
+    """Per query, the grade of each relevant document, and its name as the gold has it."""
+    if not gold:
+        raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
+    repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
+    if repeated:
+        raise GoldError(
+            f"{len(repeated)} query ids stand more than once in the gold (first: {repeated[0]!r}); "
+            "give one Gold per query, with all of its relevance"
+        )
+    wanted: list[dict[Key, tuple[int, str]]] = [{} for _ in gold]
+    for one, documents in zip(gold, wanted, strict=True):
+        for name, grade in one.relevance.items():
+            if grade > 0:
+                key = (one.by, normalize_title(name) if one.by == "title" else name)
+                documents[key] = max((grade, name), documents.get(key, (0, "")))
+    hopeless = [one.query_id for one, documents in zip(gold, wanted, strict=True) if not documents]
+    if hopeless:
+        raise GoldError(
+            f"{len(hopeless)} of {len(gold)} queries have no gold with a grade above 0 (first: {hopeless[0]!r}); "
+            "no ranking can find anything for them: leave these queries out"
+        )
+    return wanted
+
+
+def rows_of(keys: set[Key], item_ids: Sequence[str], titles: Sequence[str] | None) -> dict[Key, list[int]]:
+    """The rows that carry each id or title, of those that are in the corpus."""
+    places: dict[Key, list[int]] = {}
+    for row, item_id in enumerate(item_ids):
+        if ("item_id", item_id) in keys:
+            places["item_id", item_id] = [row]
+    if any(by == "title" for by, _ in keys):
+        if titles is None:
+            raise GoldError("the gold names titles and the corpus has none; give titles, or gold by item id")
+        for row, title in enumerate(map(normalize_title, titles)):
+            if title and ("title", title) in keys:
+                places.setdefault(("title", title), []).append(row)
+    return places
+
+
+def refuse_unknown(
+    gold: Sequence[Gold],
+    wanted: Sequence[dict[Key, tuple[int, str]]],
+    places: dict[Key, list[int]],
+    item_ids: Sequence[str],
+    titles: Sequence[str] | None,
+) -> None:
+    """Raise :class:`GoldError` for relevant documents that are not in the corpus, with what may be the reason."""
+    unknown = [(number, key) for number, documents in enumerate(wanted) for key in documents if key not in places]
+    if not unknown:
+        return
+    number, key = unknown[0]
+    by, name = key[0], wanted[number][key][1]
+    cure = "use the corpus that the gold was made for, or leave these queries out"
+    if by == "item_id" and titles is not None and name in titles:
+        cure = f"{name!r} is a title of the corpus: make such gold with by='title'"
+    elif by == "title" and name in item_ids:
+        cure = f"{name!r} is an item id of the corpus: make such gold with by='item_id'"
+    raise GoldError(
+        f"{len(unknown)} of {sum(map(len, wanted))} relevant documents, of {len({query for query, _ in unknown})} of "
+        f"{len(gold)} queries, are not in the corpus of {len(item_ids)} items "
+        f"(first: {by.replace('_', ' ')} {name!r} of query {gold[number].query_id!r}); {cure}"
+    )

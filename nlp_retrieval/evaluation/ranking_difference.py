@@ -1,0 +1,270 @@
+"""Why two configurations rank a query differently: what entered, left and moved, and what the signals say of it.
+
+Only what the numbers show is said. Signals are matched by name, and equal names need not mean equal components. A hit's
+rank by a signal is, for ``<label>.rank``, the value itself; for ``<label>.score`` with a ``<label>.rank`` beside it, that
+value, so the two are told as one; for any other signal, one more than the number of hits of the same list whose value is
+higher. Of a hit that is not in a list, the signals there are not known, which is not to say that nothing found it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from nlp_retrieval.core.queries import check_k
+from nlp_retrieval.evaluation.rankings import Listing, RunLists
+
+__all__ = ["HitDifference", "MissedGold", "QueryDifference", "SignalMove", "difference"]
+
+Movement = Literal["entered", "left", "up", "down", "same"]
+Seen = Literal["seen", "unseen", "absent", "unlisted"]
+"""Whether a hit has a signal: it does; it does not, though other hits of the configuration do; the configuration has no
+such signal; the hit is not in the list."""
+
+_RANK, _SCORE = ".rank", ".score"
+
+
+@dataclass(frozen=True)
+class SignalMove:
+    """One signal of a hit in two lists.
+
+    Args:
+        name: of the signal.
+        one: its value in the first list; None where there is none.
+        other: the same in the second.
+        one_rank: the rank of the hit by this signal in the first list.
+        other_rank: the same in the second.
+        one_seen: whether the hit has it in the first list, and if not, why.
+        other_seen: the same in the second.
+    """
+
+    name: str
+    one: float | None
+    other: float | None
+    one_rank: int | None
+    other_rank: int | None
+    one_seen: Seen
+    other_seen: Seen
+
+    @property
+    def up(self) -> int | None:
+        """How many places the hit stands higher by this signal in the second list; None unless both have it."""
+        return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
+
+
+@dataclass(frozen=True)
+class HitDifference:
+    """A hit that is among the first k of at least one of two lists.
+
+    Args:
+        item_id: of the item.
+        title: empty where it has none.
+        grade: 0 where it is no gold of the query.
+        one_rank: in the first list, from 1; beyond k too where the list goes on; None where it is not in the list.
+        other_rank: the same in the second.
+        one_score: in the first list.
+        other_score: in the second.
+        movement: ``"entered"`` the first k of the second list, ``"left"`` those of the first, or went ``"up"``, ``"down"``
+            or stayed the ``"same"`` in both.
+        signals: all that the hit has in either list; see the module for what their ranks are.
+    """
+
+    item_id: str
+    title: str
+    grade: int
+    one_rank: int | None
+    other_rank: int | None
+    one_score: float | None
+    other_score: float | None
+    movement: Movement
+    signals: list[SignalMove]
+
+    @property
+    def up(self) -> int | None:
+        """How many places it stands higher in the second list; None where either list does not hold it."""
+        return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
+
+    @property
+    def moved_by(self) -> list[SignalMove]:
+        """The signals that are not alike: only in one of the lists, or with another rank; none where the hit did not move."""
+        if self.movement == "same":
+            return []
+        return [one for one in self.signals if one.one_seen != one.other_seen or one.up]
+
+
+@dataclass(frozen=True)
+class MissedGold:
+    """Gold that is among the first k of neither list.
+
+    Args:
+        item_id: of the item.
+        title: empty where it has none.
+        grade: above 0.
+        one_rank: beyond k in the first list; None where it is not there.
+        other_rank: the same in the second.
+    """
+
+    item_id: str
+    title: str
+    grade: int
+    one_rank: int | None
+    other_rank: int | None
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """Two lists for one query, side by side.
+
+    Args:
+        query_id: of the query.
+        text: its text.
+        family: None where it stands alone.
+        group: None where it belongs to none.
+        one: the first configuration.
+        other: the second.
+        k: the cutoff.
+        hits: all that are among the first k of either, by their better rank.
+        missed: gold that is among the first k of neither.
+        one_recall: of the first list at k, over the gold items; None where the query has no gold.
+        other_recall: of the second.
+    """
+
+    query_id: str
+    text: str
+    family: str | None
+    group: str | None
+    one: str
+    other: str
+    k: int
+    hits: list[HitDifference]
+    missed: list[MissedGold]
+    one_recall: float | None
+    other_recall: float | None
+
+    @property
+    def one_list(self) -> list[HitDifference]:
+        """The first k of the first list, best first."""
+        found = [(hit.one_rank, hit) for hit in self.hits if hit.one_rank is not None and hit.one_rank <= self.k]
+        return [hit for _, hit in sorted(found, key=lambda pair: pair[0])]
+
+    @property
+    def other_list(self) -> list[HitDifference]:
+        """The first k of the second list, best first."""
+        found = [(hit.other_rank, hit) for hit in self.hits if hit.other_rank is not None and hit.other_rank <= self.k]
+        return [hit for _, hit in sorted(found, key=lambda pair: pair[0])]
+
+
+def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> QueryDifference:
+    """Compare the lists of two configurations for one query.
+
+    Args:
+        lists: of a run.
+        one: a configuration.
+        other: another.
+        query_id: of the query.
+        k: the cutoff; what stands beyond it is neither entered nor left.
+
+    Raises:
+        ConfigurationError: there is no such configuration.
+        QueryError: there is no such query, or ``k`` is not a positive integer.
+    """
+    cut = check_k(k)
+    query = lists.number_of(query_id)
+    first, second = _Side(lists.listing(one), query), _Side(lists.listing(other), query)
+    gold = lists.gold_of(query)
+    within = dict.fromkeys([*first.first(cut), *second.first(cut)])
+    ordered = sorted(within, key=lambda item: min(side.ranks.get(item, cut + 1) for side in (first, second)))
+    return QueryDifference(
+        query_id=query_id,
+        text=lists.texts[query],
+        family=lists.families[query],
+        group=lists.groups[query],
+        one=one,
+        other=other,
+        k=cut,
+        hits=[_hit(lists, item, gold.get(item, 0), first, second, cut) for item in ordered],
+        missed=[
+            MissedGold(lists.item_ids[item], lists.titles[item], grade, first.ranks.get(item), second.ranks.get(item))
+            for item, grade in gold.items()
+            if item not in within
+        ],
+        one_recall=first.recall(gold, cut),
+        other_recall=second.recall(gold, cut),
+    )
+
+
+class _Side:
+    """One list of one query."""
+
+    def __init__(self, listing: Listing, query: int) -> None:
+        here = listing.of(query)
+        self.items: list[int] = listing.items[here].tolist()
+        self.ranks = {item: rank for rank, item in enumerate(self.items, start=1)}
+        self.scores: list[float] = listing.scores[here].tolist()
+        self.columns = {name: values[here] for name, values in listing.signals.items()}
+
+    def first(self, k: int) -> list[int]:
+        return self.items[:k]
+
+    def score(self, item: int) -> float | None:
+        return self.scores[self.ranks[item] - 1] if item in self.ranks else None
+
+    def recall(self, gold: dict[int, int], k: int) -> float | None:
+        return len(gold.keys() & set(self.first(k))) / len(gold) if gold else None
+
+    def signal(self, name: str, item: int) -> tuple[float | None, int | None, Seen]:
+        """Return the value, the rank by it, and whether there is one."""
+        if item not in self.ranks:
+            return None, None, "unlisted"
+        if name not in self.columns:
+            return None, None, "absent"
+        place = self.ranks[item] - 1
+        values = self.columns[name]
+        value = float(values[place])
+        if np.isnan(value):
+            return None, None, "unseen"
+        own = self.columns.get(name.removesuffix(_SCORE) + _RANK) if name.endswith(_SCORE) else None
+        if own is not None and not np.isnan(own[place]):
+            return value, int(own[place]), "seen"
+        if name.endswith(_RANK):
+            return value, int(value), "seen"
+        return value, 1 + int((values > value).sum()), "seen"
+
+
+def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k: int) -> HitDifference:
+    one, other = first.ranks.get(item), second.ranks.get(item)
+    names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _told_by_score(name, first, second)]
+    signals = [SignalMove(name, *_paired(first.signal(name, item), second.signal(name, item))) for name in names]
+    return HitDifference(
+        item_id=lists.item_ids[item],
+        title=lists.titles[item],
+        grade=grade,
+        one_rank=one,
+        other_rank=other,
+        one_score=first.score(item),
+        other_score=second.score(item),
+        movement=_movement(one, other, k),
+        signals=[signal for signal in signals if "seen" in (signal.one_seen, signal.other_seen)],
+    )
+
+
+def _told_by_score(name: str, first: _Side, second: _Side) -> bool:
+    """Whether this is a rank whose score stands beside it wherever it does."""
+    score = name.removesuffix(_RANK) + _SCORE
+    return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)
+
+
+def _paired(
+    one: tuple[float | None, int | None, Seen], other: tuple[float | None, int | None, Seen]
+) -> tuple[float | None, float | None, int | None, int | None, Seen, Seen]:
+    return one[0], other[0], one[1], other[1], one[2], other[2]
+
+
+def _movement(one: int | None, other: int | None, k: int) -> Movement:
+    if one is None or one > k:
+        return "entered"
+    if other is None or other > k:
+        return "left"
+    return "same" if one == other else "up" if other < one else "down"

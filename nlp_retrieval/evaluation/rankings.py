@@ -1,0 +1,202 @@
+"""The lists of a run as columns: what each configuration found for each query, with scores and signals, and the gold.
+
+Items are counted among those that stand in a list or are gold, in the order in which they are first met, so that the lists
+of a large sweep take a few bytes a hit and need no corpus. Nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.search.results import no_collection
+from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+
+Ranking = list[tuple[str, float]]
+"""Item ids and scores of one query, best first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The lists of one configuration, one after another.
+
+    Args:
+        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
+        items: ``[hits]``, places in :attr:`RunLists.item_ids`, best first.
+        scores: ``[hits]``.
+        signals: ``[hits]`` by name, as of :class:`~nlp_retrieval.core.models.RetrievalResult`; NaN where a hit has none.
+    """
+
+    offsets: Rows
+    items: Rows
+    scores: Scores
+    signals: dict[str, Scores] = field(default_factory=dict)
+
+    def of(self, query: int) -> slice:
+        """Return where the hits of a query stand, by its number."""
+        return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
+    def signals_of(self, hit: int) -> dict[str, float]:
+        """Return the signals of a hit, by its place in the columns."""
+        return {name: float(values[hit]) for name, values in self.signals.items() if not np.isnan(values[hit])}
+
+
+@dataclass(frozen=True, eq=False)
+class RunLists:
+    """All lists of a run, and what the queries ask for.
+
+    Args:
+        query_ids: in order.
+        texts: of the queries.
+        families: per query; None where it stands alone.
+        groups: per query; None where it belongs to none.
+        item_ids: of every item that stands in a list or is gold.
+        titles: of those, empty where an item has none.
+        gold_offsets: ``[queries + 1]``, into the two that follow.
+        gold_items: places in ``item_ids``.
+        gold_grades: above 0.
+        listings: by configuration.
+    """
+
+    query_ids: list[str]
+    texts: list[str]
+    families: list[str | None]
+    groups: list[str | None]
+    item_ids: list[str]
+    titles: list[str]
+    gold_offsets: Rows
+    gold_items: Rows
+    gold_grades: Rows
+    listings: dict[str, Listing]
+
+    def listing(self, configuration: str) -> Listing:
+        """Return the lists of a configuration.
+
+        Raises:
+            ConfigurationError: there is no such configuration.
+        """
+        if configuration not in self.listings:
+            raise ConfigurationError(
+                f"the run has no configuration {configuration!r}; {nearest(configuration, list(self.listings))}"
+            )
+        return self.listings[configuration]
+
+    def number_of(self, query_id: str) -> int:
+        """Return the number of a query, from 0.
+
+        Raises:
+            QueryError: there is no such query.
+        """
+        try:
+            return self.query_ids.index(query_id)
+        except ValueError:
+            raise QueryError(f"the run has no query {query_id!r}; {nearest(query_id, self.query_ids)}") from None
+
+    def gold_of(self, query: int) -> dict[int, int]:
+        """Return the grades of a query's gold by place in ``item_ids``."""
+        here = slice(int(self.gold_offsets[query]), int(self.gold_offsets[query + 1]))
+        return dict(zip(self.gold_items[here].tolist(), self.gold_grades[here].tolist(), strict=True))
+
+    def rankings(self, configuration: str) -> list[Ranking]:
+        """Return the lists of a configuration as item ids and scores, one per query."""
+        listing = self.listing(configuration)
+        ids = [self.item_ids[item] for item in listing.items.tolist()]
+        pairs = list(zip(ids, listing.scores.tolist(), strict=True))
+        return [pairs[begin:end] for begin, end in pairwise(listing.offsets.tolist())]
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Return the gold as grades by item id, by query id."""
+        return {
+            query_id: {self.item_ids[item]: grade for item, grade in self.gold_of(number).items()}
+            for number, query_id in enumerate(self.query_ids)
+        }
+
+    def is_gold(self, configuration: str) -> Mask:
+        """Return ``[hits]``: which hits of a configuration are gold of their query."""
+        return self.grades(configuration) > 0
+
+    def grades(self, configuration: str) -> Rows:
+        """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is no gold of its query."""
+        listing, n_items = self.listing(configuration), max(1, len(self.item_ids))
+        gold = np.repeat(np.arange(len(self.query_ids)), np.diff(self.gold_offsets)) * n_items + self.gold_items
+        order = np.argsort(gold)
+        hits = np.repeat(np.arange(len(self.query_ids)), np.diff(listing.offsets)) * n_items + listing.items
+        if not len(gold):
+            return np.zeros(len(hits), np.int64)
+        place = np.minimum(np.searchsorted(gold[order], hits), len(gold) - 1)
+        found = order[place]
+        return np.where(gold[found] == hits, self.gold_grades[found], 0)
+
+
+class ListsBuilder:
+    """Gathers the lists of a run, one configuration after another.
+
+    Args:
+        query_ids: in order.
+        texts: of the queries.
+        families: per query.
+        groups: per query.
+        qrels: grades above 0 by item id, by query id.
+        titles: by item id, of the gold at least; an item without one may be missing.
+    """
+
+    def __init__(
+        self,
+        query_ids: Sequence[str],
+        texts: Sequence[str],
+        families: Sequence[str | None],
+        groups: Sequence[str | None],
+        qrels: Mapping[str, Mapping[str, int]],
+        titles: Mapping[str, str],
+    ) -> None:
+        self._about = list(query_ids), list(texts), list(families), list(groups)
+        self._place: dict[str, int] = {}
+        self._titles: list[str] = []
+        gold = [qrels.get(query_id, {}) for query_id in query_ids]
+        self._gold_offsets = offsets_of([len(grades) for grades in gold])
+        self._gold_items = np.array(
+            [self._at(item_id, titles.get(item_id, "")) for grades in gold for item_id in grades], np.int64
+        )
+        self._gold_grades = np.array([grade for grades in gold for grade in grades.values()], np.int64)
+        self._listings: dict[str, Listing] = {}
+
+    def add(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
+        """Add what a searcher found, one list per query."""
+        with no_collection():
+            return self._added(configuration, found)
+
+    def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
+        hits = [hit for one in found for hit in one]
+        items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
+        names = dict.fromkeys(name for hit in hits for name in hit.signals)
+        signals = {name: np.array([hit.signals.get(name, np.nan) for hit in hits], np.float64) for name in names}
+        return self._put(configuration, list(map(len, found)), items, [hit.score for hit in hits], signals)
+
+    def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
+        """Add lists that came with ids and scores alone, one per query."""
+        pairs = [pair for one in rankings for pair in one]
+        items = [self._at(item_id, titles.get(item_id, "")) for item_id, _ in pairs]
+        return self._put(configuration, list(map(len, rankings)), items, [score for _, score in pairs], {})
+
+    def built(self) -> RunLists:
+        """Return all that was added."""
+        gold = self._gold_offsets, self._gold_items, self._gold_grades
+        return RunLists(*self._about, list(self._place), list(self._titles), *gold, dict(self._listings))
+
+    def _put(
+        self, configuration: str, lengths: list[int], items: list[int], scores: list[float], signals: dict[str, Scores]
+    ) -> Listing:
+        listing = Listing(offsets_of(lengths), np.array(items, np.int64), np.array(scores, np.float64), signals)
+        self._listings[configuration] = listing
+        return listing
+
+    def _at(self, item_id: str, title: str) -> int:
+        place = self._place.setdefault(item_id, len(self._titles))
+        if place == len(self._titles):
+            self._titles.append(title)
+        return place

@@ -1,0 +1,261 @@
+"""Runs and judgements as TREC files, so that other tools' figures can be compared with ours.
+
+**Order.** trec_eval keeps scores as 32-bit floats and breaks ties by item id, descending; the rank column it ignores.
+So each score that is written is below the one before it as a 32-bit float too: a score that would tie is written as
+the next smaller 32-bit float, every other score in full. trec_eval and all that go by scores then see our order.
+
+Reading, ties are broken as the ids stand in the file, byte by byte, which is what trec_eval sees.
+
+**Ids.** Columns end at white space, so an id that holds white space or a control character is written as ``%:`` and the
+id with these percent-encoded: ``Hong Kong`` becomes ``%:Hong%20Kong``. Reading undoes it. All other ids are written as
+they are, also those with percent signs, such as URLs, which must match other people's qrels; an id that itself begins
+with ``%:`` is encoded too, so that every id comes back.
+
+**Files.** UTF-8; gzip where the name ends in ``.gz``, and on reading wherever the content is gzip. A file is written
+beside its place, synced and renamed: there is the old file or the new one, never half of one. TREC has no line for a
+query without hits: such a query is missing from the file, and scores 0 in tools that go by the qrels.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
+
+__all__ = ["Run", "read_qrels", "read_run", "write_qrels", "write_run"]
+
+Run = dict[str, list[tuple[str, float]]]
+"""By query id, ``(item id, score)``, best first."""
+
+_ENCODED = "%:"
+# A byte order mark is dropped by readers where it begins a file; a lone surrogate has no UTF-8.
+_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_LONGEST_LINE = 2**20
+
+_Value = TypeVar("_Value", int, float)
+
+
+def write_run(
+    path: str | Path, query_ids: Sequence[str], lists: Sequence[Sequence[tuple[str, float]]], tag: str = "nlp_retrieval"
+) -> None:
+    """Write rankings as a TREC run: ``query Q0 item rank score tag``, ranks from 1.
+
+    Args:
+        path: the file; its folder is made where it is missing, and a file that is there is replaced.
+        query_ids: one for each list.
+        lists: per query ``(item id, score)``, best first; ties stay in this order.
+        tag: the name of the run; its white space becomes underscores.
+
+    Raises:
+        QueryError: an empty id, the same query twice, or not as many query ids as lists.
+        EngineError: a list that is not best first, an item twice in one list, or a score that 32 bits cannot hold.
+        OutputError: the file cannot be written.
+    """
+    if len(query_ids) != len(lists):
+        raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
+    if twice := first_repeated(query_ids):
+        raise QueryError(f"query id {twice!r} is given twice; a run holds one list per query")
+    label = _encode("_".join(tag.split()) or "run")
+    _write(path, (_run_lines(query_id, hits, label) for query_id, hits in zip(query_ids, lists, strict=True)))
+
+
+def read_run(path: str | Path) -> Run:
+    """Read a TREC run, ours or another tool's.
+
+    Args:
+        path: the file, plain or gzip.
+
+    Returns:
+        Per query, in the order of the file, its hits in the order in which trec_eval takes them: by score as a 32-bit
+        float, then by item id, descending. The scores are as the file has them; the ranks in the file do not count.
+
+    Raises:
+        SourceError: no such file, or a line that is not six columns with a finite score, or an item twice in one query.
+    """
+    found: dict[str, dict[str, float]] = {}
+    written: dict[str, list[bytes]] = {}
+    for number, columns, raw in _read(path, 6, "query Q0 item rank score tag"):
+        query_id, _, item_id, _, text, _ = columns
+        score = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not math.isfinite(score):
+            raise SourceError(f"{path}, line {number}: the score is {text[:40]!r}; it must be a finite number")
+        _put(found, (query_id, item_id), score, f"{path}, line {number}")
+        written.setdefault(query_id, []).append(raw[2])
+    return {query_id: _as_trec_eval(hits, written[query_id]) for query_id, hits in found.items()}
+
+
+def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write judgements as TREC qrels: ``query 0 item grade``.
+
+    Args:
+        path: the file; its folder is made where it is missing, and a file that is there is replaced.
+        qrels: grade by item id, by query id. Gold that names titles: ``RetrievalEvaluator.qrels()``.
+
+    Raises:
+        GoldError: a grade that is not an integer.
+        QueryError: an empty id.
+        OutputError: the file cannot be written.
+    """
+    _write(path, (_qrels_lines(query_id, grades) for query_id, grades in qrels.items()))
+
+
+def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
+    """Read TREC qrels, ours or another tool's.
+
+    Args:
+        path: the file, plain or gzip.
+
+    Returns:
+        By query id the grade by item id, in the order of the file; grades of 0 and below are kept.
+
+    Raises:
+        SourceError: no such file, a line that is not four columns with an integer grade, or an item twice in one query.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for number, columns, _ in _read(path, 4, "query 0 item grade"):
+        query_id, _, item_id, text = columns
+        if not _GRADE.fullmatch(text):
+            raise SourceError(f"{path}, line {number}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits")
+        _put(found, (query_id, item_id), int(text), f"{path}, line {number}")
+    return found
+
+
+def _run_lines(query_id: str, hits: Sequence[tuple[str, float]], label: str) -> str:
+    if twice := first_repeated(item_id for item_id, _ in hits):
+        raise EngineError(f"the list of query {query_id!r} holds item {twice!r} twice; a ranking holds an item once")
+    query = _encode(query_id)
+    scores = _strictly_decreasing(query_id, [float(score) for _, score in hits])
+    ranked = enumerate(zip(hits, scores, strict=True), start=1)
+    return "".join(f"{query} Q0 {_encode(item_id)} {rank} {score} {label}\n" for rank, ((item_id, _), score) in ranked)
+
+
+def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
+    query = _encode(query_id)
+    for item_id, grade in grades.items():
+        if not isinstance(grade, Integral):
+            raise GoldError(f"query {query_id!r} gives item {item_id!r} the grade {grade!r}; qrels hold integers")
+    return "".join(f"{query} 0 {_encode(item_id)} {int(grade)}\n" for item_id, grade in grades.items())
+
+
+def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
+    """The scores as text, each below the one before it as a 32-bit float, and so as a 64-bit float too."""
+    single = _as_single(scores)
+    if not np.isfinite(single).all():
+        rank = int(np.flatnonzero(~np.isfinite(single))[0]) + 1
+        raise EngineError(
+            f"the list of query {query_id!r} has the score {scores[rank - 1]} at rank {rank}; trec_eval keeps scores "
+            "as 32-bit floats, so a run holds finite scores between -3.4e38 and 3.4e38"
+        )
+    worse = np.flatnonzero(single[1:] > single[:-1])
+    if len(worse):
+        rank = int(worse[0]) + 1
+        raise EngineError(
+            f"the list of query {query_id!r} is not best first: rank {rank} has score {scores[rank - 1]}, "
+            f"rank {rank + 1} has {scores[rank]}; sort it before it is written"
+        )
+    texts = [repr(score) for score in scores]
+    if (single[1:] < single[:-1]).all():
+        return texts
+    for place in range(1, len(single)):
+        if single[place] >= single[place - 1]:
+            with np.errstate(all="ignore"):
+                single[place] = np.nextafter(single[place - 1], np.float32(-np.inf))
+            texts[place] = str(single[place])
+    if not np.isfinite(single[-1]):
+        raise EngineError(f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score")
+    return texts
+
+
+def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        return np.array(list(scores), np.float64).astype(np.float32)
+
+
+def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[str, float]]:
+    """The hits by score and then by id; ``written`` holds their ids as they stand in the file, which C compares as bytes."""
+    single, pairs = _as_single(hits.values()), list(hits.items())
+    if (single[1:] < single[:-1]).all():
+        return pairs
+    keys = list(zip(single.tolist(), written, strict=True))
+    return [pairs[place] for place in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
+
+
+def _put(found: dict[str, dict[str, _Value]], line: tuple[str, str], value: _Value, where: str) -> None:
+    query_id, item_id = line
+    values = found.setdefault(query_id, {})
+    if item_id in values:
+        raise SourceError(f"{where}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them")
+    values[item_id] = value
+
+
+def _encode(name: str) -> str:
+    """An id as one column."""
+    if not name:
+        raise QueryError("an id is empty; it cannot stand in a TREC file")
+    if not name.startswith(_ENCODED) and not _UNSAFE.search(name):
+        return name
+    escaped = name.replace("%", "%25")
+    return _ENCODED + _UNSAFE.sub(lambda found: quote(found.group(), safe="", errors="surrogatepass"), escaped)
+
+
+def _decode(column: str) -> str:
+    return unquote(column[len(_ENCODED) :], errors="surrogatepass") if column.startswith(_ENCODED) else column
+
+
+def _write(path: str | Path, parts: Iterable[str]) -> None:
+    """Write all of a file or nothing."""
+    target, content = Path(path), "".join(parts).encode()
+    # no time and no name in the header: the same run is the same file
+    write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
+
+
+def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str], list[bytes]]]:
+    """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
+    if "\0" in str(path):
+        raise SourceError(f"{str(path)!r} is no path of a file: it holds a zero byte")
+    number = 0
+    try:
+        with Path(path).open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            stream = gzip.GzipFile(fileobj=raw) if packed else raw
+            while line := stream.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise SourceError(f"{path}, line {number}: longer than {_LONGEST_LINE >> 20} MiB; is this a TREC file?")
+                # Bytes split at ASCII white space alone, as in C; str would split at a no-break space too.
+                columns = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
+                if not columns:
+                    continue
+                if len(columns) != width:
+                    raise SourceError(
+                        f"{path}, line {number}: {len(columns)} columns, where a line is {form!r} ({width} columns)"
+                    )
+                text = b" ".join(columns).decode()
+                names = text.split(" ")
+                if _ENCODED in text:
+                    names = [_decode(name) for name in names]
+                    if not all(names):
+                        raise SourceError(f"{path}, line {number}: {_ENCODED!r} with nothing behind it is an empty id")
+                yield number, names, columns
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}, line {number}: not UTF-8 ({error}); convert the file first") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise SourceError(f"{path}, after line {number}: the gzip file is damaged ({error}); fetch it again") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error

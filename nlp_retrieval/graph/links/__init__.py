@@ -1,0 +1,1 @@
+"""Kinds of links, and how each is found in a corpus."""

@@ -1,0 +1,159 @@
+"""Links from passages to the passages whose titles they mention."""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
+from nlp_retrieval.graph.links.earlier_mentions import mentions_before
+from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.named_rows import NamedRows, names_itself, shared_links
+from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.title_table import TitleTable
+from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, first_mention, surfaces_of
+
+_STEP = 1024
+
+
+class TitleMentions(BaseLinkExtractor):
+    """Links a passage to every passage whose title or alias its content mentions.
+
+    A title counts without the qualifier in parentheses at its end, as whole words, without case, accents and possessive
+    endings; the mention begins with no lower-case letter unless the title does. Mentions are the longest possible and
+    do not overlap. A title that m passages carry links to each with a share of 1/m; repeated mentions in one passage
+    count once; a mention that may mean the passage itself links nothing. A link weighs its share, divided by the number
+    of passages that mention the target, to the power of ``rarity``.
+
+    Args:
+        aliases: metadata with other titles of a passage, a string or a list of strings.
+        min_characters: length of the shortest title of one word that counts; shorter ones need capitals ("U2", "NASA").
+        rarity: how much less a link to an often mentioned passage weighs; 0 for not at all.
+        max_shared: a title that more passages carry links nothing, as each share would be tiny.
+        along: weight of walking a link from the mentioning passage to the mentioned one.
+        against: weight of walking it from the mentioned passage to the mentioning one.
+    """
+
+    name = "title_mentions"
+    search_only = frozenset({"along", "against"})
+
+    def __init__(
+        self,
+        aliases: str = "aliases",
+        min_characters: Annotated[int, Field(ge=1)] = 4,
+        rarity: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.5,
+        max_shared: Annotated[int, Field(ge=1)] = 100,
+        along: WalkWeight = 1.0,
+        against: WalkWeight = 0.5,
+    ) -> None:
+        self.aliases = aliases
+        self.min_characters = min_characters
+        self.rarity = rarity
+        self.max_shared = max_shared
+        self.along = along
+        self.against = against
+
+    def surfaces(self, items: ItemTable) -> Iterator[tuple[int, Surface]]:
+        """Yield the rows of the items and the surfaces of each, as a matcher or a title table takes them."""
+        for row, item in enumerate(items.stream({"title", self.aliases})):
+            for surface in self._surfaces(item):
+                yield row, surface
+
+    def extract(self, items: ItemTable) -> Links:
+        """Find the links in two passes, over the titles and over the contents.
+
+        Warns:
+            RetrievalWarning: mentioned titles that more than ``max_shared`` passages carry.
+        """
+        matcher = SurfaceMatcher(self.surfaces(items))
+        sources, mentioned = _mentions(items, matcher)
+        links = self._shared(items, matcher, sources, mentioned)
+        return self._weighed(links, np.bincount(links.targets, minlength=len(items)))
+
+    def extend(self, joining: Joining) -> Extracted:
+        """Find what passages that join mention, and which passages before mention them; deleted passages do not count.
+
+        These are the links that touch the new passages when all are indexed at once, with the same shares. What differs
+        until ``compact``: links among the passages before keep their shares, also of a title that new passages carry too
+        or deleted ones carried; they stay where the text is now read as a longer title of a new passage, and are missing
+        where a longer title of a deleted one was read; the number of passages that mention a target, which rarity goes
+        by, is the one at the time when a link was found; and a new title whose rarest two words stand together in more
+        than 1,000 passages before, and in more than one of 500, is not looked for in them.
+        """
+        if joining.titles is None:
+            return super().extend(joining)
+        titles, first_row, n_items = joining.titles.table, joining.first_row, len(joining.everything)
+        sources, mentioned = _mentions(joining.items, joining.titles)
+        # a title is new where a row that joins is among those that carry it, and they ascend
+        is_new = titles.rows[titles.offsets[1:] - 1] >= first_row
+        before, mentioned_before = mentions_before(joining, list(self.surfaces(joining.items)), is_new)
+        links = self._shared(
+            joining.everything,
+            titles,
+            np.concatenate([sources + first_row, before]),
+            np.concatenate([mentioned, mentioned_before]),
+        )
+        links = joining.touching(links)
+        times_mentioned = np.bincount(links.targets, minlength=n_items)
+        targets = np.unique(links.targets[links.targets < first_row])
+        if len(targets):
+            times_mentioned[targets] += joining.graph.n_incoming(joining.kind, targets)
+        return Extracted(self._weighed(links, times_mentioned))
+
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+        span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
+        return None if span is None else sentence_at(source.content, *span)
+
+    def _shared(self, items: ItemTable, titles: NamedRows, sources: Rows, mentioned: NDArray[np.int64]) -> Links:
+        """Links to all that carry the mentioned titles; a link weighs its share."""
+        own = names_itself(titles, sources, mentioned, len(items))
+        sources, mentioned = sources[~own], mentioned[~own]
+        too_common = np.diff(titles.offsets)[mentioned] > self.max_shared
+        if too_common.any():
+            self._warn(items, titles, mentioned[too_common])
+        return shared_links(titles, sources[~too_common], mentioned[~too_common], len(items))
+
+    def _weighed(self, links: Links, times_mentioned: Rows) -> Links:
+        weights = links.weights / times_mentioned[links.targets] ** self.rarity
+        return Links(links.sources, links.targets, weights.astype(np.float32))
+
+    def _surfaces(self, item: SearchableItem) -> list[Surface]:
+        return surfaces_of(item, self.aliases, self.min_characters)
+
+    def _warn(self, items: ItemTable, titles: NamedRows, left_out: NDArray[np.int64]) -> None:
+        surfaces = np.unique(left_out)
+        counts = np.diff(titles.offsets)[surfaces]
+        worst = surfaces[counts.argmax()]
+        (carrier,) = items.items(titles.rows[titles.offsets[worst] :][:1])
+        warnings.warn(
+            f"{len(left_out)} mentions of {len(surfaces)} titles link nothing, because more than max_shared={self.max_shared} "
+            f"passages carry each; the most common is that of item {carrier.item_id!r} ({carrier.title!r}), carried by "
+            f"{counts.max()}: give passages titles of their own, or raise max_shared",
+            RetrievalWarning,
+            stacklevel=4,
+        )
+
+
+def _mentions(items: ItemTable, titles: SurfaceMatcher | TitleTable) -> tuple[Rows, NDArray[np.int64]]:
+    """Rows and the titles that their contents mention, by number, each pair once."""
+    sources, mentioned = array("q"), array("q")
+    contents = ((row, item.content) for row, item in enumerate(items.stream(())))
+    with progress("finding mentioned titles", len(items)) as advance:
+        while part := list(islice(contents, _STEP)):
+            for (row, _), found in zip(part, titles.named_in([content for _, content in part]), strict=True):
+                mentioned.extend(found)
+                sources.extend([row] * len(found))
+            advance(len(part))
+    return np.array(sources, np.int64), np.array(mentioned, np.int64)

@@ -1,0 +1,1 @@
+"""Links, titles and terms in flat files."""

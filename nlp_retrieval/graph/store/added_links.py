@@ -1,0 +1,119 @@
+"""The links that came with items which joined an index, in flat files of their own.
+
+Rows are those of the whole index: a link touches at least one of the items that came, and none that came later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, Rows, offsets_of
+from nlp_retrieval.core.files.columns import CURE, check_numbers, damaged, mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.graph.store.link_graph import LinkGraph
+from nlp_retrieval.graph.store.links import Links
+
+_FILE = "links.json"
+_SOURCES, _TARGETS, _WEIGHTS = "link_sources.npy", "link_targets.npy", "link_weights.npy"
+
+
+def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> None:
+    """Write links as flat files that :func:`open_added_links` maps.
+
+    Args:
+        folder: an existing one.
+        links: by kind. The same links in the same order give the same bytes.
+        n_rows: of the index, with the items that came.
+
+    Raises:
+        EngineError: links that cannot be stored; the message names the kind.
+    """
+    merged = {kind: part.merged(kind, n_rows) for kind, part in links.items()}
+    all_links = Links.joined(list(merged.values()))
+    np.save(folder / _SOURCES, all_links.sources, allow_pickle=False)
+    np.save(folder / _TARGETS, all_links.targets, allow_pickle=False)
+    np.save(folder / _WEIGHTS, all_links.weights, allow_pickle=False)
+    facts = {"kinds": list(merged), "n_links": [len(part.sources) for part in merged.values()]}
+    (folder / _FILE).write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
+    """Map the links of a segment, and pass over them once.
+
+    Raises:
+        IndexDamagedError: a file is missing or cannot be read, or holds no links of this segment.
+    """
+    path = segment.folder / _FILE
+    try:
+        facts = read_json_file(path)
+        counts = dict(zip(facts["kinds"], map(int, facts["n_links"]), strict=True))
+    except OSError as error:
+        raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(path, "it does not describe links") from error
+    if min(counts.values(), default=0) < 0:
+        raise damaged(path, "it does not describe links")
+    shape = (sum(counts.values()),)
+    sources: Rows = mapped(segment.folder / _SOURCES, np.int64, shape)
+    targets: Rows = mapped(segment.folder / _TARGETS, np.int64, shape)
+    weights: NDArray[np.float32] = mapped(segment.folder / _WEIGHTS, np.float32, shape)
+    for name, rows in ((_SOURCES, sources), (_TARGETS, targets)):
+        check_numbers(segment.folder / name, rows, segment.end_row)
+    if (np.maximum(sources, targets) < segment.first_row).any():
+        raise damaged(segment.folder / _TARGETS, "a link touches nothing of its segment")
+    if not ((weights > 0) & (weights < np.inf)).all():
+        raise damaged(segment.folder / _WEIGHTS, "it holds what is no weight")
+    bounds = offsets_of(list(counts.values())).tolist()
+    parts = zip(counts, bounds, bounds[1:], strict=False)
+    return {kind: Links(sources[begin:end], targets[begin:end], weights[begin:end]) for kind, begin, end in parts}
+
+
+def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
+    """Open the links of all segments of an index as one graph of all rows, in which nothing leads to deleted items.
+
+    A graph of one segment of which nothing was deleted stays mapped; else it is made in memory.
+
+    Raises:
+        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
+    """
+    first = segments[0]
+    graph = LinkGraph.open(first.folder)
+    if graph.n_nodes != first.end_row:
+        raise IndexDamagedError(f"the graph in {first.folder} has {graph.n_nodes} nodes for {first.end_row} items; {CURE}")
+    if len(segments) == 1 and first.live is None:
+        return graph
+    found = [graph.links(), *(open_added_links(segment) for segment in segments[1:])]
+    if any(links.keys() != graph.n_links.keys() for links in found):
+        raise IndexDamagedError(f"the segments beside {first.folder} have other kinds of links; {CURE}")
+    live = live_of(segments)
+    joined = {kind: Links.joined([links[kind] for links in found]).among(live) for kind in graph.n_links}
+    return LinkGraph.of(segments[-1].end_row, joined)
+
+
+def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
+    """Put the links of segments in a row together as those of one segment of the items that are there.
+
+    Args:
+        segments: none of them the first of the index.
+    """
+    first_row = segments[0].first_row
+    live = np.concatenate([np.ones(first_row, bool), live_of(segments)])
+    new_rows = np.cumsum(live) - 1
+    joined: dict[str, Links] = {}
+    found = [open_added_links(segment) for segment in segments]
+    for kind in found[0]:
+        links = Links.joined([one[kind] for one in found]).among(live)
+        joined[kind] = Links(new_rows[links.sources], new_rows[links.targets], links.weights)
+    return joined
+
+
+def live_of(segments: Sequence[SegmentFolder]) -> Mask:
+    """Which of the items of segments in a row are there."""
+    return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])

@@ -1,0 +1,1 @@
+"""Random walks along links, and what they say of a passage."""

@@ -1,0 +1,220 @@
+"""The one table of quality and cost: which columns it has, what counts as best, and how its figures print.
+
+The terminal, the page and the tables in files take their columns from here, so that a figure reads the same wherever it
+stands. "Best" is the best value measured, and every value that prints the same shares it; it says nothing of chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nlp_retrieval.benchmarks.cost.prices import price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, LanguageModelCost
+
+COST = "cost"
+ABSENT = "\N{EN DASH}"
+
+_MEASURES = {
+    "perfect_recall": "Perfect recall",
+    "recall": "Recall",
+    "ndcg": "nDCG",
+    "mrr": "MRR",
+    "map": "MAP",
+    "precision": "Precision",
+    "f1": "F1",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of figures.
+
+    Args:
+        key: the name of a measure (``"recall@5"``) or the field of a cost.
+        family: what is shown and hidden together: a measure without its cutoff, or ``"cost"``.
+        label: the heading under that of its family.
+        lower_is_better: true of times and sizes.
+        cost: how to read it from a cost, or None where the cost lacks it; None for a measure.
+        count: whether it tells of this run alone, such as a number of calls; nothing is called best by it.
+        shown: how a figure is printed, where that is not the way of the other measures, costs or counts.
+    """
+
+    key: str
+    family: str
+    label: str
+    lower_is_better: bool = False
+    cost: Callable[[Cost], float | None] | None = None
+    count: bool = False
+    shown: Callable[[float], str] | None = None
+
+    def value(self, result: ConfigurationResult, group: str = "") -> float | None:
+        """Return the figure for a group of queries, or None where it was not measured. Cost is that of all queries."""
+        if self.cost is not None:
+            value = self.cost(result.cost) if result.cost is not None else None
+        else:
+            measures = result.groups.get(group, {}) if group else result.measures
+            value = measures.get(self.key)
+        return value if value is not None and math.isfinite(value) else None
+
+    def text(self, value: float | None) -> str:
+        """Return the figure as it is printed: three decimals for measures, about three digits for costs."""
+        if value is None:
+            return ABSENT
+        if self.shown is not None:
+            return self.shown(value)
+        if self.count:
+            return f"{value:,.0f}"
+        return f"{value:.3f}" if self.cost is None else amount(value)
+
+    def difference(self, value: float | None, baseline: float | None) -> str:
+        """Return how far a figure is from the baseline's: the difference of measures, the ratio of costs."""
+        if value is None or baseline is None or self.count:
+            return ""
+        if self.cost is not None:
+            return f"\N{MULTIPLICATION SIGN}{amount(value / baseline)}" if baseline > 0 else ""
+        return signed(value - baseline)
+
+    def best(self, values: Sequence[float | None]) -> set[int]:
+        """Return the places of the best value, with all that print the same; none where all of them do."""
+        measured = [value for value in values if value is not None]
+        printed = {self.text(value) for value in measured}
+        if len(printed) < 2 or self.count:
+            return set()
+        top = self.text(min(measured) if self.lower_is_better else max(measured))
+        return {place for place, value in enumerate(values) if self.text(value) == top}
+
+
+COST_COLUMNS = [
+    Column("latency_ms", COST, "median ms", True, lambda cost: cost.latency_ms),
+    Column("latency_p95_ms", COST, "p95 ms", True, lambda cost: cost.latency_p95_ms),
+    Column("queries_per_second", COST, "queries/s", False, lambda cost: cost.queries_per_second),
+    Column("index_seconds", COST, "index s", True, lambda cost: cost.index_seconds),
+    Column("index_bytes", COST, "index MB", True, lambda cost: cost.index_bytes / 1e6),
+    Column("index_peak_bytes", COST, "peak MB indexing", True, lambda cost: cost.index_peak_bytes / 1e6),
+    Column("search_peak_bytes", COST, "peak MB searching", True, lambda cost: cost.search_peak_bytes / 1e6),
+]
+
+
+def _of_model(figure: str) -> Callable[[Cost], float | None]:
+    def read(cost: Cost) -> float | None:
+        value: float | None = getattr(cost.language_model, figure, None)
+        return value
+
+    return read
+
+
+LANGUAGE_MODEL_COLUMNS = [
+    Column("calls", COST, "LM calls", True, _of_model("calls"), count=True),
+    Column("cache_hits", COST, "from disk", True, _of_model("cache_hits"), count=True),
+    Column("tokens_in", COST, "tokens in", True, _of_model("tokens_in"), count=True),
+    Column("tokens_out", COST, "tokens out", True, _of_model("tokens_out"), count=True),
+    Column("query_tokens_in", COST, "tokens in/query", True, _of_model("query_tokens_in")),
+    Column("query_tokens_out", COST, "tokens out/query", True, _of_model("query_tokens_out")),
+    Column("failures", COST, "failed calls", True, _of_model("failures"), count=True),
+    Column("degraded", COST, "degraded", True, _of_model("degraded"), count=True),
+]
+
+
+def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
+    """Return what a configuration's language models were asked; None where none was, or cost was not measured."""
+    return result.cost.language_model if result.cost is not None else None
+
+
+def price_columns(report: BenchmarkReport) -> list[Column]:
+    """Return the columns of prices; empty where the price of no configuration that asked a language model is known."""
+    prices = report.prices
+    if prices is None:
+        return []
+    per_1000 = Column(
+        "price_per_1000_queries",
+        COST,
+        f"{prices.currency}/1k queries",
+        True,
+        lambda cost: price_per_1000_queries(cost, prices),
+        shown=price_text,
+    )
+    asked = [result for result in report.configurations if language_model_of(result) is not None]
+    if all(per_1000.value(result) is None for result in asked):
+        return []
+    spent = f"{prices.currency} spent"
+    return [
+        per_1000,
+        Column("price_spent", COST, spent, True, lambda cost: price_spent(cost, prices), count=True, shown=price_text),
+    ]
+
+
+def cost_columns(report: BenchmarkReport) -> list[Column]:
+    """Return the columns of costs; those of language models and their price only where a configuration asked one."""
+    asked = any(language_model_of(result) is not None for result in report.configurations)
+    return [*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else COST_COLUMNS
+
+
+def amount(value: float) -> str:
+    """Return a cost with about three digits: 0.52, 3.10, 24.6, 1,250."""
+    if value < 0.005 and value > 0:
+        return "<0.01"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+
+
+def price_text(value: float) -> str:
+    """Return a price with about two digits where it is small: 0.0042, 0.15, 3.10."""
+    if not value or value >= 0.1:
+        return amount(value)
+    return f"{value:.2g}" if value >= 0.0001 else "<0.0001"
+
+
+def signed(difference: float, decimals: int = 3) -> str:
+    """Return a difference with its sign, ± where it prints as 0."""
+    moved = f"{difference:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    return f"±{moved[1:]}" if not float(moved[1:]) else moved
+
+
+def family_label(family: str) -> str:
+    """Return the heading of a measure or of the costs."""
+    return "Cost" if family == COST else _MEASURES.get(family, family)
+
+
+def query_groups(report: BenchmarkReport) -> list[str]:
+    """Return the groups of queries in their order, ``""`` (all queries) first."""
+    named = [*report.query_counts, *(group for result in report.configurations for group in result.groups)]
+    return list(dict.fromkeys(["", *named]))
+
+
+def measure_columns(report: BenchmarkReport) -> list[Column]:
+    """Return a column for every measure that any configuration has, by measure and then by cutoff."""
+    keys = {
+        key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
+    }
+    return [
+        Column(key, family, f"@{cutoff}" if cutoff else family_label(family))
+        for family, cutoff, key in sorted(((*split_measure(key), key) for key in keys), key=_measure_order)
+    ]
+
+
+def split_measure(key: str) -> tuple[str, str]:
+    """Return a measure's name without its cutoff, and the cutoff; ``""`` where it has none."""
+    family, at, cutoff = key.rpartition("@")
+    return (family, cutoff) if at else (key, "")
+
+
+def _measure_order(measure: tuple[str, str, str]) -> tuple[int, str, int, str]:
+    family, cutoff, _ = measure
+    known = list(_MEASURES)
+    rank = known.index(family) if family in _MEASURES else len(known)
+    return rank, family, int(cutoff) if cutoff.isdecimal() else 0, cutoff
+
+
+def summary_columns(report: BenchmarkReport) -> list[Column]:
+    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, latency, index size, and price where known.
+
+    Args:
+        report: a finished benchmark.
+    """
+    measures = measure_columns(report)
+    kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
+    ndcg = [column for column in measures if column.family == "ndcg"]
+    small = [column for column in ndcg if split_measure(column.key)[1] in map(str, range(1, 11))]
+    costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
+    return kept + (small[-1:] or ndcg[:1]) + costs + price_columns(report)[:1]

@@ -1,0 +1,129 @@
+"""Which figures are marked as better or worse than the baseline's, and what goes with the marks in words.
+
+A mark is the verdict of the corrected test and of nothing else; that a value is the best measured is no verdict. The
+terminal, the page and the tables in files all take their marks and their words from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.randomisation import holm
+from nlp_retrieval.evaluation.verdict import limits, verdict
+
+ALPHA = 0.05
+UNTESTED = "Differences are not tested for significance; any of them may be chance."
+NOTHING_TO_FIND = "no difference could have been borne out"
+NO_VERDICT = "Bold is the best value measured, significant or not."
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How two verdicts are written; ``none`` stands where there is neither."""
+
+    better: str
+    worse: str
+    none: str = ""
+
+    def of(self, comparison: Comparison | None) -> str:
+        """Return the mark of a figure; ``none`` for one that was not compared."""
+        if comparison is None:
+            return self.none
+        return {"better": self.better, "worse": self.worse}.get(verdict(comparison, ALPHA), self.none)
+
+
+TRIANGLES = Marks("\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}")
+SIGNS = Marks("+", "-")
+DAGGERS = Marks("\N{DAGGER}", "\N{DOUBLE DAGGER}")
+
+
+def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]:
+    """Return the comparisons with the baseline by group, measure and configuration.
+
+    Args:
+        report: a finished benchmark.
+    """
+    return {
+        (group, one.measure, one.system): one
+        for group, comparisons in report.comparisons.items()
+        for one in comparisons
+        if one.baseline == report.baseline
+    }
+
+
+def unit(comparison: Comparison) -> str:
+    """Return what the test took as independent, with its number: ``"1,000 queries"``, ``"812 families of queries"``."""
+    return f"{comparison.families:,} {'queries' if comparison.families == comparison.queries else 'families of queries'}"
+
+
+def legend(report: BenchmarkReport, marks: Marks) -> str:
+    """Return what the marks mean and which test they come from; that nothing was tested, where nothing was.
+
+    Args:
+        report: a finished benchmark.
+        marks: those that are shown.
+    """
+    compared = [one for comparisons in report.comparisons.values() for one in comparisons]
+    if not compared:
+        return UNTESTED if len(report.configurations) > 1 else ""
+    first = compared[0]
+    found = {verdict(one, ALPHA) for one in compared}
+    better, worse = f"{marks.better} better", f"{marks.worse} worse"
+    if found == {"not distinguishable"}:
+        said = "No measure is distinguishable from the baseline's"
+    else:
+        said = ", ".join([better] * ("better" in found) + [worse] * ("worse" in found)) + " than the baseline"
+    many = first.comparisons
+    each = "each measure and group" if len(report.comparisons) > 1 else "each measure"
+    corrected = f", Holm's correction for {many} comparisons in {each}" if many > 1 else ""
+    return (
+        f"{said} at level {ALPHA:g}: paired randomisation test over {unit(first)}{corrected}. What is not marked may be chance."
+    )
+
+
+def by_chance(report: BenchmarkReport) -> str:
+    """Return how many marks chance alone may set, where more is compared than is corrected together; ``""`` where not.
+
+    Holm's method holds the chance of any wrong mark in one measure and one group; a reader who looks through many of them
+    sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
+    another.
+
+    Args:
+        report: a finished benchmark.
+    """
+    compared = list(by_figure(report).items())
+    together = {(group, measure) for group, measure, _ in dict(compared)}
+    if len(together) < 2:
+        return ""
+    marked = [verdict(one, ALPHA) != "not distinguishable" for _, one in compared]
+    stand = sum(p <= ALPHA and mark for p, mark in zip(holm([one.p for _, one in compared]), marked, strict=True))
+    said = (
+        f"In all there are {len(compared):,} comparisons with the baseline, in {len(together):,} pairs of a measure and a "
+        f"group, each corrected for itself: if nothing differed, chance alone would still mark something in up to "
+        f"{ALPHA * len(together):.3g} of these."
+    )
+    if not any(marked):
+        return said
+    return f"{said} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
+
+
+def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
+    """Return why no difference in a group could have been borne out, with the groups of which that is so.
+
+    Args:
+        report: a finished benchmark.
+    """
+    found: dict[str, list[str]] = {}
+    for group, comparisons in report.comparisons.items():
+        reasons = [limits(one, ALPHA) for one in comparisons]
+        if all(reasons) and reasons:
+            differing = [reason for reason, one in zip(reasons, comparisons, strict=True) if one.differing]
+            found.setdefault([*differing, *reasons][0], []).append(group)
+    return found
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as it is printed: three decimals, and a fourth where they would round it to the level."""
+    return "<0.001" if p < 0.0005 else f"{p:.4f}" if abs(p - ALPHA) < 0.0005 else f"{p:.3f}"

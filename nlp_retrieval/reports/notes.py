@@ -1,0 +1,91 @@
+"""What must be known of a configuration's figures before they are compared, in sentences that go with them.
+
+The terminal and the page say them word for word.
+"""
+
+from __future__ import annotations
+
+from nlp_retrieval.benchmarks.cost.prices import unpriced
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
+from nlp_retrieval.reports.columns import language_model_of, price_columns
+
+CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
+
+
+def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
+    """Return how many questions quality was judged without; ``""`` where there was none.
+
+    Args:
+        report: a finished benchmark.
+        result: one of its configurations.
+    """
+    cost = language_model_of(result)
+    if cost is None or not cost.degraded:
+        return ""
+    questions, theirs = ("question", "its query was") if cost.degraded == 1 else ("questions", "their queries were")
+    return (
+        f"{cost.degraded:,} {questions} about {report.query_counts.get('', 0):,} queries got no usable answer from the "
+        f"language model; {theirs} searched without it."
+    )
+
+
+def latency_note(result: ConfigurationResult) -> str:
+    """Return how much of a latency is without the language model, because answers were on disk; ``""`` where none is.
+
+    Args:
+        result: a configuration's.
+    """
+    cost = language_model_of(result)
+    if cost is None or not cost.latency_cache_hits:
+        return ""
+    every = cost.latency_cache_hits == cost.latency_answers
+    number = f"{cost.latency_cache_hits:,}" if every else f"{cost.latency_cache_hits:,} of {cost.latency_answers:,}"
+    return (
+        f"{'all ' if every else ''}{number} answers of the language model in the latency sample came from disk; "
+        f"the latency {'is' if every else 'is in part'} that of reading them, not of the model."
+    )
+
+
+def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
+    """Return why a configuration's price is not known; ``""`` where it is, or nothing is priced.
+
+    Args:
+        report: a finished benchmark.
+        result: one of its configurations.
+    """
+    if report.prices is None or result.cost is None:
+        return ""
+    reasons = unpriced(result.cost, report.prices)
+    return f"its price is not known: {'; '.join(reasons)}." if reasons else ""
+
+
+def prices_legend(report: BenchmarkReport) -> str:
+    """Return what the prices are of, and the table that they come from; ``""`` where none is shown.
+
+    Args:
+        report: a finished benchmark.
+    """
+    if report.prices is None or not price_columns(report):
+        return ""
+    asked = {model for result in report.configurations if (cost := language_model_of(result)) for model in cost.models}
+    table = "; ".join(
+        f"{model} {price.input:.10g} in, {price.output:.10g} out"
+        for model, price in report.prices.models.items()
+        if model in asked
+    )
+    return (
+        "A price is of the tokens of language models alone; that of 1,000 queries counts answers from disk too. "
+        f"{report.prices.currency} per million tokens, as given: {table}."
+    )
+
+
+def comparison_notes(report: BenchmarkReport) -> list[str]:
+    """Return what must be known of runs that were made apart and are compared: corpora that differ, families, groups.
+
+    Args:
+        report: a finished benchmark, or runs that are compared; empty for the former, whose runs are of one corpus.
+    """
+    if "compared" not in report.manifest:
+        return []
+    return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]

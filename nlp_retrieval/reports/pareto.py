@@ -1,0 +1,86 @@
+"""Which configurations are worth what they cost: the Pareto front of quality and a cost.
+
+Quality is the main measure over all queries; cost is median latency, and the price of language models where it is known. A
+configuration is on the front when no other is at least as good in both and better in one, by the values as measured and not
+as printed; of equal ones, all are on it. What lacks one of the two values has no place, and where fewer than two have one
+there is no front. Nothing here is tested: neighbours on a front may differ by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.reports.columns import COST_COLUMNS, Column, family_label, price_columns, split_measure
+
+MARK = "\N{BLACK DIAMOND}"
+ASCII_MARK = "#"
+
+
+@dataclass(frozen=True)
+class Front:
+    """A Pareto front.
+
+    Args:
+        measure: what quality is, such as ``"recall@20"``.
+        cost: the column of the cost.
+        names: the configurations on it, in the order of the report.
+        placed: the configurations that have both values.
+    """
+
+    measure: str
+    cost: Column
+    names: tuple[str, ...]
+    placed: tuple[str, ...]
+
+
+def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return for each point whether no other is at least as good in both values and better in one.
+
+    Args:
+        points: quality (more is better) and cost (less is better); finite.
+    """
+    found = [False] * len(points)
+    last: tuple[float, float] | None = None
+    for place in sorted(range(len(points)), key=lambda place: (points[place][1], -points[place][0])):
+        if last is None or points[place][0] > last[0] or points[place] == last:
+            found[place] = True
+            last = points[place]
+    return found
+
+
+def fronts(report: BenchmarkReport) -> dict[str, Front]:
+    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` where prices are known.
+
+    Args:
+        report: a finished benchmark.
+    """
+    measure = report.main_measure
+    quality = Column(measure, split_measure(measure)[0], measure)
+    found = {}
+    for cost in [*(column for column in COST_COLUMNS if column.key == "latency_ms"), *price_columns(report)[:1]]:
+        values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
+        points = {name: (good, dear) for name, (good, dear) in values.items() if good is not None and dear is not None}
+        if len(points) > 1:
+            on_front = not_dominated(list(points.values()))
+            names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
+            found[cost.key] = Front(measure, cost, names, tuple(points))
+    return found
+
+
+def front_legend(report: BenchmarkReport, mark: str) -> str:
+    """Return what the mark of a front means; ``""`` where there is none.
+
+    Args:
+        report: a finished benchmark.
+        mark: the one that is shown.
+    """
+    if not fronts(report):
+        return ""
+    family, cutoff = split_measure(report.main_measure)
+    measure = f"{family_label(family)}@{cutoff}" if cutoff else family_label(family)
+    return (
+        f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
+        "better in one. The front is of the values measured; neighbours on it may differ by chance."
+    )

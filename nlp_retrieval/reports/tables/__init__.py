@@ -1,0 +1,1 @@
+"""Results as tables in files: Markdown, LaTeX, Parquet."""

@@ -1,0 +1,1 @@
+"""Results for a terminal of any width."""

@@ -1,0 +1,1 @@
+"""Results as Weights & Biases runs."""

@@ -1,0 +1,55 @@
+"""Whether Weights & Biases can be logged to as it is asked for: told before there is anything to log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
+from nlp_retrieval.errors import ConfigurationError, DependencyError
+
+
+def mode_of(settings: WandbSettings) -> WandbMode:
+    """Return in which mode runs are logged.
+
+    Raises:
+        DependencyError: wandb is not installed.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
+    """
+    try:
+        import wandb
+    except ImportError:
+        raise DependencyError("logging to Weights & Biases needs wandb: pip install 'nlp_retrieval[wandb]'") from None
+    try:
+        wandb.Settings(project=settings.project, entity=settings.entity, run_group=settings.group)
+    except (wandb.errors.UsageError, ValueError) as error:
+        raise ConfigurationError(f"wandb: {first_line(error)}; choose another name") from None
+    if settings.mode == "offline":
+        return "offline"
+    with quiet():
+        has_key = bool(wandb.api.api_key)
+    if settings.mode == "online" and not has_key:
+        raise ConfigurationError(
+            "wandb.mode is online, and no API key is configured; run wandb login, set WANDB_API_KEY, or write mode: offline"
+        )
+    return "online" if has_key else "offline"
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep wandb from writing to the terminal while the block runs."""
+    before = os.environ.get("WANDB_SILENT")
+    os.environ["WANDB_SILENT"] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["WANDB_SILENT"]
+        else:
+            os.environ["WANDB_SILENT"] = before

@@ -1,0 +1,141 @@
+"""The files of a run: what a benchmark leaves in its output folder.
+
+``results.json`` holds quality alone, in a fixed order and without times, so that two runs can be compared byte by
+byte; the Parquet files hold the same for data frames, with every query's values. ``costs.json`` and ``manifest.json``
+hold the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.runs.comparable import corpora_of
+from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
+from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.output import file_names, remove_output, write_output
+from nlp_retrieval.evaluation.trec import write_qrels, write_run
+from nlp_retrieval.evaluation.verdict import verdict
+from nlp_retrieval.reports.notes import comparison_notes
+from nlp_retrieval.reports.page.page import write_page
+from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
+
+
+def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
+    """Write the page, the results, the costs, the manifest and the TREC files of a run.
+
+    Results are written as JSON and Parquet, and as tables in Markdown and LaTeX.
+
+    Args:
+        run: a finished run.
+        folder: made where it is missing; files of an earlier run are replaced.
+
+    Returns:
+        The report, with the places of its files.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    target = Path(folder)
+    report = run.report
+    files = {
+        "report": target / "report.html",
+        "results": target / "results.json",
+        "costs": target / "costs.json",
+        "manifest": target / "manifest.json",
+        "markdown": target / "table.md",
+        "latex": target / "table.tex",
+        "parquet": target / "results.parquet",
+        "costs_parquet": target / "costs.parquet",
+        "per_query": target / PER_QUERY,
+        "report_data": target / REPORT,
+        "hits": target / HITS,
+        "queries": target / QUERIES,
+        "gold": target / GOLD,
+        "trec": target / "trec",
+    }
+    names, notes = list(run.lists.listings), comparison_notes(report)
+    before = _trec_files(files["results"])
+    remove_output(target / REPORT)  # until all is written the folder is no finished run
+    for name, stem in zip(names, file_names(names), strict=True):
+        write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
+    write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
+    for stem in before - set(file_names(names)):
+        remove_output(files["trec"] / f"{stem}.trec")
+    write_output(files["results"], _json(results_of(report)))
+    write_output(files["costs"], _json(_costs(report)))
+    write_output(files["manifest"], _json(report.manifest))
+    write_output(files["markdown"], markdown_table(report).encode())
+    write_output(files["latex"], latex_table(report).encode())
+    write_output(files["parquet"], parquet_bytes(means_table(report), notes))
+    write_output(files["costs_parquet"], parquet_bytes(costs_table(report), notes))
+    write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
+    write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
+    write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
+    write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
+    written = replace(report, files={kind: str(path) for kind, path in files.items()})
+    write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
+    write_output(files["report_data"], report_bytes(written, target))
+    return written
+
+
+def _costs(report: BenchmarkReport) -> dict[str, Any]:
+    other = _other_corpora(report)
+    return {one.name: asdict(one.cost) | other[one.name] for one in report.configurations if one.cost is not None}
+
+
+def _other_corpora(report: BenchmarkReport) -> dict[str, dict[str, Any]]:
+    """The corpus of each configuration, where they do not all have the same."""
+    corpora = corpora_of(report)
+    several = len(set(corpora.values())) > 1
+    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in corpora.items()}
+
+
+def results_of(report: BenchmarkReport) -> dict[str, Any]:
+    """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
+
+    A group's name is ``""`` where all queries are meant. Runs of different corpora say so, each with its own, under ``notes``.
+    """
+    notes, other = comparison_notes(report), _other_corpora(report)
+    return {
+        "baseline": report.baseline,
+        "k": report.k_values,
+        "queries": report.query_counts[""],
+        "query_groups": {group: count for group, count in report.query_counts.items() if group},
+        "items": report.n_items,
+        "configurations": {
+            result.name: {
+                "fingerprint": result.fingerprint,
+                "empty_queries": result.empty_queries,
+                "measures": result.measures,
+                "groups": result.groups,
+                "intervals": result.intervals,
+            }
+            | other[result.name]
+            for result in report.configurations
+        },
+        "comparisons": [
+            {"group": group} | asdict(one) | {"verdict": verdict(one)}
+            for group, comparisons in report.comparisons.items()
+            for one in comparisons
+        ],
+        "failed": {one.name: one.reason for one in report.failed},
+    } | ({"notes": notes} if notes else {})
+
+
+def _trec_files(results: Path) -> set[str]:
+    """The names of the TREC files that an earlier run left, by its results."""
+    try:
+        return set(file_names(read_json_file(results)["configurations"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _json(content: object) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

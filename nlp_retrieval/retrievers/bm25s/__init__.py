@@ -1,0 +1,1 @@
+"""BM25 without Java."""

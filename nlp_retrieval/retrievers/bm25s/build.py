@@ -1,0 +1,218 @@
+"""Writing a bm25s index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
+
+A run holds the postings of rows that follow one another, by term. Runs come in the order of their rows, so what a term has in
+the merged index are its postings in each run, one after another. The segments of an index are such runs too: they are joined
+by the same merge, without any text. Terms are numbered in the order of their text, so the files depend on the items alone:
+joined segments have the same bytes as an index built at once.
+
+What is held for the whole corpus is the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedWriter
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, offsets_of
+from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.retrievers.bm25s.files import FREQUENCIES, ROWS, OpenedFiles, write_terms
+from nlp_retrieval.retrievers.bm25s.scoring import found_in, term_cuts
+
+Numbers = NDArray[np.int32]
+
+_SPOOL = "spool"
+_TOKENS_AT_ONCE = 2**20
+_POSTINGS_AT_ONCE = 2**20
+
+
+class Column(Protocol):
+    """Numbers that are read a slice at a time."""
+
+    def __getitem__(self, part: slice, /) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """Postings by term, and the rows within a term rising.
+
+    Args:
+        terms: ``[n]`` rising, numbers in the merged vocabulary.
+        counts: ``[n]``, how many postings each term has.
+        rows: of the postings.
+        frequencies: of the postings.
+        kept: ``[n]``, how many postings of each term the merged index takes.
+        targets: per row of the run, its row in the merged index, -1 for one that is left out; None: rows stay as they are.
+    """
+
+    terms: NDArray[np.integer]
+    counts: NDArray[np.integer]
+    rows: Column
+    frequencies: Column
+    kept: NDArray[np.integer]
+    targets: Numbers | None = None
+
+
+def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocabulary: dict[str, int], n_items: int) -> None:
+    """Write the index of a corpus.
+
+    Args:
+        folder: empty.
+        analyzed: of each batch of items, how many terms each item has, and the numbers of all terms one after another.
+        vocabulary: numbers by term; grows while batches are analyzed.
+        n_items: how many items will come.
+    """
+    lengths = np.zeros(n_items, np.int32)
+    spooled: list[tuple[Numbers, Numbers, _Spooled, _Spooled]] = []
+    first = 0
+    with (folder / _SPOOL).open("wb") as spool:
+        for counts, terms in _joined_batches(analyzed):
+            lengths[first : first + len(counts)] = counts
+            spooled.append(_spool_run(spool, counts, terms, first, list(vocabulary)))
+            first += len(counts)
+    ordered = sorted(vocabulary)
+    ranks = np.empty(len(ordered), np.int32)
+    ranks[np.fromiter(map(vocabulary.__getitem__, ordered), np.int64, len(ordered))] = np.arange(len(ordered), dtype=np.int32)
+    runs = [Run(ranks[numbers], counts, rows, found, counts) for numbers, counts, rows, found in spooled]
+    del spooled
+    _merge(folder, runs, ordered, lengths)
+    (folder / _SPOOL).unlink()
+
+
+def join_files(folder: Path, segments: Sequence[tuple[OpenedFiles, Mask | None]]) -> None:
+    """Write one index of several: without deleted items, and with rows counted through.
+
+    Args:
+        folder: empty.
+        segments: what was opened, in the order of its rows, and which of its items are there (None: all).
+    """
+    ordered = sorted(dict.fromkeys(chain.from_iterable(opened.vocabulary for opened, _ in segments)))
+    ranks = {term: rank for rank, term in enumerate(ordered)}
+    runs: list[Run] = []
+    lengths: list[Numbers] = []
+    first = 0
+    for opened, live in segments:
+        postings = opened.postings
+        there = np.ones(len(postings.lengths), np.bool_) if live is None else live
+        terms = np.fromiter(map(ranks.__getitem__, opened.vocabulary), np.int32, len(opened.vocabulary))
+        targets = np.where(there, np.cumsum(there) - 1 + first, -1).astype(np.int32)
+        counts = np.diff(postings.indptr)
+        runs.append(Run(terms, counts, postings.rows, postings.frequencies, found_in(postings, live), targets))
+        lengths.append(postings.lengths[there])
+        first += len(lengths[-1])
+    _merge(folder, runs, ordered, np.concatenate(lengths))
+
+
+class _Spooled:
+    """Numbers in a file, read and not mapped, so that they do not stay in memory."""
+
+    def __init__(self, path: Path, offset: int) -> None:
+        self._path, self._offset = path, offset
+
+    def __getitem__(self, part: slice, /) -> Numbers:
+        begin = self._offset + part.start * np.dtype(np.int32).itemsize
+        return np.fromfile(self._path, np.int32, part.stop - part.start, offset=begin)
+
+
+def _joined_batches(analyzed: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
+    """Join batches until they hold enough for a run."""
+    waiting: list[tuple[Numbers, Numbers]] = []
+    n_tokens = 0
+    for batch in analyzed:
+        waiting.append(batch)
+        n_tokens += len(batch[1])
+        if n_tokens >= _TOKENS_AT_ONCE:
+            yield _concatenated(waiting)
+            waiting, n_tokens = [], 0
+    if waiting:
+        yield _concatenated(waiting)
+
+
+def _concatenated(batches: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    return np.concatenate([counts for counts, _ in batches]), np.concatenate([terms for _, terms in batches])
+
+
+def _spool_run(
+    spool: BufferedWriter, counts: Numbers, terms: Numbers, first: int, texts: list[str]
+) -> tuple[Numbers, Numbers, _Spooled, _Spooled]:
+    """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns.
+
+    Args:
+        spool: open at its end.
+        counts: how many terms each item has.
+        terms: of all items.
+        first: row of the first item.
+        texts: of all terms, by number.
+    """
+    distinct = np.flatnonzero(np.bincount(terms, minlength=len(texts))).tolist()
+    numbers = np.array(sorted(distinct, key=texts.__getitem__), np.int32)
+    places = np.zeros(len(texts), np.int64)
+    places[numbers] = np.arange(len(numbers))
+    bits = len(counts).bit_length()
+    keys = places[terms]
+    keys <<= bits
+    keys |= np.repeat(np.arange(len(counts)), counts)
+    keys.sort()
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    frequencies = np.diff(begins, append=len(keys)).astype(np.int32)
+    pairs = keys[begins]
+    rows = (pairs & ((1 << bits) - 1)) + first
+    path, offset = Path(spool.name), spool.tell()
+    spool.write(rows.astype(np.int32).data)
+    spool.write(frequencies.data)
+    per_term = np.bincount(pairs >> bits, minlength=len(numbers)).astype(np.int32)
+    return numbers, per_term, _Spooled(path, offset), _Spooled(path, offset + frequencies.nbytes)
+
+
+def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths: Numbers) -> None:
+    """Merge runs into the files of an index; terms without postings drop out."""
+    totals = np.zeros(len(vocabulary), np.int64)
+    for run in runs:
+        totals[run.terms] += run.kept
+    indptr = offsets_of(totals)
+    terms_read, postings_read = [0] * len(runs), [0] * len(runs)
+    with Stream(folder / ROWS, np.int32) as rows, Stream(folder / FREQUENCIES, np.int32) as frequencies:
+        for begin, end in pairwise(term_cuts(indptr, _POSTINGS_AT_ONCE)):
+            free = indptr[begin:end] - indptr[begin]
+            merged = np.empty((2, indptr[end] - indptr[begin]), np.int32)
+            for number, run in enumerate(runs):
+                terms = slice(terms_read[number], int(np.searchsorted(run.terms, end)))
+                part = slice(postings_read[number], postings_read[number] + int(run.counts[terms].sum()))
+                terms_read[number], postings_read[number] = terms.stop, part.stop
+                _place(run, terms, part, run.terms[terms] - begin, free, merged)
+            rows.write(merged[0])
+            frequencies.write(merged[1])
+    found = totals > 0
+    kept = [term for term, there in zip(vocabulary, found.tolist(), strict=True) if there]
+    write_terms(folder, offsets_of(totals[found]), lengths, kept)
+
+
+def _place(
+    run: Run, terms: slice, part: slice, targets: NDArray[np.integer], free: NDArray[np.int64], merged: NDArray[np.int32]
+) -> None:
+    """Copy some terms' postings of a run to their places in a block of the merged index.
+
+    Args:
+        run: where they come from.
+        terms: which terms of the run.
+        part: which postings of the run.
+        targets: the numbers of these terms in the block.
+        free: per term of the block, its first place that is free; moved on.
+        merged: ``[2, postings]``, rows and frequencies of the block.
+    """
+    rows, frequencies = run.rows[part], run.frequencies[part]
+    if run.targets is not None:
+        rows = run.targets[rows]
+        there = rows >= 0
+        rows, frequencies = rows[there], frequencies[there]
+    kept = run.kept[terms]
+    places = np.repeat(free[targets] - offsets_of(kept)[:-1], kept)
+    places += np.arange(len(places))
+    merged[0][places], merged[1][places] = rows, frequencies
+    free[targets] += kept

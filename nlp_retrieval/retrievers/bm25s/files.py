@@ -1,0 +1,93 @@
+"""The files of a bm25s index: memory-mapped postings, checked to fit together when they are opened.
+
+They are checked beyond their checksums because compiled code follows the numbers in them.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.bm25s.scoring import Postings
+
+ROWS = "rows.npy"
+FREQUENCIES = "frequencies.npy"
+_INDPTR = "indptr.npy"
+_LENGTHS = "lengths.npy"
+_VOCABULARY = "vocabulary.json"
+_POSTINGS_AT_ONCE = 2**20
+
+
+class OpenedFiles(NamedTuple):
+    """What lies in a folder: the postings, and the numbers of their terms by stem, which rise with the stem."""
+
+    postings: Postings
+    vocabulary: dict[str, int]
+
+
+def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
+    """Write what stands beside the postings.
+
+    Args:
+        folder: which holds ``rows.npy`` and ``frequencies.npy``.
+        indptr: see :class:`~nlp_retrieval.retrievers.bm25s.scoring.Postings`.
+        lengths: the same.
+        vocabulary: the terms, rising.
+    """
+    for name, column in ((_INDPTR, indptr), (_LENGTHS, lengths)):
+        with Stream(folder / name, column.dtype) as stream:
+            stream.write(column)
+    (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
+
+
+def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
+    """Open an index.
+
+    Args:
+        folder: of its files.
+        n_items: how many items it must be of; None: any number.
+
+    Raises:
+        IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
+    """
+    vocabulary = _read_vocabulary(folder / _VOCABULARY)
+    rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
+    frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
+    indptr: NDArray[np.int64] = mapped(folder / _INDPTR, np.int64, (len(vocabulary) + 1,))
+    lengths: NDArray[np.int32] = mapped(folder / _LENGTHS, np.int32, (n_items,))
+    check_offsets(folder / _INDPTR, indptr, len(rows))
+    check_numbers(folder / ROWS, rows, len(lengths))
+    rising = np.ones(len(rows) + 1, np.bool_)
+    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
+    rising[indptr] = True  # where the next term begins
+    if not rising.all():
+        raise damaged(folder / ROWS, "the rows of a term do not rise")
+    if len(frequencies) and frequencies.min() < 1:
+        raise damaged(folder / FREQUENCIES, f"a term stands {frequencies.min()} times in an item")
+    counted = np.zeros(len(lengths))
+    for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
+        counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
+    if not (counted == lengths).all():
+        raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
+    return OpenedFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    try:
+        terms = read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise damaged(path, "it is no list of terms")
+    if not all(one < other for one, other in pairwise(terms)):
+        raise damaged(path, "its terms do not rise")
+    return {term: number for number, term in enumerate(terms)}

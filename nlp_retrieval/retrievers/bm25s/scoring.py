@@ -1,0 +1,194 @@
+"""BM25 over the postings of a segment: scores per term and item, computed once per k1 and b, then added up per query.
+
+Two ways give the same bits: numpy, and a numba kernel that adds in the same order. Compiling the kernel takes about a
+second, so ``auto`` compiles it when numpy has cost that much in this process: never much worse than the better choice.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.errors import DependencyError
+
+Backend = Literal["auto", "numpy", "numba"]
+
+_COMPILING_SECONDS = 1.5
+
+_QUERIES_PER_THREAD = 32
+_POSTINGS_AT_ONCE = 2**20
+
+_spent_in_numpy = 0.0
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The inverted index.
+
+    Args:
+        rows: item rows of every posting, ascending within a term.
+        frequencies: how often the term stands in the item.
+        indptr: ``[terms + 1]``; term t owns ``indptr[t]:indptr[t + 1]``.
+        lengths: ``[items]``, in terms.
+    """
+
+    rows: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+
+
+class Scorer:
+    """Scores queries against postings.
+
+    Args:
+        postings: the inverted index of ``n`` terms. Term ``n`` is one more that stands in no item.
+        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
+        norms: ``[items]``; see :func:`length_norms`.
+        backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
+    """
+
+    def __init__(
+        self, postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32], backend: Backend
+    ) -> None:
+        if backend == "numba" and importlib.util.find_spec("numba") is None:
+            raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
+        self._backend = backend
+        self._rows = np.ascontiguousarray(postings.rows)
+        self._indptr = np.append(postings.indptr, postings.indptr[-1])
+        self._n_items = len(postings.lengths)
+        self._weights = _weights(postings, inverse_frequencies, norms)
+
+    def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+        """Return the best k matching items per query; ties at the cut go to the lowest rows.
+
+        Args:
+            counts: per query, how many terms it has.
+            terms: the terms of all queries, one after another; repeated terms count again.
+            k: length of the lists.
+            allowed: ``[items]``, or None.
+        """
+        bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
+        if self._compiled():
+            return self._by_numba(bounds, terms, k, allowed)
+        global _spent_in_numpy  # noqa: PLW0603 -- what the process as a whole has spent decides
+        begin = time.perf_counter()
+        lists = [self._by_numpy(terms[start:end], k, allowed) for start, end in pairwise(bounds)]
+        _spent_in_numpy += time.perf_counter() - begin
+        return Hits.from_lists(lists)
+
+    def _compiled(self) -> bool:
+        if self._backend != "auto":
+            return self._backend == "numba"
+        return _spent_in_numpy > _COMPILING_SECONDS and importlib.util.find_spec("numba") is not None
+
+    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
+        if len(terms) == 0:
+            return np.zeros(0, np.int64), np.zeros(0)
+        slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
+        rows = np.concatenate([self._rows[part] for part in slices])
+        weights = np.concatenate([self._weights[part] for part in slices])
+        scores = np.bincount(rows, weights, self._n_items).astype(np.float64, copy=False)
+        if allowed is not None:
+            scores[~allowed] = 0.0
+        matching = np.flatnonzero(scores)
+        values = scores[matching]
+        if len(matching) > k:
+            keep = values >= np.partition(values, len(values) - k)[len(values) - k]
+            matching, values = matching[keep], values[keep]
+        order = np.lexsort((matching, -values))[:k]
+        return matching[order].astype(np.int64), values[order]
+
+    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+        n_queries = len(bounds) - 1
+        rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
+        mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
+        mask.flags.writeable = False  # the same for all, for each would be compiled anew
+        from nlp_retrieval.retrievers.bm25s.kernel import score_and_select
+
+        def run(part: slice) -> None:
+            score_and_select(
+                bounds[part.start : part.stop + 1], terms, self._indptr, self._rows, self._weights, self._n_items, mask,
+                rows[part], scores[part],
+            )  # fmt: skip
+
+        n_parts = min(os.cpu_count() or 1, n_queries // _QUERIES_PER_THREAD)
+        if n_parts <= 1:
+            run(slice(0, n_queries))
+        else:
+            cuts = np.linspace(0, n_queries, n_parts + 1).astype(int).tolist()
+            with ThreadPoolExecutor(n_parts) as threads:  # the kernel lets go of the interpreter's lock
+                list(threads.map(run, [slice(start, stop) for start, stop in pairwise(cuts)]))
+        return Hits.from_matrix(rows, scores)
+
+
+def inverse_frequencies(found: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
+    """The weight of each term, as Lucene defines it.
+
+    Args:
+        found: in how many items each term stands.
+        n_items: how many items there are.
+    """
+    weights: NDArray[np.float32] = np.log(1.0 + (n_items - found + 0.5) / (found + 0.5)).astype(np.float32)
+    return weights
+
+
+def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
+    """What is added to the frequency of a term in the divisor, per item, with exact lengths.
+
+    Args:
+        lengths: of the items.
+        mean: of the lengths of all items that are there, not below 1.
+        k1: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
+        b: the same.
+    """
+    norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)
+    return norms
+
+
+def found_in(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
+    """In how many items each term stands, without those that were deleted.
+
+    Args:
+        postings: the inverted index.
+        live: ``[items]``, which are there; None: all.
+    """
+    counts = np.diff(postings.indptr)
+    if live is not None and not live.all():
+        deleted = np.flatnonzero(~live[postings.rows])
+        terms = np.searchsorted(postings.indptr, deleted, side="right") - 1
+        counts -= np.bincount(terms, minlength=len(counts))
+    return counts
+
+
+def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
+    """Where to cut terms, from 0 to their number, so that each part has less than ``n_postings`` postings before its last term.
+
+    Args:
+        indptr: see :class:`Postings`.
+        n_postings: at least 1.
+    """
+    cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
+    return cuts
+
+
+def _weights(postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The BM25 score of every posting, as Lucene defines it."""
+    weights = np.empty(len(postings.rows), np.float32)
+    counts = np.diff(postings.indptr)
+    for begin, end in pairwise(term_cuts(postings.indptr, _POSTINGS_AT_ONCE)):
+        part = slice(postings.indptr[begin], postings.indptr[end])
+        frequency = postings.frequencies[part].astype(np.float32)
+        saturated = frequency / (frequency + norms[postings.rows[part]])
+        weights[part] = np.repeat(inverse_frequencies[begin:end], counts[begin:end]) * saturated
+    return weights

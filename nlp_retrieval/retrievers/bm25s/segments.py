@@ -1,0 +1,81 @@
+"""BM25 over all segments of an index with one set of statistics: that of the items that are there.
+
+How many items there are, how long they are on average and in how many of them a term stands is counted over all segments,
+and deleted items count nowhere. A term's weight in an item needs nothing else, and each query's terms are added up in their
+order in the query. So scores are, to the last bit, those of an index built at once from the same items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.index.segments import search_parts
+from nlp_retrieval.retrievers.bm25s.files import OpenedFiles
+from nlp_retrieval.retrievers.bm25s.scoring import Backend, Scorer, found_in, inverse_frequencies, length_norms
+
+
+class _Part(NamedTuple):
+    """A segment: its scorer, its rows in the index, and its numbers of all terms (None: the same)."""
+
+    scorer: Scorer
+    rows: slice
+    numbers: NDArray[np.int32] | None
+
+
+class SegmentedScorer:
+    """Scores queries against several segments as if they were one.
+
+    Args:
+        segments: what was opened, in the order of its rows, and which of its items are there (None: all).
+        k1: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
+        b: the same.
+        backend: the same.
+    """
+
+    def __init__(self, segments: Sequence[tuple[OpenedFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
+        self.vocabulary = dict(segments[0][0].vocabulary)
+        """Numbers by term, of all segments; those of the first segment as they are in it."""
+        shared = [
+            np.fromiter((self.vocabulary.setdefault(term, len(self.vocabulary)) for term in opened.vocabulary), np.int64)
+            for opened, _ in segments
+        ]
+        found = np.zeros(len(self.vocabulary), np.int64)
+        n_items = total = 0
+        for (opened, live), numbers in zip(segments, shared, strict=True):
+            found[numbers] += found_in(opened.postings, live)
+            lengths = opened.postings.lengths if live is None else opened.postings.lengths[live]
+            n_items += len(lengths)
+            total += int(lengths.sum(dtype=np.int64))
+        frequencies = inverse_frequencies(found, n_items)
+        mean = max(total / max(n_items, 1), 1.0)
+        self._parts: list[_Part] = []
+        first = 0
+        for (opened, _), numbers in zip(segments, shared, strict=True):
+            rows = slice(first, first + len(opened.postings.lengths))
+            norms = length_norms(opened.postings.lengths, mean, k1, b)
+            local = np.full(len(found), len(numbers), np.int32)  # the term that has no postings, where the segment lacks one
+            local[numbers] = np.arange(len(numbers), dtype=np.int32)
+            scorer = Scorer(opened.postings, frequencies[numbers], norms, backend)
+            self._parts.append(_Part(scorer, rows, local if len(segments) > 1 else None))
+            first = rows.stop
+
+    def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+        """Return the best k matching items per query; ties at the cut go to the lowest rows.
+
+        Args:
+            counts: per query, how many terms it has.
+            terms: the terms of all queries, one after another; repeated terms count again.
+            k: length of the lists.
+            allowed: ``[rows]``, or None.
+        """
+        parts = [
+            (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms]))
+            for scorer, rows, numbers in self._parts
+        ]
+        return search_parts(parts, len(counts), k, allowed)

@@ -1,0 +1,1 @@
+"""Late interaction over compressed token vectors."""

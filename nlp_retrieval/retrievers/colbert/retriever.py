@@ -1,0 +1,264 @@
+"""Late interaction: a vector per token, compressed on disk, and MaxSim (ColBERTv2; Santhanam et al., NAACL 2022).
+
+The parts: ``colbert_build`` writes an index in bounded memory, with the codec of ``colbert_codec`` on the centroids of
+``colbert_centroids``; ``colbert_files`` opens it; ``colbert_search`` searches it, by the loops of ``colbert_steps`` or the
+same loops compiled, ``colbert_kernel``; ``colbert_exact`` searches an index that is not compressed; ``colbert_join`` joins
+segments. What joins an index is compressed by the codec that is there, unless that was trained on far fewer tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.retrievers.colbert.build import TOKENS, sample_tokens, write_compressed
+from nlp_retrieval.retrievers.colbert.codec import Bits, Codec, Compressor, compressor_of, train_compressor
+from nlp_retrieval.retrievers.colbert.exact import ExactIndex
+from nlp_retrieval.retrievers.colbert.files import (
+    ColbertFiles,
+    Compressed,
+    Sizes,
+    codec_of,
+    open_files,
+    open_segments,
+    start_of,
+    write_projection,
+    write_settings,
+)
+from nlp_retrieval.retrievers.colbert.join import join_segments, live_counts
+from nlp_retrieval.retrievers.colbert.search import Backend, CompressedIndex, SearchSettings
+
+_BATCH = 256
+_FEW_CENTROIDS = 64
+_OUTGROWN = 4
+
+
+class ColbertRetriever(BaseRetriever):
+    """Late interaction over compressed token vectors, searched as PLAID does (Santhanam et al., CIKM 2022).
+
+    A token takes 2 or 4 bytes for its centroid and ``bits`` per dimension for the rest: 34 bytes at 128 dimensions and 2 bits
+    (36 above 65,536 centroids), 66 at 4 bits; inverted lists take up to 4 more. Building needs a scratch file of 256 bytes a
+    token in the index directory. Passages without a token are never found; those longer than the encoder reads are counted
+    and warned about once.
+
+    The same token vectors give the same files and lists, to the bit, on any number of threads and any CPU of an architecture.
+
+    Added passages are compressed by the centroids and weights of the index, and searched beside those that were there:
+    candidates are chosen, and ``rescored`` of them scored, in each segment alone. A passage has the same score in a segment
+    of its own and after segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off.
+    An index built at once would train its centroids on all passages: its scores are these within what compression loses
+    (with ``bits=None`` they are equal). Where what joins would have more than four times the centroids of the index, or the
+    index fewer than 64, centroids are trained anew: on what joins, and on everything once segments are joined. Only then
+    are passages encoded again.
+
+    Args:
+        encoder: a model's hub name, a local folder, or a token encoder.
+        bits: per dimension, 2 or 4. None keeps tokens whole, as float16, and scores every passage: exact, and slow.
+        centroids: how many; by default the power of two below 16 times the square root of the number of tokens.
+        train_size: at most this many tokens are sampled to train centroids on, in memory: 256 MB of them at 128 dimensions.
+        seed: of the sample and of the k-means.
+        nprobe: how many centroids per query token give candidates; more where those are not enough.
+        rescored: how many of the candidates are scored exactly; twice k is used where that is more.
+        prune: the first look at candidates passes over tokens whose centroid has a cosine below this with every token of the
+            query.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
+            same results.
+    """
+
+    name = "colbert"
+    search_only = frozenset({"nprobe", "rescored", "prune", "merge", "backend"})
+
+    def __init__(
+        self,
+        encoder: str | BaseTokenEncoder = "colbert-ir/colbertv2.0",
+        bits: Literal[2, 4] | None = 4,
+        centroids: Annotated[int, Field(ge=1)] | None = None,
+        train_size: Annotated[int, Field(ge=256)] = 500_000,
+        seed: Annotated[int, Field(ge=0)] = 0,
+        nprobe: Annotated[int, Field(ge=1)] = 4,
+        rescored: Annotated[int, Field(ge=1)] = 1024,
+        prune: Annotated[float, Field(ge=-1, le=1)] = 0.4,
+        merge: MergeRule = "max",
+        backend: Backend = "auto",
+    ) -> None:
+        self.encoder = ColbertEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.bits: Bits | None = bits
+        self.centroids = centroids
+        self.train_size = train_size
+        self.seed = seed
+        self.nprobe = nprobe
+        self.rescored = rescored
+        self.prune = prune
+        self.merge = merge
+        self.backend: Backend = backend
+        self._arguments["encoder"] = self.encoder  # a name and the encoder that it stands for are one configuration
+
+    def index_identity(self) -> Config:
+        identity = super().index_identity()
+        if self.bits is None:
+            return {key: value for key, value in identity.items() if key not in ("centroids", "train_size", "seed")}
+        return identity
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        self._write(items, folder, self.encoder, None)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self._write(items, folder, self._encoder_of(segments[0]), codec_of(segments))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        opened, codec, encoder = open_segments(segments), codec_of(segments), self._encoder_of(segments[0])
+        live = live_counts(segments, opened)
+        if codec is not None and not self._suffices(codec, sum(int(counts.sum()) for counts in live)):
+            self._write(items, folder, encoder, None)
+            return
+
+        def encode(first: int, end: int) -> Iterator[Vectors]:
+            begin = 0
+            for texts in items.texts(_BATCH):
+                part = texts[max(first - begin, 0) : max(end - begin, 0)]
+                begin += len(texts)
+                if part:
+                    yield np.concatenate(checked_tokens(encoder.encode_passages(part), part, encoder))
+
+        join_segments(segments, opened, live, codec, folder, encode)
+
+    def load(self, folder: Path) -> None:
+        self._take([open_files(folder)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._take(open_segments(segments))
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        with stage(f"{self.name}.encode"):
+            tokens = self.encode(queries)
+        return self.search_tokens(tokens, k, allowed)
+
+    def encode(self, queries: list[str]) -> list[Vectors]:
+        """Return the token vectors of queries, ``[tokens, dimension]`` each; for an opened retriever."""
+        found: list[Vectors] = []
+        for part in tracked("colbert: encoding queries", _slices(queries), len(queries)):
+            found += checked_tokens(self.encoder.encode_queries(part), part, self.encoder)
+        self._warn_of_cut(self.encoder.cut_queries(queries), len(queries), "queries")
+        return found
+
+    def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
+        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
+        spoken = [number for number, vectors in enumerate(tokens) if len(vectors)]
+        queries = [tokens[number] for number in spoken]
+        if isinstance(self._index, ExactIndex):
+            hits = self._index.search(queries, k, allowed)
+        else:
+            settings = SearchSettings(self.nprobe, self.rescored, self.prune, self.backend)
+            hits = self._index.search(queries, k, allowed, settings)
+        counts = np.zeros(len(tokens), np.int64)
+        counts[spoken] = np.diff(hits.offsets)
+        return Hits(offsets_of(counts), hits.rows, hits.scores)
+
+    def _encoder_of(self, segment: SegmentFolder) -> BaseTokenEncoder:
+        """What encoded the passages of a segment."""
+        sizes, projection = start_of(segment)
+        encoder = self.encoder if projection is None else self.encoder.with_projection(projection)
+        if encoder.dimension != sizes.dimension:
+            raise ModelError(
+                f"{encoder!r} gives vectors of dimension {encoder.dimension}, and those in {segment.folder} have "
+                f"{sizes.dimension}; use the model that was indexed, or index again"
+            )
+        return encoder
+
+    def _take(self, opened: Sequence[ColbertFiles]) -> None:
+        """Search these segments."""
+        compressed = [(files.offsets, files.tokens) for files in opened if isinstance(files.tokens, Compressed)]
+        whole = [(files.offsets, files.tokens) for files in opened if not isinstance(files.tokens, Compressed)]
+        self._index: ExactIndex | CompressedIndex
+        self._index = CompressedIndex(compressed) if compressed else ExactIndex(whole)
+        if opened[0].projection is not None:
+            self.encoder = self.encoder.with_projection(opened[0].projection)
+
+    def _write(self, items: ItemTable, folder: Path, encoder: BaseTokenEncoder, codec: Codec | None) -> None:
+        """Write an index of items; a codec is trained where there is none that suffices."""
+        offsets = self._write_tokens(items, folder / TOKENS, encoder)
+        n_tokens = int(offsets[-1])
+        np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+        n_centroids = n_listed = 0
+        if self.bits is not None:
+            if codec is not None and self._suffices(codec, n_tokens):
+                trained = compressor_of(codec, n_tokens, self.seed)
+            else:
+                trained = self._trained(folder, n_tokens, self.bits)
+            n_centroids = len(trained.codec.centroids)
+            n_listed = write_compressed(folder, trained, offsets)
+            (folder / TOKENS).unlink()
+        projected_from = write_projection(folder, encoder.projection_matrix())
+        sizes = (len(items), n_tokens, encoder.dimension, self.bits or 0, n_centroids, n_listed, projected_from)
+        write_settings(folder, Sizes(*sizes))
+
+    def _trained(self, folder: Path, n_tokens: int, bits: Bits) -> Compressor:
+        n_centroids = self._n_centroids(n_tokens)
+        sample = sample_tokens(folder, n_tokens, self.train_size, self.seed)
+        return train_compressor(sample, n_centroids, bits, self.seed)
+
+    def _write_tokens(self, items: ItemTable, path: Path, encoder: BaseTokenEncoder) -> Rows:
+        """Encode all items into a file of float16; returns where the tokens of each begin."""
+        counts = np.zeros(len(items), np.int64)
+        first = n_cut = 0
+        with Stream(path, np.float16, encoder.dimension) as stream:
+            for texts in tracked("colbert: encoding", items.texts(_BATCH), len(items)):
+                found = checked_tokens(encoder.encode_passages(texts), texts, encoder)
+                counts[first : first + len(texts)] = [len(vectors) for vectors in found]
+                for vectors in found:
+                    stream.write(vectors)
+                n_cut += encoder.cut_passages(texts)
+                first += len(texts)
+        self._warn_of_cut(n_cut, len(items), "passages")
+        return offsets_of(counts)
+
+    def _n_centroids(self, n_tokens: int) -> int:
+        n_trained = min(n_tokens, self.train_size)
+        if self.centroids is None:
+            return 1 << int(math.log2(max(1, min(16 * math.sqrt(n_tokens), n_trained / 4))))
+        if self.centroids > n_trained:
+            raise ConfigurationError(
+                f"colbert: centroids={self.centroids} cannot be trained on {n_trained} tokens; lower it, or leave it out"
+            )
+        return self.centroids
+
+    def _suffices(self, codec: Codec, n_tokens: int) -> bool:
+        """Whether a codec was trained on tokens enough to compress so many."""
+        if self.centroids is not None:
+            return True
+        found = len(codec.centroids)
+        return n_tokens == 0 or (found >= _FEW_CENTROIDS and _OUTGROWN * found >= self._n_centroids(n_tokens))
+
+    def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
+        if n_cut:
+            cure = "query_length" if what == "queries" else "max_length, or index smaller chunks"
+            warnings.warn(
+                f"{self.name}: {n_cut} of {n_all} {what} are longer than the encoder reads; the rest of each is left out "
+                f"(where the model can read more, raise {cure})",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+
+def _slices(queries: list[str]) -> list[list[str]]:
+    return [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]

@@ -1,0 +1,190 @@
+"""Search over compressed tokens in steps, each on fewer passages and dearer (PLAID; Santhanam et al., CIKM 2022,
+https://arxiv.org/abs/2205.09707).
+
+All centroids are compared with the query, once. Candidates are the passages in the lists of the centroids closest to each
+of its tokens. They are scored by their centroids alone, first without tokens whose centroid is far from the whole query,
+then the best of them with all their tokens. The best of those are decoded and scored by MaxSim.
+"""  # noqa: D205 -- the address of the paper
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.retrievers.colbert import steps as colbert_steps
+from nlp_retrieval.retrievers.colbert.blocks import best_of
+from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, in_units
+from nlp_retrieval.retrievers.colbert.files import Compressed
+from nlp_retrieval.retrievers.exact_kmeans import units_of
+
+Backend = Literal["auto", "numpy", "numba"]
+
+_COMPILING_SECONDS = 3.0
+_PRUNED_TO = 4  # as many times the passages that are scored exactly, as in PLAID
+
+_spent_in_numpy = 0.0
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How widely a search looks; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
+
+    nprobe: int
+    rescored: int
+    prune: float
+    backend: Backend
+
+
+class Steps(Protocol):
+    """What is there in numpy and compiled; see :mod:`nlp_retrieval.retrievers.colbert.steps`."""
+
+    def closest_centroids(self, scores: Vectors, nprobe: int, probed: Mask) -> None: ...
+
+    def interaction(self, scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None: ...
+
+    def maxsim(
+        self,
+        query: Vectors,
+        centroids: Vectors,
+        table: Vectors,
+        codes: Codes,
+        residuals: NDArray[np.uint8],
+        offsets: Rows,
+        rows: Rows,
+        sums: Scores,
+    ) -> None: ...
+
+
+class CompressedIndex:
+    """Search over centroids and residuals.
+
+    Candidates are looked for in each segment alone; a passage that is scored has the same score in any segment.
+
+    Args:
+        segments: of each ``[passages + 1]`` offsets, passage p owning ``offsets[p]:offsets[p + 1]`` of the tokens, and the
+            compressed tokens and inverted lists. Passages are numbered through.
+    """
+
+    def __init__(self, segments: Sequence[tuple[Rows, Compressed]]) -> None:
+        codecs: list[Codec] = []
+        self._segments: list[tuple[Rows, Compressed, int]] = []
+        for offsets, columns in segments:
+            number = next((n for n, codec in enumerate(codecs) if codec.equals(columns.codec)), len(codecs))
+            codecs += [columns.codec] if number == len(codecs) else []
+            self._segments.append((offsets, columns, number))
+        self._centroids = [codec.centroids.astype(np.float32) for codec in codecs]
+        self._tables = [codec.table() for codec in codecs]
+        self._squared_unit = units_of(segments[0][1].codec.dimension) ** 2
+        self._spoken = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
+
+    def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
+
+        Args:
+            queries: ``[tokens, dimension]`` each, at least one token.
+            k: at most this many.
+            allowed: ``[passages]``, or None.
+            settings: how widely to look.
+        """
+        global _spent_in_numpy  # noqa: PLW0603 -- what the process as a whole has spent decides
+        present = self._spoken if allowed is None else self._spoken & allowed
+        steps = _steps(settings.backend)
+        begin = time.perf_counter()
+
+        def search(query: Vectors) -> tuple[Rows, Scores]:
+            return self._search(in_units(query), k, present, settings, steps)
+
+        if steps is colbert_steps or len(queries) == 1:
+            lists = [search(query) for query in queries]
+        else:
+            with ThreadPoolExecutor(min(os.cpu_count() or 1, len(queries))) as threads:
+                lists = list(threads.map(search, queries))  # compiled steps let go of the interpreter's lock
+        if steps is colbert_steps:
+            _spent_in_numpy += time.perf_counter() - begin
+        return Hits.from_lists(lists)
+
+    def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:
+        by_dimension = np.ascontiguousarray(query.T)
+        wanted = max(settings.rescored, 2 * k)
+        scores: dict[int, Vectors] = {}
+        all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
+        first = 0
+        for offsets, columns, number in self._segments:
+            here = present[first : first + len(offsets) - 1]
+            rows = np.flatnonzero(here)
+            if len(rows) > wanted:
+                if number not in scores:
+                    scores[number] = self._centroids[number] @ by_dimension
+                rows = self._candidates(offsets, columns, scores[number], here, wanted, settings, steps)
+            if len(rows):
+                sums = np.zeros(len(rows))
+                codec = self._centroids[number], self._tables[number]
+                steps.maxsim(by_dimension, *codec, columns.codes, columns.residuals, offsets, rows, sums)
+                all_rows.append(rows + first)
+                all_sums.append(sums)
+            first += len(here)
+        return best_of(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
+
+    def _candidates(
+        self,
+        offsets: Rows,
+        columns: Compressed,
+        scores: Vectors,
+        present: Mask,
+        wanted: int,
+        settings: SearchSettings,
+        steps: Steps,
+    ) -> Rows:
+        """The passages of a segment to score exactly, ascending: as many as are wanted; more are present.
+
+        Args:
+            offsets: of the segment.
+            columns: of the segment.
+            scores: ``[centroids, query tokens]``.
+            present: ``[passages]``, those that may be found.
+            wanted: how many.
+            settings: how widely to look.
+            steps: what to do it with.
+        """
+        bounds, listed = columns.list_offsets, columns.list_rows
+        probed = np.zeros(len(scores), np.bool_)
+        nprobe = min(settings.nprobe, len(scores))
+        while True:
+            steps.closest_centroids(scores, nprobe, probed)
+            found = np.zeros(len(present), np.bool_)
+            for centroid in np.flatnonzero(probed).tolist():
+                found[listed[bounds[centroid] : bounds[centroid + 1]]] = True
+            rows = np.flatnonzero(found & present)
+            if len(rows) >= wanted or nprobe == len(scores):
+                break
+            nprobe = min(4 * nprobe, len(scores))
+        close = probed | (scores.max(axis=1) >= settings.prune * self._squared_unit)
+        for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
+            if len(rows) > most:
+                sums = np.zeros(len(rows))
+                steps.interaction(scores, kept, columns.codes, offsets, rows, sums)
+                rows = np.sort(best_of(rows, sums, most)[0])
+        return rows
+
+
+def _steps(backend: Backend) -> Steps:
+    """The compiled steps where they are asked for, or once numpy has cost as much as compiling them does."""
+    there = backend != "numpy" and importlib.util.find_spec("numba") is not None
+    if backend == "numba" and not there:
+        raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
+    if there and (backend == "numba" or _spent_in_numpy > _COMPILING_SECONDS):
+        from nlp_retrieval.retrievers.colbert import kernel as colbert_kernel
+
+        return colbert_kernel
+    return colbert_steps

@@ -1,0 +1,93 @@
+"""The inner loops of compressed search, in numpy. ``colbert_kernel`` has the same functions compiled, with the same results.
+
+Everything is in units (see ``colbert_codec``), so that sums are exact and their order does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.retrievers.colbert.blocks import blocks_of
+from nlp_retrieval.retrievers.colbert.codec import Codes
+from nlp_retrieval.retrievers.exact_kmeans import units_of
+
+_CODES_AT_ONCE = 2**17
+_TOKENS_AT_ONCE = 2**14
+
+
+def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
+    """Mark the best centroids of each token of a query; the lowest numbers where they tie.
+
+    Args:
+        scores: ``[centroids, query tokens]``.
+        nprobe: how many per token; at most as many as there are centroids.
+        probed: ``[centroids]``, receives True.
+    """
+    by_token = np.ascontiguousarray(scores.T)
+    cut = by_token.shape[1] - nprobe
+    for values, bound in zip(by_token, np.partition(by_token, cut, axis=1)[:, cut], strict=True):
+        above = np.flatnonzero(values > bound)
+        probed[above] = True
+        probed[np.flatnonzero(values == bound)[: nprobe - len(above)]] = True
+
+
+def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:
+    """Score passages by the centroids of their tokens: per query token the best of them, added up.
+
+    Args:
+        scores: ``[centroids, query tokens]``.
+        kept: ``[centroids]``; tokens of others are passed over.
+        codes: ``[tokens]``.
+        offsets: ``[passages + 1]``.
+        rows: passages, each with a token of a kept centroid.
+        sums: ``[rows]``, receives their scores.
+    """
+    by_token = np.ascontiguousarray(scores.T)
+    for block in blocks_of(rows, offsets, _CODES_AT_ONCE):
+        part = rows[block]
+        found = codes[entries_of(offsets, part)[0]]
+        owner = np.repeat(np.arange(len(part)), offsets[part + 1] - offsets[part])
+        staying = kept[found]
+        starts = np.searchsorted(owner[staying], np.arange(len(part)))
+        best = np.maximum.reduceat(by_token[:, found[staying]], starts, axis=1)
+        sums[block] = best.sum(axis=0, dtype=np.float64)
+
+
+def maxsim(
+    query: Vectors,
+    centroids: Vectors,
+    table: Vectors,
+    codes: Codes,
+    residuals: NDArray[np.uint8],
+    offsets: Rows,
+    rows: Rows,
+    sums: Scores,
+) -> None:
+    """Score passages by their tokens, decoded and scaled to length 1: per query token the best, added up.
+
+    Args:
+        query: ``[dimension, query tokens]``.
+        centroids: ``[centroids, dimension]``.
+        table: ``[256, dimensions in a byte]``, the residuals that a byte stands for.
+        codes: ``[tokens]``.
+        residuals: ``[tokens, bytes]``.
+        offsets: ``[passages + 1]``.
+        rows: passages, each with a token.
+        sums: ``[rows]``, receives their scores.
+    """
+    dimension = centroids.shape[1]
+    units = units_of(dimension)
+    for block in blocks_of(rows, offsets, _TOKENS_AT_ONCE):
+        part = rows[block]
+        positions = entries_of(offsets, part)[0]
+        vectors = centroids[codes[positions]]
+        vectors += table[residuals[positions]].reshape(len(positions), -1)[:, :dimension]
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        factors = np.divide(units, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
+        vectors *= factors.astype(np.float32)[:, None]
+        products = query.T @ np.rint(vectors, out=vectors).T
+        best = np.maximum.reduceat(products, offsets_of(offsets[part + 1] - offsets[part])[:-1], axis=1)
+        sums[block] = best.sum(axis=0, dtype=np.float64)

@@ -1,0 +1,18 @@
+"""Which lexical engine is the default on this machine."""
+
+from __future__ import annotations
+
+from nlp_retrieval.core.search.retriever import BaseRetriever
+
+
+def default_lexical_retriever() -> BaseRetriever:
+    """Return Lucene's BM25 where pyserini and a Java that is new enough are installed, else bm25s."""
+    from nlp_retrieval.retrievers.pyserini.jvm import available
+
+    if available() is None:
+        from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+
+        return PyseriniRetriever()
+    from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+
+    return Bm25sRetriever()

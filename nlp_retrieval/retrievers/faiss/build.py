@@ -1,0 +1,210 @@
+"""Writing vector indexes: from the vectors of a build, and from the segments of an index that are joined.
+
+Vectors are read from disk in blocks; what is held beside a block is the index itself, and for training a sample. From the
+same vectors come the same bytes, on any number of threads and any CPU of an architecture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.files.column_streams import Stream, read_blocks
+from nlp_retrieval.core.files.columns import damaged, mapped
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError, IndexWriteError
+from nlp_retrieval.retrievers.faiss.index import (
+    ANN_FILE,
+    VECTORS_FILE,
+    IndexType,
+    dimension_of,
+    faiss,
+    read_ann,
+    whole_vectors,
+)
+from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
+
+if TYPE_CHECKING:
+    from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+
+_AT_ONCE = 16_384
+_TRAINED = "trained_at.npy"
+"""How many items an index had when its quantiser was trained."""
+_OUTGROWN = 4
+_adding = Lock()
+"""FAISS has one set of instructions for the whole process; searches beside are right with any."""
+
+
+def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetriever) -> None:
+    """Build an index that is not flat in place of the vectors in a folder.
+
+    Args:
+        folder: holds ``vectors.npy``, and receives the index.
+        index_type: which.
+        settings: its parameters.
+
+    Raises:
+        ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
+    """
+    path = folder / VECTORS_FILE
+    n_items, dimension = mapped(path, np.float32, (None, None)).shape
+    index = _empty_index(index_type, n_items, dimension, settings)
+    if not index.is_trained:
+        sample = _sample(path, n_items, dimension, settings)
+        if isinstance(index, faiss.IndexIVFPQ):
+            train_ivfpq(index, sample, settings.seed)
+        else:
+            index.train(sample)
+        np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
+    _make_room(index, n_items)
+    with progress(f"faiss: building {index_type}", n_items) as advance:
+        for block in read_blocks(path, _AT_ONCE):
+            _add(index, block)
+            advance(len(block))
+    path.unlink()
+    _write(index, folder)
+
+
+def has_outgrown(segment: SegmentFolder, n_items: int) -> bool:
+    """Whether a quantiser was trained on an index of so few items that it says little of so many.
+
+    Args:
+        segment: has codes.
+        n_items: of the index that they are to be part of.
+    """
+    return n_items > _OUTGROWN * int(mapped(segment.folder / _TRAINED, np.int64, (1,))[0])
+
+
+def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
+    """Write the vectors of what is there in some segments, which keep them whole, as the ``vectors.npy`` of a build."""
+    with Stream(folder / VECTORS_FILE, np.float32, dimension_of(segments[0])) as stream:
+        for segment in segments:
+            for block in _live_vectors(segment):
+                stream.write(block)
+
+
+def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
+    """Write an index that keeps codes alone of what is there in some segments, by the quantiser of the first.
+
+    Args:
+        segments: the first has codes, and keeps those of what is there; the others are flat.
+        folder: receives the index.
+    """
+    first = segments[0]
+    index = read_ann(first.folder, len(first))
+    if first.live is not None:
+        index.remove_ids(faiss.IDSelectorBitmap(np.packbits(~first.live, bitorder="little")))
+        if isinstance(index, faiss.IndexIVF):  # others number what is left from 0
+            _number_anew(index.invlists, np.cumsum(first.live) - 1)
+    for segment in segments[1:]:
+        for block in _live_vectors(segment):
+            _add(index, block)
+    np.save(folder / _TRAINED, mapped(first.folder / _TRAINED, np.int64, (1,)), allow_pickle=False)
+    _write(index, folder)
+
+
+def _add(index: Any, vectors: Vectors) -> None:
+    """Append vectors to a trained index."""
+    if isinstance(index, faiss.IndexIVFPQ):
+        add_to_ivfpq(index, vectors)
+        return
+    with _adding:
+        level = faiss.SIMDConfig.get_level()
+        faiss.SIMDConfig.set_level(faiss.SIMDLevel_NONE)  # others round otherwise, and then links and codes are others too
+        try:
+            index.add(vectors)
+        finally:
+            faiss.SIMDConfig.set_level(level)
+
+
+def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
+    """Yield the vectors of what is there in a segment that keeps them whole, in order, a block at a time."""
+    if (segment.folder / ANN_FILE).exists():
+        index = read_ann(segment.folder, len(segment))
+        whole = whole_vectors(index)
+        if whole is None:
+            raise damaged(segment.folder / ANN_FILE, "it holds codes and no vectors")
+        blocks: Iterator[Vectors] = (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
+        yield from _live_parts(blocks, segment)
+    else:
+        mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None))
+        yield from _live_parts(read_blocks(segment.folder / VECTORS_FILE, _AT_ONCE), segment)
+
+
+def _live_parts(blocks: Iterator[Vectors], segment: SegmentFolder) -> Iterator[Vectors]:
+    first = 0
+    for block in blocks:
+        yield block if segment.live is None else block[segment.live[first : first + len(block)]]
+        first += len(block)
+
+
+def _number_anew(lists: Any, numbers: Rows) -> None:
+    for number in range(lists.nlist):
+        size = lists.list_size(number)
+        if size:
+            ids = faiss.rev_swig_ptr(lists.get_ids(number), size)
+            ids[:] = numbers[ids]
+
+
+def _sample(path: Path, n_items: int, dimension: int, settings: FaissRetriever) -> Vectors:
+    """Vectors to train on, in the order of their rows."""
+    count = min(settings.train_size, n_items)
+    chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
+    sample, first = np.empty((count, dimension), np.float32), 0
+    for block in read_blocks(path, _AT_ONCE):
+        begin, end = np.searchsorted(chosen, [first, first + len(block)])
+        sample[begin:end] = block[chosen[begin:end] - first]
+        first += len(block)
+    return sample
+
+
+def _make_room(index: Any, n_items: int) -> None:
+    """Have an index take the memory for its vectors at once; as it grew it would hold them twice."""
+    flat = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
+    if isinstance(flat, faiss.IndexFlatCodes):
+        flat.codes.resize(n_items * flat.code_size)
+        flat.codes.resize(0)
+
+
+def _write(index: Any, folder: Path) -> None:
+    try:
+        faiss.write_index(index, str(folder / ANN_FILE))
+    except RuntimeError as error:
+        raise IndexWriteError(f"FAISS cannot write {folder / ANN_FILE}: {error}; is the disk full?") from error
+
+
+def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> Any:
+    metric = faiss.METRIC_INNER_PRODUCT
+    if index_type == "hnsw":
+        index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)
+        index.hnsw.efConstruction = settings.ef_construction
+        return index
+    if index_type == "sq8":
+        return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
+    if dimension % settings.pq_bytes:
+        fitting = [size for size in range(1, dimension + 1) if dimension % size == 0]
+        raise ConfigurationError(
+            f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
+        )
+    nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
+    bits = 8
+    sampled = min(settings.train_size, n_items)
+    if sampled < max(nlist, 2**bits) <= n_items:
+        raise ConfigurationError(
+            f"faiss: train_size={settings.train_size} is too small to train {nlist} lists and {2**bits} centroids; raise it"
+        )
+    if sampled < max(nlist, 2**bits):
+        raise ConfigurationError(
+            f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
+            "use index_type='flat'"
+        )
+    quantizer = faiss.IndexFlatIP(dimension)
+    return faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)

@@ -1,0 +1,293 @@
+"""The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.retriever.FaissRetriever`: opening and searching them.
+
+A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input. What
+is opened holds as many vectors, of the dimension, as the segment says, because native code follows these numbers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import faiss as _faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.files.columns import CURE, damaged, mapped
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.index.segments import SegmentFolder, search_parts
+from nlp_retrieval.core.ranking import search_past_ties
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.faiss.codes import decoded, longest_of
+from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
+
+faiss: Any = _faiss
+"""FAISS types its Python side in part only, and wrongly where it does."""
+
+IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
+SearchSettings = dict[str, int]
+
+VECTORS_FILE = "vectors.npy"
+ANN_FILE = "index.faiss"
+
+_HEADER = struct.Struct("<4siq")  # kind, dimension, number of vectors: what every FAISS index file begins with
+
+
+class VectorIndex(Protocol):
+    """What finds vectors by inner product."""
+
+    dimension: int
+    n_items: int
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        """Return at most k rows per query; ties at the cut go to the lowest rows."""
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        """Return the vectors of these rows, as far as the index keeps them."""
+
+
+class FlatIndex:
+    """Exact search over memory-mapped files of vectors.
+
+    Args:
+        vectors: of the items.
+    """
+
+    def __init__(self, vectors: Stack) -> None:
+        self.vectors = vectors
+        self.n_items, self.dimension = len(vectors), vectors.dimension
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        del settings  # exact search has none
+        return exact_search(queries, self.vectors, k, allowed)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        return self.vectors.at(rows)
+
+
+@contextmanager
+def _threads_for(n_queries: int) -> Iterator[None]:
+    """One query is searched by one thread: FAISS shares out queries, and idle threads would only spin against others.
+
+    OpenMP keeps the number per calling thread, so searches that run beside this one are not touched.
+    """
+    if n_queries > 1:
+        yield
+        return
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+class AnnIndex:
+    """A FAISS index object. Where its own way of searching ends before k of the items that may be found, all are looked at.
+
+    FAISS finds, and rounds as its instructions for this CPU do. The score of what it found is the product of the query and the
+    vector, or what the codes keep of it, computed as in exact search.
+
+    Args:
+        index: as FAISS read it.
+    """
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self._mapping = Lock()
+        self._mapped = False
+        self.n_items, self.dimension = int(index.ntotal), int(index.d)
+        whole = whole_vectors(index)
+        self._whole = None if whole is None else Stack(whole)
+
+    @cached_property
+    def _longest(self) -> float:
+        """No vector of the index is longer."""
+        return longest_of(self._index) if self._whole is None else self._whole.longest
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        selector = None
+        if allowed is not None:
+            selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        hits = self._search(queries, k, selector, settings)
+        wanted = min(k, self.n_items if allowed is None else int(np.count_nonzero(allowed)))
+        short = np.flatnonzero(np.diff(hits.offsets) < wanted)
+        if len(short) == 0:
+            return hits
+        if self._whole is not None:
+            found = exact_search(queries[short], self._whole, k, allowed)
+        else:
+            found = self._search(queries[short], k, selector, settings | {"nprobe": self.n_items})
+        lists = _lists_of(hits)
+        for number, one in zip(short.tolist(), _lists_of(found), strict=True):
+            lists[number] = one
+        return Hits.from_lists(lists)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        if self._whole is not None:
+            return self._whole.at(rows)
+        if isinstance(self._index, faiss.IndexScalarQuantizer):
+            return decoded(self._index, rows)
+        with self._mapping:  # made when it is first needed, for it takes 8 bytes an item; threads may meet here
+            if not self._mapped:
+                self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left half of one
+                self._index.make_direct_map()
+                self._mapped = True
+        with _threads_for(1):
+            found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        return found
+
+    def _search(self, queries: Vectors, k: int, selector: Any, settings: SearchSettings) -> Hits:
+        def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+            parameters = self._parameters(selector, depth, settings)
+            with _threads_for(len(wanted)):
+                scores, rows = self._index.search(queries[wanted], depth, params=parameters)
+            return rows, scores
+
+        def score(owner: Rows, rows: Rows) -> NDArray[np.floating]:
+            return products_of(queries, self.vectors_of, owner, rows)
+
+        slack = rounding(queries, self._longest)
+        past_the_cut = 8 if self._whole is not None else max(8, k // 4)  # more cost a graph much, and codes next to nothing
+        return search_past_ties(search, len(queries), k, self.n_items, score, slack, past_the_cut)
+
+    def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
+        if isinstance(self._index, faiss.IndexHNSW):
+            return faiss.SearchParametersHNSW(sel=selector, efSearch=max(settings["ef_search"], depth))
+        if isinstance(self._index, faiss.IndexIVF):
+            return faiss.SearchParametersIVF(sel=selector, nprobe=min(settings["nprobe"], self._index.nlist))
+        return faiss.SearchParameters(sel=selector)
+
+
+class ExtendedIndex:
+    """An approximate index, and the vectors that joined it, which are searched exactly.
+
+    Args:
+        first: of the first rows.
+        joined: of the others.
+    """
+
+    def __init__(self, first: AnnIndex, joined: Stack) -> None:
+        self._first, self._joined = first, FlatIndex(joined)
+        self.n_items, self.dimension = first.n_items + len(joined), first.dimension
+
+    def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        def search(index: VectorIndex, depth: int, part: Mask | None) -> Hits:
+            return index.search(queries, depth, part, settings)
+
+        split = self._first.n_items
+        parts = [
+            (slice(0, split), partial(search, self._first)),
+            (slice(split, self.n_items), partial(search, self._joined)),
+        ]
+        return search_parts(parts, len(queries), k, allowed)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        found = np.empty((len(rows), self.dimension), np.float32)
+        here = rows < self._first.n_items
+        found[here] = self._first.vectors_of(rows[here])
+        found[~here] = self._joined.vectors_of(rows[~here] - self._first.n_items)
+        return found
+
+
+def whole_vectors(index: Any) -> Vectors | None:
+    """The vectors that an HNSW index keeps, ``[items, dimension]``, as a view of its memory; None of other indexes."""
+    if not isinstance(index, faiss.IndexHNSWFlat):
+        return None
+    storage = faiss.downcast_index(index.storage)
+    found: Vectors = faiss.rev_swig_ptr(storage.get_xb(), index.ntotal * index.d).reshape(index.ntotal, index.d)
+    return found
+
+
+def open_index(folder: Path) -> VectorIndex:
+    """Open what a build wrote; its files were checked.
+
+    Raises:
+        IndexDamagedError: there is no such index.
+    """
+    if (folder / ANN_FILE).exists():
+        return AnnIndex(read_ann(folder, None))
+    return FlatIndex(Stack(mapped(folder / VECTORS_FILE, np.float32, (None, None))))
+
+
+def open_segments(segments: Sequence[SegmentFolder]) -> VectorIndex:
+    """Open all segments of an index as one, over the rows of all.
+
+    Raises:
+        IndexDamagedError: what a segment holds is not what its rows, or the first segment, say.
+    """
+    first = segments[0]
+    dimension = dimension_of(first)
+    is_ann = (first.folder / ANN_FILE).exists()
+    flat = [mapped(s.folder / VECTORS_FILE, np.float32, (len(s), dimension)) for s in segments[1 if is_ann else 0 :]]
+    if not is_ann:
+        return FlatIndex(Stack(*flat))
+    index = AnnIndex(read_ann(first.folder, len(first)))
+    return ExtendedIndex(index, Stack(*flat)) if flat else index
+
+
+def dimension_of(segment: SegmentFolder) -> int:
+    """The dimension of the vectors of a segment.
+
+    Raises:
+        IndexDamagedError: it holds no index, or one of another number of vectors.
+    """
+    path = segment.folder / ANN_FILE
+    if not path.exists():
+        vectors = mapped(segment.folder / VECTORS_FILE, np.float32, (len(segment), None))
+        return int(vectors.shape[1])
+    try:
+        with path.open("rb") as file:
+            _, dimension, n_items = _HEADER.unpack(file.read(_HEADER.size))
+    except (OSError, struct.error) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    _check_size(path, n_items, len(segment))
+    return int(dimension)
+
+
+def read_ann(folder: Path, n_items: int | None) -> Any:
+    """Read the FAISS index in a folder.
+
+    Args:
+        folder: whose files were checked.
+        n_items: how many vectors it has to hold; None where that is not known.
+
+    Raises:
+        IndexDamagedError: it is none that was written here, or holds another number of vectors.
+    """
+    path = folder / ANN_FILE
+    try:
+        index = faiss.read_index(str(path))
+    except RuntimeError as error:
+        raise damaged(path, f"FAISS cannot read it ({str(error)[:200]})") from error
+    if not isinstance(index, faiss.IndexHNSWFlat | faiss.IndexIVFPQ | faiss.IndexScalarQuantizer):
+        raise damaged(path, f"it holds {type(index).__name__}, which is not built here")
+    _check_size(path, index.ntotal, n_items)
+    inner = faiss.downcast_index(index.storage if isinstance(index, faiss.IndexHNSW) else getattr(index, "quantizer", index))
+    if inner is not index and inner.d != index.d:
+        raise damaged(path, f"dimension {index.d} outside, {inner.d} inside")
+    if isinstance(index, faiss.IndexHNSWFlat):
+        _check_size(path, inner.ntotal, index.ntotal)
+    elif isinstance(index, faiss.IndexScalarQuantizer):
+        quantizer = index.sq
+        expected = faiss.ScalarQuantizer.QT_8bit, 2 * index.d, index.d * index.ntotal
+        if (quantizer.qtype, quantizer.trained.size(), index.codes.size()) != expected:
+            raise damaged(path, "its codes are not of 8 bits, or not as many as it says")
+    return index
+
+
+def _check_size(path: Path, found: int, wanted: int | None) -> None:
+    if wanted is not None and found != wanted:
+        raise damaged(path, f"it holds {found:,} vectors, and {wanted:,} items are in it")
+
+
+def _lists_of(hits: Hits) -> list[tuple[Rows, NDArray[np.float64]]]:
+    bounds = hits.offsets.tolist()
+    return [(hits.rows[begin:end], hits.scores[begin:end]) for begin, end in pairwise(bounds)]

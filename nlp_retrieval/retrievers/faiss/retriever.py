@@ -1,0 +1,218 @@
+"""Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
+
+Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The same vectors give the
+same files on any number of threads and on any CPU of an architecture, and every score is the product of the query and the row
+alone, to the bit (:func:`~nlp_retrieval.retrievers.faiss.exact.products_of`). The flat index is the file of the vectors
+itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.faiss.exact`). What joins an index of any type is
+flat: a few items train nothing, and looking at all of them costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
+from nlp_retrieval.retrievers.faiss.exact import products_of
+from nlp_retrieval.retrievers.faiss.index import (
+    VECTORS_FILE,
+    IndexType,
+    VectorIndex,
+    dimension_of,
+    open_index,
+    open_segments,
+)
+
+FLAT_BELOW = 200_000
+"""Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
+
+_BATCH = 1024
+
+
+class FaissRetriever(BaseRetriever):
+    """Dense retrieval with FAISS: inner product over an encoder's vectors.
+
+    The score of an item is the inner product of its vector, or of what codes keep of it, with the query's: the same to the bit
+    for a query alone and in a batch, on any number of threads and any CPU of an architecture. flat and sq8 find the same items
+    everywhere; which ones hnsw and ivfpq look at is decided by FAISS's own arithmetic for the CPU, and may differ where two
+    are within rounding. Vectors of a model are another matter: they depend on the CPU, and on what is encoded beside a text.
+
+    After updates, a flat index gives what an index built at once gives, scores to the bit; compacted, its files are the same.
+    With the other types, added items are searched exactly, beside the index of those that were there, until all segments are
+    joined. Deleted ones stay in it unseen: an hnsw search still walks through them. Compacted, hnsw is a new graph over the
+    same vectors, and ``auto`` decides anew by the number of items. sq8 and ivfpq keep no whole vectors: items that were there
+    keep their codes, and so their scores, to the bit; added ones get codes of the quantiser (and the lists) that the first
+    items trained, so scores are those of an index built at once within what quantisation loses. Where an index has become
+    four times as large as the one that trained it, it is encoded and trained again.
+
+    Args:
+        encoder: a model's hub name, a local folder, or an encoder.
+        index_type: ``flat`` is exact. ``hnsw`` is a graph (Malkov and Yashunin, 2016), ``ivfpq`` inverted lists with product
+            quantisation (Jegou et al., 2011), ``sq8`` exact order over 8-bit vectors, a quarter of the size. ``auto`` is flat
+            below 200,000 items and hnsw above.
+        hnsw_m: hnsw: links per node.
+        ef_construction: hnsw: how widely building looks for them.
+        ef_search: hnsw: how widely searching looks; at least k is used.
+        nlist: ivfpq: number of lists; by default 4 times the square root of the number of items.
+        nprobe: ivfpq: how many lists a search reads.
+        pq_bytes: ivfpq: bytes per vector; must divide the dimension.
+        train_size: ivfpq and sq8: at most this many vectors are sampled to train on.
+        seed: of that sample.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "faiss"
+    search_only = frozenset({"ef_search", "nprobe", "merge"})
+
+    def __init__(
+        self,
+        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
+        index_type: Literal["auto", "flat", "hnsw", "ivfpq", "sq8"] = "auto",
+        hnsw_m: Annotated[int, Field(ge=2, le=256)] = 32,
+        ef_construction: Annotated[int, Field(ge=1)] = 200,
+        ef_search: Annotated[int, Field(ge=1)] = 128,
+        nlist: Annotated[int, Field(ge=1)] | None = None,
+        nprobe: Annotated[int, Field(ge=1)] = 32,
+        pq_bytes: Annotated[int, Field(ge=1)] = 48,
+        train_size: Annotated[int, Field(ge=256)] = 100_000,
+        seed: int = 0,
+        merge: MergeRule = "max",
+    ) -> None:
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.index_type = index_type
+        self.hnsw_m = hnsw_m
+        self.ef_construction = ef_construction
+        self.ef_search = ef_search
+        self.nlist = nlist
+        self.nprobe = nprobe
+        self.pq_bytes = pq_bytes
+        self.train_size = train_size
+        self.seed = seed
+        self.merge = merge
+        self._arguments["encoder"] = self.encoder  # a name and the encoder that it stands for are one configuration
+
+    def index_identity(self) -> Config:
+        relevant = {
+            "flat": set(),
+            "sq8": {"train_size", "seed"},
+            "hnsw": {"hnsw_m", "ef_construction"},
+            "ivfpq": {"nlist", "pq_bytes", "train_size", "seed"},
+        }
+        identity = super().index_identity()
+        if self.index_type == "auto":
+            return identity
+        keep = {"name", "format", "encoder", "index_type"} | relevant[self.index_type]
+        return {key: value for key, value in identity.items() if key in keep}
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        self._write_vectors(items, folder / VECTORS_FILE)
+        self._make_chosen(len(items), folder)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self._write_vectors(items, folder / VECTORS_FILE, dimension_of(segments[0]))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        whole_index = segments[0].first_row == 0
+        if whole_index and self.index_type in ("sq8", "ivfpq"):
+            if has_outgrown(segments[0], len(items)):
+                self.build(items, folder)
+            else:
+                join_codes(segments, folder)
+            return
+        join_vectors(segments, folder)
+        if whole_index:
+            self._make_chosen(len(items), folder)
+
+    def load(self, folder: Path) -> None:
+        self._index: VectorIndex = open_index(folder)
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._index = open_segments(segments)
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        with stage(f"{self.name}.encode"):
+            vectors = self.encode(queries)
+        return self.search_vectors(vectors, k, allowed)
+
+    def encode(self, queries: list[str]) -> Vectors:
+        """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
+        if not queries:
+            return np.zeros((0, self._index.dimension), np.float32)
+        return current_stages().encoded(self.encoder, queries, self._encode)
+
+    def _encode(self, queries: list[str]) -> Vectors:
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
+            for part in tracked("faiss: encoding queries", slices, len(queries))
+        ]
+        return np.concatenate(parts)
+
+    def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
+        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
+        return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        """Return the vectors of items, ``[rows, dimension]``; sq8 and ivfpq give what their codes keep of them."""
+        return self._index.vectors_of(rows)
+
+    def similarities(self, vector: Vectors, rows: Rows) -> Scores:
+        """Return the inner products of one query's vector and the vectors of items, ``[rows]``: the scores of a search."""
+        owner = np.zeros(len(rows), np.int64)
+        return products_of(vector[None], self.vectors_of, owner, rows).astype(np.float64)
+
+    def _make_chosen(self, n_items: int, folder: Path) -> None:
+        """Make the vectors in a folder an index of the type that was chosen for so many."""
+        chosen = self._chosen(n_items)
+        if chosen != "flat":
+            build_ann_index(folder, chosen, self)
+
+    def _chosen(self, n_items: int) -> IndexType:
+        if self.index_type != "auto":
+            return self.index_type
+        return "flat" if n_items < FLAT_BELOW else "hnsw"
+
+    def _write_vectors(self, items: ItemTable, path: Path, dimension: int | None = None) -> None:
+        """Encode all items into a ``.npy`` file.
+
+        Args:
+            items: whose texts are encoded.
+            path: of the file.
+            dimension: what the vectors must have; None where any will do.
+        """
+        n_cut = 0
+        stream: Stream | None = None
+        with ExitStack() as opened:
+            for texts in tracked("faiss: encoding", items.texts(_BATCH), len(items)):
+                part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
+                if stream is None:
+                    dimension = part.shape[1]
+                    stream = opened.enter_context(Stream(path, np.float32, dimension))
+                stream.write(part)
+                n_cut += self.encoder.cut_passages(texts)
+        if n_cut:
+            warnings.warn(
+                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
+                "left out (where the model can read more, raise max_length; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )

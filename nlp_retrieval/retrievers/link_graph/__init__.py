@@ -1,0 +1,1 @@
+"""Multi-hop retrieval along links between passages."""

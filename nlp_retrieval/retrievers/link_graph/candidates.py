@@ -1,0 +1,110 @@
+"""What the link graph retriever knows of one query.
+
+That is where its walk restarts, and the candidates that the walk reaches, with what speaks for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Where the walk of a query restarts.
+
+    Args:
+        rows: item rows, ascending.
+        shares: how often, sums to 1; all 0 where nothing was found.
+        scores: by seed, its hits: rows, best first, and their scores.
+        titled_rows: rows whose titles the query names, ascending.
+        titled: how surely, 0 to 1.
+    """
+
+    rows: Rows
+    shares: Scores
+    scores: dict[str, tuple[Rows, Scores]]
+    titled_rows: Rows
+    titled: Scores
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The candidates of a query, those first that its walk is at most often.
+
+    Args:
+        rows: item rows.
+        ranks: share of the walk.
+        shares: share of its restarts.
+        evidence: by kind, for the first so many candidates; see :data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS`.
+        seeds: by seed, its own scores; NaN for what it did not find.
+    """
+
+    rows: Rows
+    ranks: Scores
+    shares: Scores
+    evidence: dict[str, Scores]
+    seeds: dict[str, Scores]
+
+    def ranked(self, weights: Mapping[str, float], k: int) -> tuple[Rows, Scores, dict[str, Scores]]:
+        """Return the best k rows by weighted evidence, their scores and their signals.
+
+        Candidates without evidence follow those that have it, in the order of the walk.
+        """
+        n_pooled = len(self.evidence["pagerank"])
+        scores = np.zeros(len(self.rows))
+        scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
+        if len(self.rows) > n_pooled:
+            # by place alone: the same for every k, each below the one before, and none far from the others
+            lowest = float(scores[:n_pooled].min())
+            scores[n_pooled:] = lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, len(self.rows) - n_pooled + 1))
+        order = np.lexsort((self.rows, -scores))[:k]
+        told = {"pagerank": self.ranks[order], "seeds": self.shares[order]}
+        for kind in DEFAULT_WEIGHTS.keys() - told.keys():
+            column = np.full(len(self.rows), np.nan)
+            column[:n_pooled] = self.evidence[kind]
+            told[kind] = column[order]
+        told = {kind: told[kind] for kind in DEFAULT_WEIGHTS}
+        return self.rows[order], scores[order], told | {f"seed.{label}": column[order] for label, column in self.seeds.items()}
+
+
+def normalised(scores: Scores, depth: int) -> Scores:
+    """Scale the scores of one list to 0..1, where 0 is the score of what is not in it; where all are equal, all are 1.
+
+    A list of full depth was cut at its lowest score. A shorter one holds all that matches, and what does not scores 0.
+    """
+    if len(scores) == 0:
+        return scores
+    lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
+    span = scores.max() - lowest
+    return (scores - lowest) / span if span > 0 else np.ones(len(scores))
+
+
+def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:
+    """Return the values of wanted rows; ``rows`` is ascending."""
+    found = np.full(len(wanted), otherwise)
+    if len(rows):
+        places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+        there = rows[places] == wanted
+        found[there] = values[places[there]]
+    return found
+
+
+def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
+    """Sort rows and their values by row."""
+    order = np.argsort(rows)
+    return rows[order], values[order]
+
+
+def foremost(values: Scores, n: int) -> Rows:
+    """Return the positions of the n highest values, highest first; of equal ones the lower position comes first."""
+    if len(values) > n:
+        bound = np.partition(values, len(values) - n)[len(values) - n]
+        above = np.flatnonzero(values >= bound)
+        return above[np.argsort(-values[above], kind="stable")][:n]
+    return np.argsort(-values, kind="stable")

@@ -1,0 +1,67 @@
+"""Chains of links put into words, with the sentences that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nlp_retrieval.core.explanation import Explanation, Step
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
+from nlp_retrieval.graph.store.link_graph import WeightedGraph
+from nlp_retrieval.graph.walk.chains import Chain
+from nlp_retrieval.retrievers.link_graph.candidates import Seeded
+
+
+def explanation_of(
+    chain: Chain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
+) -> Explanation:
+    """Put a chain into words.
+
+    Args:
+        chain: it begins where the walk restarts, and follows links of the graph.
+        seeded: where the walk restarts, and why.
+        graph: what the walk follows.
+        kinds: what found the links of each kind, in the order of the graph's types.
+        items: the items of the index.
+    """
+    found = items.items(np.array(chain.rows, np.int64))
+    pairs = zip(chain.rows, found, chain.rows[1:], found[1:], strict=False)
+    return Explanation(
+        found[-1], _origin(chain.rows[0], seeded), tuple(_step(graph, kinds, *pair) for pair in pairs), chain.strength
+    )
+
+
+def _origin(row: int, seeded: Seeded) -> str:
+    """Why the walk restarts at a row, in words."""
+    reasons = []
+    for label, (rows, scores) in seeded.scores.items():
+        place = np.flatnonzero(rows == row)
+        if len(place):
+            reasons.append(f"{label} ranks it {int(place[0]) + 1} of {len(rows)} (score {scores[place[0]]:.3g})")
+    if row in seeded.titled_rows:
+        reasons.append("the query names its title")
+    return " and ".join(reasons)
+
+
+def _step(
+    graph: WeightedGraph,
+    kinds: Mapping[str, BaseLinkExtractor],
+    row: int,
+    source: SearchableItem,
+    next_row: int,
+    target: SearchableItem,
+) -> Step:
+    """The strongest link between two rows, and the sentence that shows it."""
+    links = graph.graph
+    part = slice(int(links.offsets[row]), int(links.offsets[row + 1]))
+    there = np.flatnonzero(links.neighbours[part] == next_row)
+    types = links.types[part][there]
+    number = int(types[(links.weights[part][there] * graph.type_weights[types]).argmax()])
+    kind, extractor = list(kinds.items())[number // 2]
+    along = number % 2 == 0
+    shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
+    told = (shown.text, shown.start, shown.end) if shown else ()
+    return Step(source, target, kind, along, *told)

@@ -1,0 +1,298 @@
+"""Multi-hop retrieval without a language model: passages found by other retrievers lead to those they are linked to.
+
+Seeds and the titles that a query names say where a walk over the links between passages restarts; Personalized PageRank
+says what lies near (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, over titles and entities
+instead of triples that a language model extracted). The foremost passages are then scored by a weighted sum of evidence
+(:mod:`nlp_retrieval.graph.walk.evidence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule, labelled
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
+from nlp_retrieval.graph.links.title_mentions import TitleMentions
+from nlp_retrieval.graph.store.added_links import live_of
+from nlp_retrieval.graph.store.link_graph import LinkGraph, WeightedGraph
+from nlp_retrieval.graph.walk.chains import strongest_chains
+from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
+from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.candidates import Pool, Seeded, by_row, foremost, looked_up, normalised
+from nlp_retrieval.retrievers.link_graph.explain import explanation_of
+from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
+
+_QUERIES_AT_ONCE = 64
+_DECIMALS = 6  # of the logarithm of the walk: what is beyond them is rounding, and would tell apart what nothing else does
+
+
+class LinkGraphRetriever(BaseRetriever):
+    """Follows the links between passages from what other retrievers find: multi-hop without a language model.
+
+    After an update, new passages have the links that they have in an index built at once, and so have titles and coverage all
+    that they go by; deleted passages are neither found nor walked through. Until ``Searcher.compact`` links among the passages
+    that were there before stay as they were found: each kind of link says under ``extend`` what differs.
+
+    Args:
+        seeds: the retrievers whose hits the search begins at; each keeps its own index, shared with other configurations.
+        links: what links passages; by default mentions of titles, and rare entities in common (at a tenth of the weight).
+        encoder: whose vectors tell how similar a passage is to the query: a model's hub name, a local folder, or an
+            encoder. By default that of the first faiss seed; without one, similarity is no evidence.
+        depth: how many hits of each seed count.
+        seed_power: a hit counts with its min-max normalised score to this power; higher trusts the foremost hits more. The
+            last of a full list counts next to nothing, but is a candidate.
+        title_weight: how much a title that the query names counts, where a seed's best hit counts 1.
+        damping: probability that the walk follows a link instead of restarting.
+        pagerank: ``local`` looks at the neighbourhood alone, whatever the size of the graph; ``exact`` passes over all of it.
+        epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
+        pool: how many of the foremost passages of the walk are scored by all evidence; the others follow in its order.
+        weights: of the kinds of evidence (pagerank, seeds, similarity, titles, coverage, chain, complement, links), where
+            they are to differ from the defaults; ``nlp-retrieval tune`` fits them.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "link_graph"
+    format_version = 2
+    search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
+
+    def __init__(
+        self,
+        seeds: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        links: Sequence[BaseLinkExtractor] | None = None,
+        encoder: str | BaseEncoder | None = None,
+        depth: Annotated[int, Field(ge=1)] = 50,
+        seed_power: Annotated[float, Field(gt=0, le=100)] = 4.0,
+        title_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0,
+        damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
+        pagerank: Literal["local", "exact"] = "local",
+        epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6,
+        pool: Annotated[int, Field(ge=1)] = 60,
+        weights: Mapping[str, float] | None = None,
+        merge: MergeRule = "max",
+    ) -> None:
+        self.seeds = labelled(seeds, "link_graph: seeds")
+        self.links = default_links() if links is None else list(links)
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self._arguments |= {"links": self.links, "encoder": self.encoder}  # said or not, one configuration
+        self.depth = depth
+        self.seed_power = seed_power
+        self.title_weight = title_weight
+        self.damping = damping
+        self.pagerank = pagerank
+        self.epsilon = epsilon
+        self.pool = pool
+        self.weights = checked_weights(weights)
+        self.merge = merge
+        self._dense = _dense_part(self.seeds, self.encoder)
+
+    def index_identity(self) -> Config:
+        links = [extractor.identity for extractor in self.links]
+        return {"name": self.name, "format": self.format_version, "links": links}
+
+    def parts(self) -> list[BaseRetriever]:
+        extra = [self._dense] if self._dense and not any(self._dense is seed for seed in self.seeds.values()) else []
+        return [*self.seeds.values(), *extra]
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        build_files(items, folder, self._kinds(), self._titles())
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        extend_files(items, folder, segments, everything, self._kinds(), self._titles())
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        if segments[0].first_row == 0:
+            self.build(items, folder)
+        else:  # the links to what stands before, which is not among these items
+            join_files(segments, folder, self._kinds())
+
+    def load(self, folder: Path) -> None:
+        self.load_segments([SegmentFolder(folder, 0, LinkGraph.open(folder).n_nodes)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
+        graph, self._title_table, self._terms = open_files(segments)
+        self._graph: WeightedGraph = graph.weighted(kinds)
+        self._n_live = int(live_of(segments).sum())
+        self._max_shared = self._titles().max_shared
+        self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=False))
+        opened = self._opened_parts[self.parts().index(self._dense)] if self._dense else None
+        self._open_dense = opened if isinstance(opened, FaissRetriever) else None
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        lists: list[tuple[Rows, Scores]] = []
+        signals: list[dict[str, Scores]] = []
+        for pooled in self.pools(queries, allowed, k):
+            rows, scores, told = pooled.ranked(self.weights, k)
+            lists.append((rows, scores))
+            signals.append(told)
+        keys = list(dict.fromkeys(key for told in signals for key in told))
+        columns = {key: np.concatenate([told[key] for told in signals]) for key in keys}
+        return replace(Hits.from_lists(lists), signals=columns)
+
+    def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[Pool]:
+        """Walk from the seeds of each query, and yield what lies nearest with its evidence: what scoring weighs.
+
+        Args:
+            queries: distinct, none blank.
+            allowed: ``[items]``; the walk goes anywhere, but only rows where it is True are candidates.
+            at_least: how many candidates to give where the walk reaches as many, also beyond ``pool``.
+        """
+        for first in range(0, len(queries), _QUERIES_AT_ONCE):
+            part = queries[first : first + _QUERIES_AT_ONCE]
+            with stage(f"{self.name}.seeds"):
+                vectors, seeded = self._seeded(part)
+            with stage(f"{self.name}.pagerank"):
+                walks = list(self._walks(seeded))
+            with stage(f"{self.name}.evidence"):
+                for number, query in enumerate(part):
+                    vector = None if vectors is None else vectors[number]
+                    yield self._pool(query, vector, seeded[number], *walks[number], allowed, at_least)
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        _, (seeded,) = self._seeded([query])
+        chains = strongest_chains(self._graph, seeded.rows, seeded.shares, rows, self.damping)
+        kinds = self._kinds()
+        return [None if one is None else explanation_of(one, seeded, self._graph, kinds, items) for one in chains]
+
+    def _kinds(self) -> dict[str, BaseLinkExtractor]:
+        """The extractors by the names of their links; a second of one name gets a number."""
+        kinds: dict[str, BaseLinkExtractor] = {}
+        for extractor in self.links:
+            kind, number = extractor.name, 1
+            while kind in kinds:
+                number += 1
+                kind = f"{extractor.name}-{number}"
+            kinds[kind] = extractor
+        return kinds
+
+    def _titles(self) -> TitleMentions:
+        """What says which titles count, in queries as in texts."""
+        return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
+
+    def _seeded(self, queries: list[str]) -> tuple[Vectors | None, list[Seeded]]:
+        """Run the seeds; each query is encoded once, for its seed and for its similarities."""
+        n_items = self._graph.graph.n_nodes
+        depth = min(self.depth, self._n_live)
+        vectors = None if self._open_dense is None else self._open_dense.encode(queries)
+        found: dict[str, Hits] = {}
+        for label, seed in self._open_seeds.items():
+            if isinstance(seed, FaissRetriever):
+                encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
+                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, self._live))
+                found[label] = hits.checked(len(queries), n_items, depth, repr(seed), self._live)
+            else:
+                found[label] = seed.find(queries, depth, n_items)
+        return vectors, [self._restarts_of(number, query, found) for number, query in enumerate(queries)]
+
+    def _restarts_of(self, number: int, query: str, found: dict[str, Hits]) -> Seeded:
+        depth = min(self.depth, self._n_live)
+        rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
+        scores: dict[str, tuple[Rows, Scores]] = {}
+        for label, hits in found.items():
+            part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
+            scores[label] = hits.rows[part], hits.scores[part]
+            rows_of.append(hits.rows[part])
+            weights_of.append(np.maximum(normalised(hits.scores[part], depth) ** self.seed_power, FLOOR))
+        titled_rows, titled = self._titled(query)
+        rows_of.append(titled_rows)
+        weights_of.append(self.title_weight * titled)
+        rows, place = np.unique(np.concatenate(rows_of), return_inverse=True)
+        weights = np.bincount(place, np.concatenate(weights_of), len(rows))
+        return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
+
+    def _titled(self, query: str) -> tuple[Rows, Scores]:
+        """The rows whose titles a query names, and how surely: a title that m passages carry gives each 1/m."""
+        surest: dict[int, float] = {}
+        for mention in self._title_table.find(query):
+            share = 1.0 / len(mention.rows)
+            if len(mention.rows) <= self._max_shared:
+                for row in mention.rows.tolist():
+                    surest[row] = max(surest.get(row, 0.0), share)
+        rows = np.array(sorted(surest), np.int64)
+        return rows, np.array([surest[row] for row in rows.tolist()], np.float64)
+
+    def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
+        """Per query the nodes that its walk reaches, ascending, and how often it is there."""
+        if self.pagerank == "exact":
+            for one in seeded:  # one at a time, because a row is as long as the graph
+                restarts = Restarts(offsets_of([len(one.rows)]), one.rows, one.shares)
+                # by numpy always: compiled, it agrees within the tolerance alone, and answers would depend on what ran before
+                (ranks,) = pagerank(self._graph, restarts, self.damping, backend="numpy")
+                rows = np.flatnonzero(ranks)
+                yield rows, ranks[rows]
+            return
+        restarts = Restarts(
+            offsets_of([len(one.rows) for one in seeded]),
+            np.concatenate([one.rows for one in seeded]),
+            np.concatenate([one.shares for one in seeded]),
+        )
+        found = local_pagerank(self._graph, restarts, self.damping, self.epsilon)
+        ranks = found.ranks
+        for begin, end in zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
+            yield found.rows[begin:end], ranks[begin:end]
+
+    def _pool(
+        self,
+        query: str,
+        vector: Vectors | None,
+        seeded: Seeded,
+        rows: Rows,
+        ranks: Scores,
+        allowed: Mask | None,
+        at_least: int,
+    ) -> Pool:
+        if allowed is not None:
+            rows, ranks = rows[allowed[rows]], ranks[allowed[rows]]
+        walked: Scores = np.log(ranks + FLOOR).round(_DECIMALS)
+        order = foremost(walked, max(self.pool, at_least))
+        rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
+        shares = looked_up(rows, seeded.rows, seeded.shares, 0.0)
+        pooled = rows[: self.pool]
+        similarity = np.zeros(len(pooled))
+        if vector is not None and self._open_dense is not None:
+            similarity = self._open_dense.similarities(vector, pooled)
+        terms, information = self._terms.of_query(query)
+        first = int(np.argmax(walked + similarity)) if len(pooled) else 0
+        evidence = {
+            "pagerank": walked,
+            "seeds": np.log(shares[: self.pool] + FLOOR),
+            "similarity": similarity,
+            "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
+        } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph, pooled), first)
+        seeds = {label: looked_up(rows, *by_row(*found), np.nan) for label, found in seeded.scores.items()}
+        return Pool(rows, ranks, shares, evidence, seeds)
+
+
+def default_links() -> list[BaseLinkExtractor]:
+    """What links passages where nothing else is said."""
+    return [TitleMentions(), SharedEntities(weight=0.1)]
+
+
+def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None) -> FaissRetriever | None:
+    """Whose vectors tell similarity: a seed's, where one has this encoder, so that nothing is encoded twice."""
+    dense = [seed for seed in seeds.values() if isinstance(seed, FaissRetriever) and encoder in (None, seed.encoder)]
+    if dense:
+        return dense[0]
+    return None if encoder is None else FaissRetriever(encoder)
+
+
+def _scored_alone(seed: FaissRetriever, vectors: Vectors, hits: Hits) -> Hits:
+    """Score hits pair by pair: the products of a whole batch are rounded otherwise than those of one query."""
+    bounds = zip(vectors, hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
+    return replace(hits, scores=np.concatenate([seed.similarities(vector, hits.rows[a:b]) for vector, a, b in bounds]))

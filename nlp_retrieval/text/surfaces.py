@@ -1,0 +1,262 @@
+"""Surfaces: titles as a text would write them, and where texts and queries mention them.
+
+A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words. Words are
+compared without case, accents and possessive endings, and whatever is no letter or digit separates them, so a mention is
+always of whole words. It begins with no lower-case letter unless the title does ("iPod"). Of the surfaces that begin at
+one word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
+
+A title of one word is no mention where the word belongs to a longer name: beside a capitalised word or a number, as in
+"Abraham Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions two of five mentions of
+one-word titles stand so, and without them retrieval is as good with a third fewer links. Function words ("This") and
+numbers ("1984") alone are no titles either.
+
+Scripts without spaces between words are not segmented: there, a mention needs punctuation or spaces around it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.text.mentions import FUNCTION_WORDS
+
+IntegerT = TypeVar("IntegerT", bound=np.integer)
+
+MOST_WORDS = 32
+"""Longer titles are no surfaces: what begins at a word is read no further, so matching is linear in the text."""
+
+_WORD = re.compile(r"([^\W_]+)(?:['\u2019][sS](?![^\W_]))?")
+
+
+@cache
+def _marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A combining mark, and a word with marks between and after its letters; only few texts need this slower pattern."""
+    marks = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c)[0] == "M")
+    return re.compile(f"[{marks}]"), re.compile(_WORD.pattern.replace(r"[^\W_]+", rf"[^\W_]+(?:[{marks}]+[^\W_]*)*", 1))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    if text.isascii():
+        return _WORD
+    mark, marked_word = _marks()
+    return marked_word if mark.search(text) else _WORD
+
+
+@cache
+def _separators() -> re.Pattern[str]:
+    mark, _ = _marks()
+    return re.compile(rf"(?:[^\w{mark.pattern[1:-1]}]|_)+")
+
+
+@lru_cache(maxsize=2**16)
+def plain_part(part: str) -> str:
+    """Return a part of a text without accents, in its case, with spaces for what separates words: as words are compared."""
+    return unaccented(_separators().sub(" ", part))
+
+
+def unaccented(text: str) -> str:
+    """Return a text without accents, in its case."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+@lru_cache(maxsize=2**16)
+def _unaccented(word: str) -> str:
+    return unaccented(word).casefold()
+
+
+def _compared(word: str) -> str:
+    return word.lower() if word.isascii() else _unaccented(word)
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text as they are compared."""
+    return tuple(map(_compared, _pattern(text).findall(text)))
+
+
+def spans_of(text: str) -> list[tuple[int, int]]:
+    """Return where the words of a text begin and end; a possessive ending does not belong to its word."""
+    return [match.span(1) for match in _pattern(text).finditer(text)]
+
+
+def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> bool:
+    """Whether the word at a place of a text is no part of a longer name.
+
+    Args:
+        text: the whole text.
+        spans: where its words begin and end.
+        place: number of the word.
+    """
+    start, end = spans[place]
+    for other in (place - 1, place + 1):
+        if not 0 <= other < len(spans):
+            continue
+        between = text[spans[other][1] : start] if other < place else text[end : spans[other][0]]
+        if between == "-":
+            return False
+        if between == " ":
+            word = text[slice(*spans[other])]
+            if (word[0].isupper() or word[0].isdecimal()) and _compared(word) not in FUNCTION_WORDS:
+                return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A title as a text would write it.
+
+    Args:
+        words: as they are compared; at least one, at most 32.
+        lower: whether a mention may begin with a lower-case letter.
+    """
+
+    words: tuple[str, ...]
+    lower: bool = False
+
+
+def surface_of(title: str, min_characters: int = 4) -> Surface | None:
+    """Return the surface of a title; None where it would be mentioned by chance, or has no words or more than 32.
+
+    Args:
+        title: as the corpus has it; a number or a function word alone does not count.
+        min_characters: a single word of fewer characters counts only if it is in capitals ("U2", "NASA") and has two.
+    """
+    written = _pattern(title).findall(_without_qualifier(title))
+    if not 1 <= len(written) <= MOST_WORDS:
+        return None
+    words = tuple(map(_compared, written))
+    if len(words) == 1:
+        if len(words[0]) < min_characters and not (len(words[0]) >= 2 and written[0].isupper()):
+            return None
+        if words[0].isdecimal() or words[0] in FUNCTION_WORDS:
+            return None
+    return Surface(words, written[0][0].islower())
+
+
+def _without_qualifier(title: str) -> str:
+    whole = title.rstrip()
+    depth = 0
+    for place in range(len(whole) - 1, -1, -1):
+        depth += (whole[place] == ")") - (whole[place] == "(")
+        if depth <= 0:
+            return whole[:place].rstrip() or whole if whole[place] == "(" else whole
+    return whole
+
+
+def surfaces_of(item: SearchableItem, aliases: str = "aliases", min_characters: int = 4) -> list[Surface]:
+    """Return the surfaces of an item's title and aliases.
+
+    Args:
+        item: what may be mentioned.
+        aliases: the metadata that holds other titles, a string or a list of strings; anything else is no title.
+        min_characters: as for :func:`surface_of`.
+    """
+    others = item.metadata.get(aliases)
+    titles = [item.title, *(others if isinstance(others, list) else [others])]
+    found = (surface_of(title, min_characters) for title in titles if isinstance(title, str))
+    return list(dict.fromkeys(surface for surface in found if surface is not None))
+
+
+class SurfaceMatcher:
+    """Finds all mentions of many surfaces in texts, in time linear in the texts.
+
+    Args:
+        surfaces: rows and their surfaces. Those of equal words are one surface, numbered from 0; where some of its
+            titles begin in lower case, mentions that do so are a surface of their own, of the rows of those titles.
+
+    Attributes:
+        offsets: ``[surfaces + 1]`` int64; surface s is carried by ``rows[offsets[s]:offsets[s + 1]]``.
+        rows: int64, ascending within a surface.
+    """
+
+    def __init__(self, surfaces: Iterable[tuple[int, Surface]]) -> None:
+        self._words: dict[str, int] = {}
+        # Two tries in one: what begins with a capital or a digit grows from state 0, what begins in lower case from 1.
+        self._steps: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        numbers, rows = array("q"), array("q")
+        for row, surface in surfaces:
+            for root in (0, 1) if surface.lower else (0,):
+                numbers.append(self._ends.setdefault(self._grown(root, surface.words), len(self._ends)))
+                rows.append(row)
+        _, self.offsets, self.rows = grouped(np.array(numbers, np.int64), np.array(rows, np.int64))
+
+    def _grown(self, state: int, words: Iterable[str]) -> int:
+        for word in words:
+            key = state << 32 | self._words.setdefault(word, len(self._words))
+            state = self._steps.setdefault(key, len(self._steps) + 2)
+        return state
+
+    def named_in(self, texts: Iterable[str]) -> list[set[int]]:
+        """Return the numbers of the surfaces that each text mentions."""
+        return [{surface for surface, _, _ in self.mentions(text)} for text in texts]
+
+    def mentions(self, text: str) -> list[tuple[int, int, int]]:
+        """Return the mentions in a text, in order: number of the surface, and where it begins and ends."""
+        spans = spans_of(text)
+        found = self._walk([text[start:end] for start, end in spans])
+        return [
+            (surface, spans[first][0], spans[last - 1][1])
+            for surface, first, last in found
+            if last - first > 1 or stands_alone(text, spans, first)
+        ]
+
+    def _walk(self, words: list[str]) -> Iterator[tuple[int, int, int]]:
+        known, step, ends = self._words.get, self._steps.get, self._ends.get
+        numbers = [known(word.lower() if word.isascii() else _unaccented(word)) for word in words]
+        numbers.append(None)
+        free = 0
+        for first, number in enumerate(numbers):
+            if number is None or first < free:
+                continue
+            state = step(words[first][0].islower() << 32 | number)
+            last, best = first, None
+            while state is not None:
+                last += 1
+                surface = ends(state)
+                if surface is not None:
+                    best, free = surface, last
+                following = numbers[last]
+                state = None if following is None else step(state << 32 | following)
+            if best is not None:
+                yield best, first, free
+
+
+def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surface] = ()) -> tuple[int, int] | None:
+    """Return where a text first mentions one of some surfaces, or None.
+
+    Args:
+        text: what to read.
+        surfaces: what to find.
+        others: surfaces that may be meant instead: a longer one hides what it contains, an equal one is ambiguous.
+    """
+    matcher = SurfaceMatcher([*((0, surface) for surface in surfaces), *((1, surface) for surface in others)])
+    for surface, start, end in matcher.mentions(text):
+        if matcher.rows[matcher.offsets[surface] : matcher.offsets[surface + 1]].tolist() == [0]:
+            return start, end
+    return None
+
+
+def grouped(keys: NDArray[IntegerT], rows: Rows) -> tuple[NDArray[IntegerT], Rows, Rows]:
+    """Sort pairs of a key and a row, each once.
+
+    Returns:
+        The distinct keys, ascending; where the rows of each begin, and one more entry for the end; and all rows.
+    """
+    order = np.lexsort((rows, keys))
+    keys, rows = keys[order], rows[order]
+    new_key = np.ones(len(keys), bool)
+    new_key[1:] = keys[1:] != keys[:-1]
+    new = new_key.copy()
+    new[1:] |= rows[1:] != rows[:-1]
+    starts = np.flatnonzero(new_key[new])
+    return keys[new_key], np.append(starts, np.count_nonzero(new)), rows[new]

@@ -1,0 +1,408 @@
+"""A grid is the product of its axes, less what conditions and skips leave out, each with a name of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+from hashed_words import HashedWords
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval import Bm25sRetriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
+from nlp_retrieval.benchmarks.grid.grid import build_grid, expand_grid
+from nlp_retrieval.benchmarks.grid.labels import labels_of
+from nlp_retrieval.errors import ConfigurationError
+
+EXAMPLE = """
+searcher:
+  retrievers: {lexical: {name: bm25s}, dense: {name: faiss}}
+  depth: 100
+vary:
+  retrievers:
+    both: {lexical: {name: bm25s}, dense: {name: faiss}}
+    lexical only: {lexical: {name: bm25s}}
+  fusion: [{name: rrf}, {name: combsum}]
+  fusion.k: {values: [10, 60], when: {fusion: rrf}}
+  retrievers.lexical.k1: [0.9, 1.6]
+  reranker: [null, {name: overlap}]
+skip: [{retrievers: lexical only, fusion: combsum}]
+"""
+
+
+def expand(text: str) -> dict[str, Any]:
+    return expand_grid(**yaml.safe_load(text))
+
+
+def without_conditions(axes: dict[str, list[Any]]) -> dict[str, Any]:
+    return {path: {"values": values} for path, values in axes.items()}
+
+
+# expansion
+
+
+def test_the_example_is_expanded_as_by_hand() -> None:
+    by_hand = {}
+    fusions = [
+        ("rrf, k=10", {"name": "rrf", "k": 10}),
+        ("rrf, k=60", {"name": "rrf", "k": 60}),
+        ("combsum", {"name": "combsum"}),
+    ]
+    for dense, (fused, fusion), k1, reranker in itertools.product((True, False), fusions, (0.9, 1.6), (None, "overlap")):
+        if not dense and fused == "combsum":
+            continue
+        retrievers = {"lexical": {"name": "bm25s", "k1": k1}} | ({"dense": {"name": "faiss"}} if dense else {})
+        name = f"{'both' if dense else 'lexical only'}, {fused}, k1={k1}, {reranker or 'reranker=none'}"
+        by_hand[name] = {
+            "retrievers": retrievers, "depth": 100, "fusion": fusion, "reranker": {"name": reranker} if reranker else None,
+        }  # fmt: skip
+    expanded = expand(EXAMPLE)
+    assert expanded == by_hand
+    assert list(expanded) == list(by_hand)
+    assert len(by_hand) == 2 * 3 * 2 * 2 - 1 * 1 * 2 * 2
+
+
+LABELS = ("a", "b", "c", "d")
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> dict[str, Any]:
+    """Axes of a few values each, conditions on axes before them, and skips."""
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    # values of different axes may have one label: their names then need the axis
+    values = {f"axis{place}": list(LABELS[place % 2 :][:size]) for place, size in enumerate(sizes)}
+    paths = list(values)
+
+    def terms(among: list[str]) -> dict[str, list[str]]:
+        chosen = draw(st.lists(st.sampled_from(among), min_size=1, max_size=2, unique=True))
+        return {path: draw(st.lists(st.sampled_from(values[path]), min_size=1, unique=True)) for path in chosen}
+
+    vary: dict[str, Any] = {}
+    for place, path in enumerate(paths):
+        conditioned = place > 0 and draw(st.booleans())
+        vary[path] = {"values": values[path]} | ({"when": terms(paths[:place])} if conditioned else {})
+    skip = [terms(paths) for _ in range(draw(st.integers(0, 2)))]
+    return {"searcher": {"fixed": 1}, "vary": vary, "skip": skip}
+
+
+def combinations_by_hand(vary: dict[str, Any]) -> list[dict[str, str]]:
+    """Every element of the product, reduced to the axes whose conditions hold, each once in order of first appearance."""
+    found = []
+    for chosen in itertools.product(*(axis["values"] for axis in vary.values())):
+        varied: dict[str, str] = {}
+        for (path, axis), value in zip(vary.items(), chosen, strict=True):
+            if all(varied.get(other) in wanted for other, wanted in axis.get("when", {}).items()):
+                varied[path] = value
+        if varied not in found:
+            found.append(varied)
+    return found
+
+
+def matches(varied: dict[str, str], terms: dict[str, list[str]]) -> bool:
+    return all(path in varied and varied[path] in wanted for path, wanted in terms.items())
+
+
+@given(grids())
+def test_expansion_is_the_product_filtered_by_hand(grid: dict[str, Any]) -> None:
+    every = combinations_by_hand(grid["vary"])
+    never_varied = any(not any(path in varied for varied in every) for path in grid["vary"])
+    skips_nothing = any(not any(matches(varied, terms) for varied in every) for terms in grid["skip"])
+    left = [varied for varied in every if not any(matches(varied, terms) for terms in grid["skip"])]
+    if never_varied or skips_nothing or not left:
+        with pytest.raises(ConfigurationError, match=r"can never hold|no combination is like that|leaves no combination"):
+            expand_grid(**grid)
+        return
+    expanded = expand_grid(**grid)
+    assert list(expanded.values()) == [{"fixed": 1} | varied for varied in left]
+
+
+@given(grids(), st.integers(1, 30), st.integers(0, 5))
+def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, Any], sample: int, seed: int) -> None:
+    try:
+        whole = expand_grid(**grid)
+    except ConfigurationError:
+        with pytest.raises(ConfigurationError):
+            expand_grid(**grid, sample=sample, seed=seed)
+        return
+    drawn = expand_grid(**grid, sample=sample, seed=seed)
+    assert drawn == expand_grid(**grid, sample=sample, seed=seed)
+    assert len(drawn) == min(sample, len(whole))
+    assert [settings for settings in whole.values() if settings in drawn.values()] == list(drawn.values())
+    assert all(whole[name] == settings for name, settings in drawn.items())
+
+
+def test_every_combination_is_drawn_as_often_as_any_other() -> None:
+    # with the condition, one value of "mode" has five combinations behind it and the other one
+    vary = {"mode": ["plain", "tuned"], "level": {"values": [1, 2, 3, 4, 5], "when": {"mode": "tuned"}}}
+    drawn = Counter(name for seed in range(1200) for name in expand_grid({}, vary, sample=1, seed=seed))
+    assert len(drawn) == 6
+    assert all(140 < count < 260 for count in drawn.values()), drawn
+
+
+def test_a_grid_without_end_is_sampled_without_being_listed() -> None:
+    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(20)}
+    vary["deep"] = {"values": [1, 2], "when": {"axis0": 3, "axis19": [4, 5]}}
+    skip = [{"axis3": 1, "axis7": [2, 4]}, {"axis18": 0}]
+    drawn = expand_grid({}, vary, skip=skip, sample=200, seed=1)
+    assert len(drawn) == 200
+    for settings in drawn.values():
+        assert ("deep" in settings) == (settings["axis0"] == 3 and settings["axis19"] in (4, 5))
+        assert not (settings["axis3"] == 1 and settings["axis7"] in (2, 4))
+        assert settings["axis18"] != 0
+    numbers = [tuple(settings[f"axis{place}"] for place in range(20)) for settings in drawn.values()]
+    assert numbers == sorted(numbers)
+    assert expand_grid({}, vary, skip=skip, sample=200, seed=2) != drawn
+
+
+def test_an_axis_stands_behind_those_that_its_condition_names() -> None:
+    vary = {"level": {"values": [1, 2], "when": {"mode": "tuned"}}, "mode": ["plain", "tuned"]}
+    assert list(expand_grid({}, vary)) == ["plain", "tuned, level=1", "tuned, level=2"]
+
+
+def test_a_condition_on_an_axis_that_is_not_varied_does_not_hold() -> None:
+    vary = {
+        "a": ["x", "y"],
+        "b": {"values": ["u", "v"], "when": {"a": "x"}},
+        "c": {"values": [1, 2], "when": {"b": ["u", "v"]}},
+    }
+    assert list(expand_grid({}, vary)) == ["x, u, c=1", "x, u, c=2", "x, v, c=1", "x, v, c=2", "y"]
+
+
+def test_settings_that_come_out_equal_stand_once_under_the_first_name() -> None:
+    retrievers = {"tuned": {"lexical": {"name": "bm25s", "k1": 0.5}}, "plain": {"lexical": "bm25s"}}
+    expanded = expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [0.9, 1.6]})
+    assert list(expanded) == ["tuned, k1=0.9", "tuned, k1=1.6"]
+
+
+def test_whole_components_come_before_what_is_inside_them_in_whatever_order_they_are_written() -> None:
+    retrievers = {"one": {"lexical": {"name": "bm25s", "k1": 0.5}}, "other": {"lexical": {"name": "pyserini", "k1": 0.5}}}
+    expanded = expand_grid({"retrievers": {}}, {"retrievers.lexical.k1": [0.9, 1.6], "retrievers": retrievers})
+    assert {name: settings["retrievers"]["lexical"] for name, settings in expanded.items()} == {
+        f"k1={k1}, {label}": {"name": name, "k1": k1}
+        for k1, (label, name) in itertools.product((0.9, 1.6), (("one", "bm25s"), ("other", "pyserini")))
+    }
+
+
+def test_what_is_written_is_not_changed() -> None:
+    given_settings = yaml.safe_load(EXAMPLE)
+    expand_grid(**given_settings)
+    assert given_settings == yaml.safe_load(EXAMPLE)
+
+
+# places
+
+
+@pytest.mark.parametrize(
+    ("searcher", "path", "expected"),
+    [
+        ({"fusion": {"name": "rrf"}}, "fusion.k", {"fusion": {"name": "rrf", "k": 7}}),
+        ({"fusion": "rrf"}, "fusion.k", {"fusion": {"name": "rrf", "k": 7}}),
+        ({"fusion": ReciprocalRankFusion(60)}, "fusion.k", {"fusion": {"name": "rrf", "k": 7, "weights": None}}),
+        ({"depth": 3}, "depth", {"depth": 7}),
+        ({}, "depth", {"depth": 7}),
+        ({"retrievers": ["bm25s", {"name": "faiss"}]}, "retrievers.faiss.nprobe",
+         {"retrievers": ["bm25s", {"name": "faiss", "nprobe": 7}]}),
+        ({"retrievers": ["bm25s", "bm25s"]}, "retrievers.1.k1", {"retrievers": ["bm25s", {"name": "bm25s", "k1": 7}]}),
+        ({"retrievers": ({"name": "bm25s"},)}, "retrievers.bm25s", {"retrievers": [7]}),
+        ({"retrievers": {"a": {"name": "faiss", "encoder": "org/model"}}}, "retrievers.a.encoder.batch_size",
+         {"retrievers": {"a": {"name": "faiss", "encoder": {"name": "org/model", "batch_size": 7}}}}),
+    ],
+)  # fmt: skip
+def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path: str, expected: dict) -> None:  # type: ignore[type-arg]
+    assert list(expand_grid(searcher, {path: [7]}).values()) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("searcher", "path", "said"),
+    [
+        ({}, "fusion.k", "the searcher has no 'fusion'"),
+        ({"fusion": None}, "fusion.k", "fusion is null, which has no 'k'"),
+        ({"depth": 5}, "depth.k", "depth is 5, which has no 'k'"),
+        ({"retrievers": {"lexical": "bm25s"}}, "retrievers.lexcal.k1", "retrievers has no 'lexcal'; did you mean 'lexical'"),
+        ({"retrievers": ["bm25s"]}, "retrievers.faiss.nprobe", "retrievers has no 'faiss'; .*bm25s"),
+        ({"retrievers": ["bm25s"]}, "retrievers.1.k1", "retrievers has 1 entries; the last is number 0"),
+        ({"retrievers": ["bm25s", "bm25s"]}, "retrievers.bm25s.k1", "several entries called 'bm25s'; .*0, 1"),
+        ({"retrievers": ["faiss"]}, "retrievers.faiss.encoder.batch_size", r"retrievers\.0 has no 'encoder'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, path: str, said: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ConfigurationError, match=rf"^grid\.vary\.{path.replace('.', '[.]')}: cannot be followed .*{said}"):
+        expand_grid(searcher, {path: [7]})
+
+
+def test_a_path_that_leads_nowhere_in_some_configurations_names_the_first() -> None:
+    retrievers = {"lexical": {"lexical": "bm25s"}, "dense": {"dense": "faiss"}}
+    with pytest.raises(ConfigurationError, match=r"configuration 'dense, k1=1': retrievers has no 'lexical'.*'when'"):
+        expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [1, 2]})
+    vary = {"retrievers": retrievers, "retrievers.lexical.k1": {"values": [1, 2], "when": {"retrievers": "lexical"}}}
+    assert list(expand_grid({}, vary)) == ["lexical, k1=1", "lexical, k1=2", "dense"]
+
+
+def test_two_paths_to_one_place_are_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"retrievers\.bm25s\.k1: is the same place as 'retrievers\.0\.k1'"):
+        expand_grid({"retrievers": ["bm25s"]}, {"retrievers.0.k1": [1], "retrievers.bm25s.k1": [2]})
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([None, {"name": "overlap"}], ["none", "overlap"]),
+        ([None, "overlap"], ["none", "overlap"]),
+        ([True, False], ["true", "false"]),
+        ([10, 0.5, 1e-6], ["10", "0.5", "1e-06"]),
+        (["rrf", {"name": "rrf", "k": 10}, "combsum"], ["rrf", "rrf k=10", "combsum"]),
+        ([{"name": "rrf", "k": 10}, {"name": "rrf", "k": 60}], ["rrf k=10", "rrf k=60"]),
+        ([{"name": "f", "a": 1, "b": 2}, {"name": "f", "a": 1, "b": 3}, {"name": "f", "a": 1}], ["f b=2", "f b=3", "f"]),
+        ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "n"}}], ["w e=m", "w e=n"]),
+        ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "m", "p": 1}}], ["w e=m", "w e=m p=1"]),
+        ([["bm25s", "faiss"], ["bm25s"]], ["bm25s+faiss", "bm25s"]),
+        ([[{"name": "f", "a": 1}, "g"], [{"name": "f", "a": 2}, "g"]], ["f a=1+g", "f a=2+g"]),
+        ([{"a": "bm25s"}, {"a": "bm25s", "b": "faiss"}], ["bm25s", "bm25s+faiss"]),
+        ([{"a": {"name": "bm25s", "k1": 1}}, {"a": {"name": "bm25s", "k1": 2}}], ["bm25s k1=1", "bm25s k1=2"]),
+        ([[0.3, 0.7], [0.5, 0.5]], ["0.3+0.7", "0.5+0.5"]),
+        ([CombSUM(), ReciprocalRankFusion()], ["combsum", "rrf"]),
+        ([ReciprocalRankFusion(k=10), ReciprocalRankFusion(k=60)], ["rrf k=10", "rrf k=60"]),
+    ],
+)  # fmt: skip
+def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labels: list[str]) -> None:
+    assert labels_of(values) == labels
+
+
+def test_an_axis_is_named_where_its_label_alone_would_not_tell() -> None:
+    searcher = {"retrievers": {"lexical": "bm25s", "dense": "faiss"}}
+    vary = {
+        "retrievers.lexical.merge": ["max", "rrf"],
+        "retrievers.dense.merge": ["max", "round_robin"],
+        "fusion": ["rrf", "combsum"],
+        "scope": {"together": "pooled", "apart": "per_subquery"},
+        "depth": [None, 50],
+    }
+    names = list(expand_grid(searcher, vary))
+    assert names[0] == "lexical.merge=max, dense.merge=max, fusion=rrf, together, depth=none"
+    assert names[-1] == "lexical.merge=rrf, round_robin, combsum, apart, depth=50"
+    assert len(set(names)) == 32
+
+
+def test_names_that_would_be_one_name_all_axes_instead() -> None:
+    vary = {"a": {"x, y": 1, "x": 2}, "b": {"z": 1, "y, z": 2}}
+    assert list(expand_grid({}, vary)) == ["a=x, y, b=z", "a=x, y, b=y, z", "a=x, b=z", "a=x, b=y, z"]
+
+
+# what is wrong
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"vary": None}, r"grid\.vary: expected axes by their paths.*found None"),
+        ({"vary": {}}, r"grid\.vary: expected axes"),
+        ({"vary": ["fusion"]}, r"grid\.vary: expected axes"),
+        ({"vary": {"a..b": [1]}}, r"grid\.vary: 'a\.\.b' is no path"),
+        ({"vary": {5: [1]}}, r"grid\.vary: 5 is no path"),
+        ({"vary": {"a": []}}, r"grid\.vary\.a: no values"),
+        ({"vary": {"a": {}}}, r"grid\.vary\.a: no values"),
+        ({"vary": {"a": {"values": []}}}, r"grid\.vary\.a: no values"),
+        ({"vary": {"a": 5}}, r"grid\.vary\.a: expected a list of values, or values by name, found 5"),
+        ({"vary": {"a": {"name": "rrf", "k": 10}}}, r"grid\.vary\.a: a component stands where its values are.*\[\{name: rrf"),
+        ({"vary": {"a": "rrf"}}, r"grid\.vary\.a: expected a list of values"),
+        ({"vary": {"a": [1, 2, 1.0]}}, r"grid\.vary\.a: values 1 and 3 are equal \(1\.0\)"),
+        ({"vary": {"a": ["rrf", {"name": "rrf"}]}}, r"grid\.vary\.a: values 1 and 2 are equal"),
+        ({"vary": {"a": {"x": [1], "y": [1]}}}, r"grid\.vary\.a: values 1 and 2 are equal"),
+        ({"vary": {"a": [None, "none"]}}, r"grid\.vary\.a: values 1 and 2 would both be called 'none'; give them names"),
+        ({"vary": {"a": [1, "1"]}}, r"grid\.vary\.a: values 1 and 2 would both be called '1'"),
+        ({"vary": {"a": [1, ""]}}, r"grid\.vary\.a: value 2 would be called ''"),
+        ({"vary": {"a": {"x": 1, True: 2}}}, r"grid\.vary\.a: True is no name for a value"),
+        ({"vary": {"a": {"x": 1, " ": 2}}}, r"grid\.vary\.a: ' ' is no name for a value"),
+        ({"vary": {"a": {"values": [1], "wehn": {}}}}, r"grid\.vary\.a: 'wehn' stands beside 'values' or 'when'"),
+        ({"vary": {"a": {"when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: 'values' missing"),
+        ({"vary": {"a": {"values": [1], "when": {}}}}, r"grid\.vary\.a\.when: no condition"),
+        ({"vary": {"a": {"values": [1], "when": "b"}, "b": [1]}}, r"grid\.vary\.a\.when: expected values by axis"),
+        ({"vary": {"a": {"values": [1], "when": {"fsion": 1}}, "fusion": [1]}},
+         r"grid\.vary\.a\.when: there is no axis 'fsion'; did you mean 'fusion'"),
+        ({"vary": {"a": {"values": [1], "when": {"b": "rff"}}, "b": ["rrf", "raw"]}},
+         r"grid\.vary\.a\.when\.b: 'b' has no value called 'rff'; did you mean 'rrf'"),
+        ({"vary": {"a": {"values": [1], "when": {"b": None}}, "b": ["rrf"]}}, r"'b' has no value called 'none'"),
+        ({"vary": {"a": {"values": [1], "when": {"b": []}}, "b": ["rrf"]}}, r"grid\.vary\.a\.when\.b: no values"),
+        ({"vary": {"a": {"values": [1], "when": {"b": 1}}, "b": {"values": [1], "when": {"a": 1}}}},
+         r"grid\.vary\.a\.when: conditions lead in a circle \(a, b\)"),
+        ({"vary": {"a": {"values": [1], "when": {"a": 1}}}}, r"grid\.vary\.a\.when: conditions lead in a circle"),
+        ({"vary": {"a": ["x", "y"], "b": {"values": [1, 2], "when": {"a": "x"}},
+                   "c": {"values": [1, 2], "when": {"b": 1, "a": "y"}}}},
+         r"grid\.vary\.c\.when: can never hold, because 'a' would need two values at once"),
+        ({"skip": "fusion"}, r"grid\.skip: expected a list of combinations"),
+        ({"skip": {"fusion": "rrf"}}, r"grid\.skip: expected a list of combinations"),
+        ({"skip": [{}]}, r"grid\.skip\[0\]: expected values by axis"),
+        ({"skip": [{"fusion": "rrf"}, {"fsion": "rrf"}]}, r"grid\.skip\[1\]: there is no axis 'fsion'; did you mean 'fusion'"),
+        ({"skip": [{"fusion": "rff"}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
+        ({"skip": [{"fusion": ["rrf", "raw"]}]}, r"grid\.skip: leaves no combination"),
+        ({"vary": {"fusion": ["rrf", "raw"], "fusion.k": {"values": [1, 2], "when": {"fusion": "rrf"}}},
+          "skip": [{"fusion": "raw", "fusion.k": 1}]}, r"grid\.skip\[0\]: no combination is like that"),
+        ({"sample": 0}, r"grid\.sample: 0 is no integer from 1 to 10,000"),
+        ({"sample": True}, r"grid\.sample: True is no integer"),
+        ({"sample": 2.0}, r"grid\.sample: 2\.0 is no integer"),
+        ({"sample": 10_001}, r"grid\.sample: 10001 is no integer"),
+        ({"searcher": "bm25s"}, r"grid\.searcher: expected the settings of a searcher, found 'bm25s'"),
+        ({"vary": {f"axis{place}": list(range(22)) for place in range(3)}},
+         r"grid: 10,648 combinations are more than 10,000; draw some of them \(sample: 50\)"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], said: str) -> None:
+    grid = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"fusion": ["rrf", "raw"]}} | changed
+    with pytest.raises(ConfigurationError, match=said):
+        expand_grid(**grid)
+
+
+def test_conditions_and_skips_may_name_numbers_truth_values_null_and_labels() -> None:
+    vary: dict[str, Any] = {"a": [None, 10, True, 0.5, "text"]}
+    for number, wanted in enumerate([None, 10.0, True, 0.5, "text"]):
+        conditioned = vary | {"b": {"values": [1, 2], "when": {"a": wanted}}}
+        sizes = Counter(name.partition(", ")[0] for name in expand_grid({}, conditioned))
+        assert list(sizes.values()) == [2 if place == number else 1 for place in range(5)]
+    assert list(expand_grid({}, vary, skip=[{"a": ["none", "10"]}, {"a": True}])) == ["a=0.5", "text"]
+
+
+# searchers
+
+
+def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
+    grid = build_grid(
+        {"retrievers": ["bm25s", FaissRetriever(HashedWords())]},
+        {"fusion": [None, "rrf", CombSUM()], "retrievers.bm25s.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
+    )
+    dense = FaissRetriever(HashedWords())
+    assert grid.searchers == {
+        f"{label}, k1={k1}, {reranked}": Searcher(
+            [Bm25sRetriever(k1=k1), dense], fusion=fusion, reranker=OverlapReranker() if reranked == "overlap" else None
+        )
+        for (label, fusion), k1, reranked in itertools.product(
+            (("fusion=none", ReciprocalRankFusion()), ("combsum", CombSUM())), (0.9, 1.6), ("reranker=none", "overlap")
+        )
+    }
+    assert grid.combinations == 12
+    assert grid.equal == {
+        f"rrf, k1={k1}, {reranked}": f"fusion=none, k1={k1}, {reranked}"
+        for k1, reranked in itertools.product((0.9, 1.6), ("reranker=none", "overlap"))
+    }
+
+
+def test_other_searchers_can_be_varied_too() -> None:
+    lm = {"name": "openai/small", "base_url": "http://localhost:1/v1"}
+    grid = build_grid({"name": "multi_hop", "retrievers": ["bm25s"], "lm": lm}, {"hops": [2, 3], "lm.temperature": [0.0, 0.7]})
+    assert [one.config["hops"] for one in grid.searchers.values()] == [2, 2, 3, 3]
+    assert [one.config["lm"]["temperature"] for one in grid.searchers.values()] == [0.0, 0.7, 0.0, 0.7]
+
+
+def test_a_configuration_that_cannot_be_built_is_named() -> None:
+    searcher = {"retrievers": {"lexical": "bm25s"}}
+    with pytest.raises(ConfigurationError, match=r"grid\['k11=2'\]\.retrievers\.lexical: .*'k11'; did you mean 'k1'"):
+        build_grid(searcher, {"retrievers.lexical.k11": [2]})
+    with pytest.raises(ConfigurationError, match=r"^grid\['depth=0'\]: .*depth=0"):
+        build_grid(searcher, {"depth": [5, 0]})
+    with pytest.raises(ConfigurationError, match=r"grid\['rff'\]\.fusion: there is no fusion called 'rff'"):
+        build_grid(searcher, {"fusion": ["rrf", "rff"]})

@@ -1,0 +1,233 @@
+"""Runs are set side by side where they ask and expect the same of the same items; what differs is refused or said."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hashed_words import InMemory
+from rich.console import Console
+
+from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from nlp_retrieval import BenchmarkRun, Bm25sRetriever, Gold, Query, Searcher, compare_runs, judged_again, write_run_files
+from nlp_retrieval.benchmarks.runs.folder import read_run_folder
+from nlp_retrieval.benchmarks.runs.sources import read_sources
+from nlp_retrieval.errors import GoldError, QueryError, SourceError
+from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.wandb.artifacts import sweep_of
+
+DIFFERENT = "These configurations were run on different corpora"
+PARQUET = ("results", "per_query", "costs", "hits", "queries", "gold")
+
+
+def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:
+    entries = {name: Searcher([Bm25sRetriever(k1=k1)])}
+    return benchmarker(folder, searchers=entries, **changed).run()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first")
+    write_run_files(ran(folder / "index"), folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same queries and gold, over a corpus of one item more."""
+    folder = tmp_path_factory.mktemp("larger")
+    loader = InMemory([*TEXTS, "fox whale tree river"], [*TITLES, "Page 80"])
+    write_run_files(ran(folder / "index", "larger", loader=loader), folder / "run")
+    return folder / "run"
+
+
+def changed_query(number: int, **changes: object) -> list[Query]:
+    return [one.model_copy(update=changes) if place == number else one for place, one in enumerate(QUERIES)]
+
+
+def written(folder: Path, manifest: Callable[[dict[str, Any]], dict[str, Any]], **changed: object) -> Path:
+    """A run whose manifest is another one."""
+    run = ran(folder / "index", "other", **changed)
+    write_run_files(replace(run, report=replace(run.report, manifest=manifest(run.report.manifest))), folder / "run")
+    return folder / "run"
+
+
+def printed(run: BenchmarkRun) -> str:
+    out = io.StringIO()
+    Console(file=out, width=200).print(summary_table(run.report))
+    return " ".join(out.getvalue().split())
+
+
+# what is refused
+
+
+def test_another_text_of_one_query_is_refused_and_named(first: Path, tmp_path: Path) -> None:
+    write_run_files(ran(tmp_path / "index", queries=changed_query(7, text="an orbit of queens")), tmp_path / "run")
+    with pytest.raises(QueryError, match=r"1 of 20 queries ask something else .* the first: 'q7', .*'an orbit of queens'"):
+        read_sources([str(first), str(tmp_path / "run")])
+
+
+def test_another_grade_of_one_query_is_refused_and_named(first: Path, tmp_path: Path) -> None:
+    item, grade = next(iter(GOLD[4].relevance.items()))
+    gold = [*GOLD[:4], Gold(query_id="q4", relevance=GOLD[4].relevance | {item: grade + 1}), *GOLD[5:]]
+    write_run_files(ran(tmp_path / "index", gold=gold), tmp_path / "run")
+    with pytest.raises(GoldError, match=f"item '{item}' has grade {grade} and {grade + 1} for query 'q4'"):
+        read_sources([str(first), str(tmp_path / "run")])
+
+
+def test_a_query_that_one_run_lacks_is_named(first: Path, tmp_path: Path) -> None:
+    write_run_files(ran(tmp_path / "index", queries=QUERIES[1:], gold=GOLD[1:]), tmp_path / "run")
+    for runs in ([first, tmp_path / "run"], [tmp_path / "run", first]):
+        with pytest.raises(GoldError, match=f"query 'q0' is not in {tmp_path / 'run'}"):
+            read_sources(list(map(str, runs)))
+
+
+def test_another_corpus_is_refused_unless_corpora_are_compared(first: Path, larger: Path) -> None:
+    with pytest.raises(
+        SourceError, match=r"'bm25' was run on a corpus of 80 items .* 'larger' on one of 81 .*--across-corpora"
+    ):
+        read_sources([str(first), str(larger)])
+    assert list(read_sources([str(first), str(larger)], across_corpora=True).lists.listings) == ["bm25", "larger"]
+
+
+def test_the_same_items_in_another_order_are_another_corpus(first: Path, tmp_path: Path) -> None:
+    items = list(InMemory(TEXTS, TITLES).stream())
+
+    class Reversed(InMemory):
+        def stream(self):  # type: ignore[no-untyped-def]
+            return reversed(items)
+
+    write_run_files(ran(tmp_path / "index", loader=Reversed(TEXTS)), tmp_path / "run")
+    with pytest.raises(SourceError, match=r"bm25' was run on a corpus of 80 items .* bm25' on one of 80 items"):
+        read_sources([str(first), str(tmp_path / "run")])
+
+
+# what is said
+
+
+def test_everything_that_is_written_says_that_corpora_differ(first: Path, larger: Path, tmp_path: Path) -> None:
+    run = compare_runs(read_sources([str(first), str(larger)], across_corpora=True))
+    report = write_run_files(run, tmp_path / "out")
+    fingerprints = [read_run_folder(one).report.manifest["corpus"]["fingerprint"] for one in (first, larger)]
+    said = printed(run)
+    assert f"{DIFFERENT}, and a difference may be one of corpora." in said
+    assert f"bm25: 80 items (fingerprint {fingerprints[0][:12]}); larger: 81 items" in said
+    for name in ("report.html", "table.md", "table.tex", "results.json"):
+        assert DIFFERENT in (tmp_path / "out" / name).read_text(), name
+    assert "80 and 81 items in different corpora" in (tmp_path / "out" / "report.html").read_text()
+    for name in PARQUET:
+        (note,) = json.loads(pq.read_schema(tmp_path / "out" / f"{name}.parquet").metadata[b"notes"])
+        assert note.startswith(DIFFERENT)
+    for name in ("results.json", "costs.json"):
+        content = json.loads((tmp_path / "out" / name).read_text())
+        configurations = content.get("configurations", content)
+        assert [one["corpus"]["fingerprint"] for one in configurations.values()] == fingerprints
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert [one["items"] for one in manifest["corpora"].values()] == [80, 81]
+    assert "corpus" not in manifest
+    assert sweep_of(report)["corpora"] == manifest["corpora"]
+
+
+def test_what_was_compared_across_corpora_keeps_saying_so(first: Path, larger: Path, tmp_path: Path) -> None:
+    run = compare_runs(read_sources([str(first), str(larger)], across_corpora=True))
+    write_run_files(run, tmp_path / "out")
+    saved = read_run_folder(tmp_path / "out")
+    assert DIFFERENT in printed(judged_again(saved, baseline="larger"))
+    assert DIFFERENT not in printed(judged_again(saved, only=["larger"]))
+    with pytest.raises(SourceError, match="across-corpora"):
+        read_sources([str(tmp_path / "out")])
+    with pytest.raises(SourceError, match="across-corpora"):
+        read_sources([f"{tmp_path / 'out'}:bm25", str(larger)])
+    assert not read_sources([f"{tmp_path / 'out'}:larger", str(larger)]).notes
+
+
+def test_runs_of_one_corpus_say_nothing_and_keep_it(first: Path, tmp_path: Path) -> None:
+    write_run_files(ran(tmp_path / "index", "other", k1=1.6), tmp_path / "run")
+    run = compare_runs(read_sources([str(first), str(tmp_path / "run")]))
+    write_run_files(run, tmp_path / "out")
+    assert run.report.manifest["corpus"] == {
+        key: read_run_folder(first).report.manifest["corpus"][key] for key in ("fingerprint", "items")
+    }
+    assert "corpora" not in printed(run)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert "notes" not in results
+    assert "corpus" not in results["configurations"]["other"]
+    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "results.parquet").metadata or {})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"family": "one"}, "other families, by which differences are tested"), ({"metadata": {"hops": 9}}, "other groups")],
+)
+def test_other_families_or_groups_are_said_and_those_of_the_first_are_taken(
+    first: Path, tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    queries = [one.model_copy(update=change) if place in (3, 5) else one for place, one in enumerate(QUERIES)]
+    write_run_files(ran(tmp_path / "index", "other", queries=queries), tmp_path / "run")
+    run = compare_runs(read_sources([str(first), str(tmp_path / "run")]))
+    assert run.lists.families == read_run_folder(first).lists.families
+    assert run.lists.groups == read_run_folder(first).lists.groups
+    write_run_files(run, tmp_path / "out")
+    text = printed(run)
+    assert said in text
+    assert "(the first: 'q" in text
+    assert f"those of {first} are taken for all" in text
+    assert said in (tmp_path / "out" / "report.html").read_text()
+    assert said in printed(judged_again(read_run_folder(tmp_path / "out")))
+    again = read_sources([str(tmp_path / "out"), f"{first}:bm25"])
+    assert any(said in note for note in again.notes)
+
+
+def test_families_that_are_only_called_otherwise_are_the_same(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        queries = [one.model_copy(update={"family": f"{name} {place // 2}"}) for place, one in enumerate(QUERIES)]
+        write_run_files(ran(tmp_path / "index", name, queries=queries), tmp_path / name)
+    assert not read_sources([str(tmp_path / "one"), str(tmp_path / "other")]).notes
+
+
+# what cannot be told
+
+
+def test_a_run_file_of_another_tool_does_not_tell_its_corpus(first: Path, tmp_path: Path) -> None:
+    (tmp_path / "theirs.trec").write_bytes((first / "trec" / "bm25.trec").read_bytes())
+    run = compare_runs(read_sources([str(first), str(tmp_path / "theirs.trec")]))
+    assert "Which corpus theirs was run on is not known, so a difference may be one of corpora." in printed(run)
+
+
+@pytest.mark.parametrize("corpus", [None, {"fingerprint": None, "items": 80}, "80 items", {"fingerprint": 7}])
+def test_a_folder_whose_manifest_has_no_fingerprint_of_the_corpus_is_compared_and_that_is_said(
+    first: Path, tmp_path: Path, corpus: object
+) -> None:
+    def older(manifest: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in manifest.items() if key not in ("corpus", "query_parts")}
+        return kept if corpus is None else kept | {"corpus": corpus}
+
+    folder = written(tmp_path, older, loader=InMemory([*TEXTS, "another item"], [*TITLES, ""]))
+    sources = read_sources([str(first), str(folder)])
+    assert sources.corpora["other"] is None
+    assert "Which corpus other was run on is not known" in printed(compare_runs(sources))
+
+
+def test_an_older_comparison_tells_the_corpus_that_all_its_folders_had(first: Path, larger: Path, tmp_path: Path) -> None:
+    manifests = [read_run_folder(one).report.manifest for one in (first, larger)]
+    same = written(tmp_path / "same", lambda _: {"compared": {"a": manifests[0], "b": manifests[0]}})
+    mixed = written(tmp_path / "mixed", lambda _: {"compared": {"a": manifests[0], "b": manifests[1]}})
+    assert not read_sources([str(first), str(same)]).notes
+    assert "not known" in read_sources([str(first), str(mixed)]).notes[0]
+    with pytest.raises(SourceError, match="across-corpora"):
+        read_sources([str(larger), str(same)])
+
+
+def test_a_comparison_of_run_files_alone_holds_no_texts_and_that_is_said(first: Path, tmp_path: Path) -> None:
+    for name in ("a.trec", "b.trec"):
+        (tmp_path / name).write_bytes((first / "trec" / "bm25.trec").read_bytes())
+    (tmp_path / "qrels.txt").write_bytes((first / "trec" / "qrels.txt").read_bytes())
+    write_run_files(compare_runs(read_sources([str(tmp_path / "a.trec"), str(tmp_path / "b.trec")])), tmp_path / "out")
+    notes = read_sources([str(first), str(tmp_path / "out")]).notes
+    assert f"{tmp_path / 'out'} does not hold the texts of its queries, so they were not compared." in notes

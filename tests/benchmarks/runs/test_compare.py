@@ -1,0 +1,188 @@
+"""Folders that do not fit together are not compared as if they did, and what is half-written is no run."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from hashed_words import InMemory
+
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
+from nlp_retrieval import Benchmarker, Bm25sRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval.benchmarks.runs.compare import compare_runs
+from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.runs.rerun import read_manifest
+from nlp_retrieval.benchmarks.runs.sources import read_sources
+from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.evaluation.trec import read_run, write_run
+from nlp_retrieval.reports import write as run_files
+
+KEY = "sk-abcdefghijklmnopqrstuvwx"
+
+
+class TellsItsKey(BaseReranker):
+    """A reranker whose error quotes the key."""
+
+    name = "tells-its-key"
+
+    def score_pairs(self, queries, items):  # type: ignore[no-untyped-def]
+        raise RuntimeError(f"401 Incorrect API key provided: {KEY}")
+
+
+def folder_of(path: Path, index: Path, name: str, **changed: object) -> Path:
+    changed = {"searchers": {name: searchers()[name]}} | changed
+    write_run_files(benchmarker(index, **changed).run(), path)
+    return path
+
+
+def test_queries_in_another_order_are_lined_up_by_their_ids(tmp_path: Path) -> None:
+    one = folder_of(tmp_path / "one", tmp_path / "index", "bm25")
+    other = folder_of(tmp_path / "other", tmp_path / "index", "dense", queries=QUERIES[::-1], gold=GOLD[::-1])
+    report = compare_runs(read_sources([str(one), str(other)])).report
+    for result, folder in zip(report.configurations, (one, other), strict=True):
+        assert result.measures == pytest.approx(read_run_folder(folder).report.configurations[0].measures)
+    lists = read_sources([str(one), str(other)]).lists
+    saved = read_run_folder(other).lists
+    number = saved.number_of("q3")
+    listing, own = lists.listing("dense"), saved.listing("dense")
+    assert [listing.signals_of(hit) for hit in range(len(listing.items))[listing.of(lists.number_of("q3"))]] == [
+        own.signals_of(hit) for hit in range(len(own.items))[own.of(number)]
+    ]
+
+
+def test_lists_of_other_lengths_are_compared_where_all_of_them_reach(tmp_path: Path) -> None:
+    deep = folder_of(tmp_path / "deep", tmp_path / "index", "bm25")
+    short = folder_of(tmp_path / "short", tmp_path / "index", "bm25", k_values=[3])
+    sources = read_sources([str(deep), str(short)])
+    assert compare_runs(sources).report.k_values == [3]
+    with pytest.warns(RetrievalWarning, match="lists of a run end at 3"):
+        assert compare_runs(sources, [10]).report.k_values == [10]
+
+
+def test_gold_by_title_that_several_items_carry_is_told(tmp_path: Path) -> None:
+    items = InMemory(["red fox", "red whale", "blue fox"], ["Fox", "Fox", "Other"])
+    made = Benchmarker(
+        {"a": Searcher([Bm25sRetriever()]), "b": Searcher([Bm25sRetriever(k1=0.5)])},
+        items,
+        [Query(query_id="q", text="fox")],
+        [Gold(query_id="q", relevance={"Fox": 1}, by="title")],
+        [1, 2],
+        index_path=tmp_path / "index",
+    )
+    write_run_files(made.run(), tmp_path / "run")
+    with pytest.warns(RetrievalWarning, match="gold there is titles that several items carry"):
+        compare_runs(read_sources([str(tmp_path / "run")]))
+
+
+def test_queries_that_a_file_lacks_are_told(tmp_path: Path) -> None:
+    run = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
+    lists = read_run(run / "trec" / "bm25.trec")
+    half = dict(list(lists.items())[:10])
+    write_run(tmp_path / "half.trec", list(half), list(half.values()))
+    with pytest.warns(RetrievalWarning, match=r"half\.trec: 10 of 20 queries are not in it"):
+        read_sources([str(run), str(tmp_path / "half.trec")])
+
+
+def test_the_longest_folder_name_that_is_a_run_is_taken(tmp_path: Path) -> None:
+    folder_of(tmp_path / "run", tmp_path / "index", "bm25")
+    folder_of(tmp_path / "run:1", tmp_path / "index", "dense")
+    assert list(read_sources([f"{tmp_path / 'run:1'}:dense"]).lists.listings) == ["dense"]
+    with pytest.raises(ConfigurationError, match="no configuration 'bm52'"):
+        read_sources([f"{tmp_path / 'run'}:bm52"])
+    with pytest.raises(SourceError, match="no such run"):
+        read_sources([f"{tmp_path / 'none'}:{'x' * 300}"])
+
+
+def test_a_run_that_is_interrupted_while_it_is_written_is_no_finished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
+    assert is_run_folder(folder)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_files, "write_page", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        folder_of(folder, tmp_path / "index", "dense")
+    assert not is_run_folder(folder)
+    with pytest.raises(SourceError, match="finished benchmark"):
+        read_run_folder(folder)
+
+
+def test_lists_of_an_earlier_run_do_not_stay_beside_those_of_a_later_one(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
+    (folder / "trec" / "mine.trec").write_text("")
+    folder_of(folder, tmp_path / "index", "dense")
+    assert {path.name for path in (folder / "trec").iterdir()} == {"dense.trec", "mine.trec", "qrels.txt"}
+
+
+def test_keys_in_messages_of_errors_are_written_nowhere(tmp_path: Path) -> None:
+    failing = Searcher([Bm25sRetriever()], reranker=TellsItsKey())
+    told: list[str] = []
+    run = benchmarker(
+        tmp_path / "index", searchers={"bm25": searchers()["bm25"], "failing": failing}, on_progress=told.append
+    ).run()
+    write_run_files(run, tmp_path / "run")
+    (failed,) = run.report.failed
+    assert "401" in failed.reason
+    assert "score_pairs" in failed.traceback
+    assert all(KEY not in text for text in told)
+    for path in (path for path in (tmp_path / "run").rglob("*") if path.is_file()):
+        assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_scores_that_32_bits_cannot_tell_apart_are_written_in_the_order_in_which_they_were_read(tmp_path: Path) -> None:
+    lines = [f"{query.query_id} Q0 d1 1 0.12345678910 t\n{query.query_id} Q0 d2 2 0.12345678905 t\n" for query in QUERIES]
+    (tmp_path / "theirs.trec").write_text("".join(lines))
+    run = benchmarker(tmp_path / "index", searchers={"theirs": TrecRun(str(tmp_path / "theirs.trec"))}).run()
+    write_run_files(run, tmp_path / "run")
+    order = [[item for item, _ in hits] for hits in read_run(tmp_path / "theirs.trec").values()]
+    assert [[item for item, _ in hits] for hits in read_run(tmp_path / "run" / "trec" / "theirs.trec").values()] == order
+    assert order[0] == ["d2", "d1"]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "日本語" * 60, "CON", "a/b", "..", ""])
+def test_any_name_makes_a_file_of_its_own(tmp_path: Path, name: str) -> None:
+    run = benchmarker(tmp_path / "index", searchers={name: searchers()["bm25"], f"{name}!": searchers()["bm25"]}).run()
+    write_run_files(run, tmp_path / "run")
+    files = [path.name for path in (tmp_path / "run" / "trec").glob("*.trec")]
+    assert len(files) == 2
+    assert all(len(file.encode()) <= 255 and file.casefold() != "con.trec" for file in files)
+    assert list(read_run_folder(tmp_path / "run").lists.listings) == [name, f"{name}!"]
+
+
+def test_half_a_surrogate_pair_in_a_query_is_refused_before_anything_is_searched(tmp_path: Path) -> None:
+    broken = Query(query_id="q", text="a \ud83d fox")
+    with pytest.raises(QueryError, match="query 'q' holds half of a surrogate pair"):
+        benchmarker(tmp_path, queries=[broken], gold=[Gold(query_id="q", relevance={"d1": 1})])
+
+
+def test_a_searcher_that_cannot_explain_after_all_keeps_its_figures(tmp_path: Path) -> None:
+    class Silent(Searcher):
+        name = "silent"
+        explains = True  # type: ignore[assignment]
+
+        def explain(self, query, results):  # type: ignore[no-untyped-def]
+            raise RuntimeError("out of words")
+
+    made = benchmarker(tmp_path, searchers={"bm25": searchers()["bm25"], "silent": Silent([Bm25sRetriever()])})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = made.run().report
+    assert [one.name for one in report.configurations] == ["bm25", "silent"]
+    assert report.explained == []
+    assert any("silent: cannot say why" in str(one.message) for one in caught)
+
+
+def test_a_manifest_that_lacks_something_says_what(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "run", tmp_path / "index", "bm25")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["query_loader"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(SourceError, match="lacks query_loader; it is damaged"):
+        read_manifest(folder)

@@ -1,0 +1,143 @@
+"""What a benchmark left on disk can be read, compared and judged again, with the results that searching would give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
+from nlp_retrieval import BenchmarkRun, write_run_files
+from nlp_retrieval.benchmarks.runs.compare import compare_runs, judged_again
+from nlp_retrieval.benchmarks.runs.folder import REPORT, read_run_folder
+from nlp_retrieval.benchmarks.runs.sources import read_sources
+from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
+from nlp_retrieval.evaluation.trec import write_run
+
+NAMES = ["bm25", "dense", "hybrid + overlap"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
+    folder = tmp_path_factory.mktemp("saved")
+    run = benchmarker(folder / "index").run()
+    report = write_run_files(run, folder / "run: 1")
+    return replace(run, report=report), folder
+
+
+def test_a_report_is_read_back_as_it_was_written(finished: tuple[BenchmarkRun, Path]) -> None:
+    saved = read_run_folder(finished[1] / "run: 1")
+    assert saved.report == finished[0].report
+    assert {
+        name: {measure: values.tolist() for measure, values in one.per_query.items()} for name, one in saved.evaluations.items()
+    } == {name: {measure: values.tolist() for measure, values in one.items()} for name, one in finished[0].per_query.items()}
+    assert {name: saved.lists.rankings(name) for name in NAMES} == finished[0].rankings
+
+
+def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished: tuple[BenchmarkRun, Path]) -> None:
+    saved = read_run_folder(finished[1] / "run: 1")
+    again = judged_again(saved, baseline="dense").report
+    other = benchmarker(finished[1] / "index", baseline="dense").run().report
+    assert again.comparisons == other.comparisons
+    assert [one.measures for one in again.configurations] == [one.measures for one in other.configurations]
+    assert [one.intervals for one in again.configurations] == [one.intervals for one in other.configurations]
+    assert again.query_counts == other.query_counts
+
+
+def test_some_configurations_alone_are_corrected_for_as_many_comparisons_as_are_shown(
+    finished: tuple[BenchmarkRun, Path],
+) -> None:
+    saved = read_run_folder(finished[1] / "run: 1")
+    again = judged_again(saved, ["hybrid + overlap", "dense"])
+    assert [one.name for one in again.report.configurations] == ["hybrid + overlap", "dense"]
+    assert again.report.baseline == "hybrid + overlap"
+    assert {one.comparisons for one in again.report.comparisons[""]} == {1}
+    assert list(again.lists.listings) == ["hybrid + overlap", "dense"]
+    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
+        judged_again(saved, ["bm52"])
+    with pytest.raises(ConfigurationError, match="no run 'bm25' to be the baseline"):
+        judged_again(saved, ["dense"], "bm25")
+
+
+def test_configurations_and_trec_files_are_compared_over_the_same_queries(finished: tuple[BenchmarkRun, Path]) -> None:
+    run, folder = finished
+    foreign = folder / "foreign.trec"
+    write_run(foreign, run.query_ids, run.rankings["bm25"])
+    sources = read_sources(
+        [f"{folder / 'run: 1'}:dense", str(folder / "run: 1" / "trec" / "hybrid___overlap.trec"), str(foreign)]
+    )
+    assert list(sources.lists.listings) == ["dense", "hybrid + overlap", "foreign"]
+    assert "overlap" in " ".join(sources.lists.listing("hybrid + overlap").signals)
+    compared = compare_runs(sources).report
+    whole = {one.name: one for one in run.report.configurations}
+    expected = {"dense": "dense", "hybrid + overlap": "hybrid + overlap", "foreign": "bm25"}
+    for one in compared.configurations:
+        assert one.measures == whole[expected[one.name]].measures
+        assert one.groups == whole[expected[one.name]].groups
+    assert [one.cost for one in compared.configurations] == [whole["dense"].cost, whole["hybrid + overlap"].cost, None]
+    assert compared.baseline == "dense"
+
+
+def test_a_whole_folder_names_all_its_configurations(finished: tuple[BenchmarkRun, Path]) -> None:
+    compared = compare_runs(read_sources([str(finished[1] / "run: 1")]), baseline="bm25").report
+    assert compared.comparisons == finished[0].report.comparisons
+
+
+def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
+    finished: tuple[BenchmarkRun, Path], tmp_path: Path
+) -> None:
+    trec = finished[1] / "run: 1" / "trec"
+    for name in ("bm25.trec", "dense.trec", "qrels.txt"):
+        (tmp_path / name).write_bytes((trec / name).read_bytes())
+    compared = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")]), [3, 10]).report
+    whole = finished[0].report.configurations
+    assert [one.measures["recall@10"] for one in compared.configurations] == [one.measures["recall@10"] for one in whole[:2]]
+    assert compared.query_counts == {"": 20}
+    (tmp_path / "qrels.txt").rename(tmp_path / "gold")
+    with pytest.raises(GoldError, match="--qrels"):
+        read_sources([str(tmp_path / "bm25.trec")])
+    again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"), [3, 10])
+    assert again.report.comparisons == compared.comparisons
+
+
+def test_equal_names_are_told_apart_by_their_folders(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
+    write_run_files(finished[0], tmp_path / "b")
+    sources = read_sources([f"{finished[1] / 'run: 1'}:bm25", f"{tmp_path / 'b'}:bm25", f"{tmp_path / 'b'}:dense"])
+    assert list(sources.lists.listings) == [f"{finished[1] / 'run: 1'}: bm25", f"{tmp_path / 'b'}: bm25", "dense"]
+    with pytest.raises(ConfigurationError, match="named twice"):
+        read_sources([f"{tmp_path / 'b'}:bm25", f"{tmp_path / 'b'}:bm25"])
+
+
+def test_runs_over_other_queries_are_not_compared(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
+    other = benchmarker(finished[1] / "index", queries=QUERIES[:5], gold=GOLD[:5], searchers={"bm25": searchers()["bm25"]})
+    write_run_files(other.run(), tmp_path / "other")
+    with pytest.raises(GoldError, match=r"not have the same queries and gold \(20 and 5 queries\)"):
+        read_sources([str(finished[1] / "run: 1"), str(tmp_path / "other")])
+
+
+def test_what_is_no_run_is_refused(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:
+    folder = finished[1] / "run: 1"
+    with pytest.raises(SourceError, match="there is no such run"):
+        read_sources([str(tmp_path / "none.trec")])
+    with pytest.raises(SourceError, match="output folder of a finished benchmark"):
+        read_sources([str(tmp_path)])
+    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
+        read_sources([f"{folder}:bm52"])
+    with pytest.raises(ConfigurationError, match="there is one run, 'bm25'"):
+        compare_runs(read_sources([f"{folder}:bm25"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not what a benchmark writes"),
+        ("[]", "format None"),
+        ('{"format": 7}', "format 7"),
+        ('{"format": 2, "report": {}}', "checksum"),
+    ],
+)
+def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / REPORT).write_text(content)
+    with pytest.raises(SourceError, match=said):
+        read_run_folder(tmp_path)

@@ -1,0 +1,181 @@
+"""One thing in place of a list, a list in place of one, and results of the wrong kind: said, with how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nlp_retrieval import (
+    Benchmarker,
+    Bm25sRetriever,
+    Gold,
+    JsonlLoader,
+    LinkGraphRetriever,
+    OverlapReranker,
+    Query,
+    SearchableItem,
+    Searcher,
+    WeightedSum,
+)
+from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError, RetrievalError
+
+ITEM = SearchableItem(item_id="a", content="red fox")
+QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a": 1})
+
+
+@pytest.fixture
+def searcher(tmp_path: Path) -> Searcher:
+    """An index of one item."""
+    made = Searcher([Bm25sRetriever()])
+    made.index([ITEM], tmp_path / "index")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Searcher(Bm25sRetriever()), "a list is wanted; write retrievers=[Bm25sRetriever()]"),
+        (lambda: Searcher("bm25s"), "retrievers='bm25s': Input should be a list or a mapping"),
+        (lambda: Searcher(["bm25s"]), "retrievers[0]='bm25s': Input should be an instance of BaseRetriever"),
+        (lambda: LinkGraphRetriever(seeds=Bm25sRetriever()), "write seeds=[Bm25sRetriever()]"),
+        (lambda: Searcher([Bm25sRetriever()], reranker=[OverlapReranker()]), "no list; write reranker=OverlapReranker()"),
+        (lambda: Searcher({"name": Bm25sRetriever()}), "'name' cannot be a label"),
+        (lambda: WeightedSum(weights=[-1, 1]), "weights[0]=-1: Input should be greater than or equal to 0"),
+        (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
+        (lambda: WeightedSum(weights=[1, float("nan")]), "weights[1]=nan: Input should be a finite number"),
+        (lambda: WeightedSum(weights=1), "a list is wanted; write weights=[1]"),
+        (lambda: WeightedSum(weights="ab"), "weights='ab': Input should be a list or a mapping"),
+        (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s"}}), "write [{name: bm25s}]"),
+        (
+            lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s", "k1": 1.2}}),
+            "one component is given and a list is wanted; write [{name: bm25s, ...}]",
+        ),
+        (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25s"}), "a list is wanted; write [bm25s]"),
+        (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is wanted; write [clauses]"),
+        (
+            lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "reranker": ["overlap"]}),
+            "reranker: one component is wanted, and no list; write it without brackets",
+        ),
+        (
+            lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),
+            "queries: 'jsonl' is no BaseQueryLoader; those that are: beir, hotpotqa, hover",
+        ),
+    ],
+)
+def test_a_component_that_is_given_otherwise_is_told_how(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [ITEM, "abc", b"abc", {"item_id": "a"}, 5, None])
+def test_items_that_are_no_list_are_told_how(searcher: Searcher, given: Any, tmp_path: Path) -> None:
+    attempts = [searcher.add, searcher.update]
+    attempts += [lambda items, part=part: part.index(items, tmp_path / "new") for part in (searcher, Bm25sRetriever())]
+    for attempt in attempts:
+        with pytest.raises(ItemError, match=r"write \[item\]|or \[item, \.\.\.\]"):
+            attempt(given)
+    assert not (tmp_path / "new").exists()
+    assert len(searcher.search("fox")[0]) == 1
+
+
+def test_a_retriever_takes_a_loader_as_a_searcher_does(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text('{"id": "a", "content": "red fox"}\n')
+    report = Bm25sRetriever().index(JsonlLoader(tmp_path / "items.jsonl"), tmp_path / "index")
+    assert report.n_items == 1
+
+
+@pytest.mark.parametrize("given", [5, None])
+def test_ids_that_are_no_list_are_told_how(searcher: Searcher, given: Any) -> None:
+    with pytest.raises(ItemError, match=r"item ids come as a list, not as"):
+        searcher.delete(given)
+
+
+@pytest.mark.parametrize("path", [5, None, b"index"])
+def test_an_index_directory_that_is_no_path_is_told(searcher: Searcher, path: Any) -> None:
+    for attempt in (searcher.open, lambda path: searcher.index([ITEM], path)):
+        with pytest.raises(ConfigurationError, match="named by its path"):
+            attempt(path)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([1.0], 'returned list and no columns by name; return {"score": scores}'),
+        (1.0, "returned float and no columns"),
+        ({"score": 1.0}, "an array [] of float64 as 'score' for 1 pairs"),
+        ({"score": [[1.0]]}, "an array [1, 1] of float64"),
+        ({"score": ["high"]}, "an array [1] of <U4 as 'score'"),
+        ({"score": [float("nan")]}, "returned nan as 'score' for 1 of 1 pairs"),
+    ],
+)
+def test_scores_of_a_reranker_that_are_no_columns_are_told(searcher: Searcher, returned: Any, said: str) -> None:
+    class Odd(OverlapReranker):
+        name = "odd"
+
+        def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Any:
+            return returned
+
+    composed = Searcher([Bm25sRetriever()], reranker=Odd()).open(searcher.opened.path)
+    with pytest.raises(EngineError) as caught:
+        composed.search("fox")
+    assert said in str(caught.value)
+
+
+def test_a_list_of_scores_under_its_name_is_taken(searcher: Searcher) -> None:
+    class Plain(OverlapReranker):
+        name = "plain"
+
+        def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Any:
+            return {"score": [2.0] * len(queries)}
+
+    assert Searcher([Bm25sRetriever()], reranker=Plain()).open(searcher.opened.path).search("fox")[0][0].score == 2.0
+
+
+def test_hits_of_an_engine_that_are_none_are_told(tmp_path: Path) -> None:
+    class Odd(Bm25sRetriever):
+        name = "odd"
+
+        def search_batch(self, queries: list[str], k: int, allowed: Any) -> Any:
+            return [[("a", 1.0)]]
+
+    composed = Searcher([Odd()])
+    composed.index([ITEM], tmp_path / "odd")
+    with pytest.raises(EngineError, match="returned list and no Hits"):
+        composed.search("fox")
+
+
+@pytest.mark.parametrize("results", [None, "abc", [[ITEM]], [None]])
+def test_results_that_are_none_are_told(searcher: Searcher, results: Any) -> None:
+    with pytest.raises(QueryError, match="results must be a list"):
+        OverlapReranker().rerank(["fox"], results, 3)
+    with pytest.raises(QueryError, match="results must be a list"):
+        searcher.explain("fox", results)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"searchers": Bm25sRetriever()}, "searchers are given by name"),
+        ({"searchers": [Bm25sRetriever()]}, "write {'name': searcher}"),
+        ({"loader": [ITEM]}, "the corpus is given by a loader, not as list"),
+        ({"queries": QUERY}, "a list of Query is wanted"),
+        ({"queries": ["fox"]}, "queries[0] is str, not Query"),
+        ({"gold": GOLD}, "a list of Gold is wanted"),
+        ({"gold": [{"a": 1}]}, "gold[0] is dict, not Gold"),
+        ({"k_values": 5}, "k_values=5: a list is wanted; write [5]"),
+        ({"index_path": 5}, "named by its path"),
+    ],
+)
+def test_arguments_of_a_benchmark_that_are_of_another_kind_are_told(
+    searcher: Searcher, changed: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    right = {"searchers": {"a": searcher}, "loader": JsonlLoader("x"), "queries": [QUERY], "gold": [GOLD], "k_values": [5]}
+    with pytest.raises(RetrievalError) as caught:
+        Benchmarker(**({"index_path": tmp_path / "index"} | right | changed))
+    assert said in str(caught.value)

@@ -1,0 +1,133 @@
+"""Writing so that a reader sees all of it or none."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.core.files.atomic import explained_writes, publish_folder, write_atomically
+from nlp_retrieval.errors import IndexStateError, IndexWriteError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_file_is_written_and_replaced_and_nothing_is_left_beside_it(tmp_path):
+    file = tmp_path / "file"
+    for content in (b"one", b"", b"three" * 100_000):
+        write_atomically(file, content)
+        assert file.read_bytes() == content
+        assert names(tmp_path) == ["file"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    file = tmp_path / "file"
+    write_atomically(file, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(file, "no bytes")
+    assert file.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_rename_that_fails_leaves_nothing_beside(tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "inside").touch()
+    with pytest.raises(OSError, match="taken"):
+        write_atomically(tmp_path / "taken", b"x")
+    assert names(tmp_path) == ["taken"]
+
+
+def test_a_new_name_that_the_disk_does_not_confirm_is_told_as_such(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    write_atomically(file, b"old")
+    real_fsync = os.fsync
+
+    def broken_for_folders(descriptor):
+        if Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", broken_for_folders)
+    with pytest.raises(IndexWriteError) as caught, explained_writes(tmp_path):
+        write_atomically(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert f"{file} was replaced, but the disk does not confirm it (Input/output error)" in str(caught.value)
+    assert "unchanged" not in str(caught.value)
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_reader_of_the_old_file_keeps_it(tmp_path):
+    file = tmp_path / "file"
+    write_atomically(file, b"old")
+    with file.open("rb") as reader:
+        write_atomically(file, b"new")
+        assert reader.read() == b"old"
+
+
+def test_content_and_folder_are_synced_before_and_after_the_rename(tmp_path, monkeypatch):
+    """In this order, or a crash may show a name without its content."""
+    events: list[str] = []
+    real_fsync, real_replace, real_rename = os.fsync, os.replace, os.rename
+
+    def named(descriptor):
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    monkeypatch.setattr(os, "fsync", lambda fd: (events.append(f"sync {named(fd)}"), real_fsync(fd))[1])
+    monkeypatch.setattr(os, "replace", lambda a, b: (events.append(f"move {a}"), real_replace(a, b))[1])
+    monkeypatch.setattr(os, "rename", lambda a, b: (events.append(f"move {a}"), real_rename(a, b))[1])
+
+    write_atomically(tmp_path / "file", b"x")
+    assert [event.split()[0] for event in events] == ["sync", "move", "sync"]
+    assert events[0].removeprefix("sync ") == events[1].removeprefix("move ")
+    assert events[2] == f"sync {tmp_path}"
+
+    events.clear()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for name in ("a", "b"):
+        (scratch / name).write_text(name)
+    publish_folder(scratch, tmp_path / "final")
+    assert sorted(events[:2]) == [f"sync {scratch}/a", f"sync {scratch}/b"]
+    assert events[2:] == [f"sync {scratch}", f"move {scratch}", f"sync {tmp_path}"]
+    assert names(tmp_path / "final") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "permission denied"),
+        (errno.EPERM, "not permitted"),
+        (errno.EROFS, "read-only"),
+        (errno.ENOSPC, "disk is full"),
+        (errno.EDQUOT, "quota"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.ENOTDIR, "is a file, not a folder"),
+        (errno.EEXIST, "choose another path"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_a_failed_write_is_explained_with_place_and_cure(tmp_path, number, words):
+    with pytest.raises(IndexWriteError) as caught, explained_writes(tmp_path):
+        raise OSError(number, os.strerror(number), str(tmp_path / "file"))
+    assert words in str(caught.value)
+    assert str(tmp_path / "file") in str(caught.value)
+    assert isinstance(caught.value, OSError)
+    assert isinstance(caught.value, IndexStateError)
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_the_directory_is_named_where_the_system_names_no_file(tmp_path):
+    with pytest.raises(IndexWriteError, match=str(tmp_path)), explained_writes(tmp_path):
+        raise OSError(errno.ENOSPC, "full")
+
+
+def test_other_errors_pass_as_they_are(tmp_path):
+    with pytest.raises(OSError, match="without a number") as caught, explained_writes(tmp_path):
+        raise OSError("without a number")
+    assert not isinstance(caught.value, IndexWriteError)
+    with pytest.raises(KeyError), explained_writes(tmp_path):
+        raise KeyError("x")

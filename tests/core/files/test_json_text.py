@@ -1,0 +1,169 @@
+"""JSON of unknown origin is read as Python's parser reads it, or refused: by the text, never by the depth of a stack."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.strategies import values
+from nlp_retrieval.core.files import json_text
+from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper, parse_json, read_json_file, value_is_deeper
+
+CONFUSING = st.text('[]{}"\\,: a', max_size=8)
+NESTED = st.recursive(
+    CONFUSING | st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(CONFUSING, inner, max_size=2)
+)
+
+
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
+@given(value=values, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
+def test_what_is_json_is_read_as_it_is(value: Any, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert parse_json(f" \n{text}\r\n\t") == value
+    assert parse_json(b"\xef\xbb\xbf" + text.encode()) == value
+
+
+@given(NESTED, st.integers(0, 4), st.booleans())
+def test_depth_is_that_of_the_value_whatever_its_texts_hold(value: Any, limit: int, ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_text, "MAX_DEPTH", limit)
+        assert is_deeper(text) is (depth_of(value) > limit)
+        assert value_is_deeper(f'"]" {text}, [[[[[[', 4) is (depth_of(value) > limit)
+
+
+@given(st.text('[]{}"\\,:1 ', max_size=40), st.integers(0, 4))
+def test_what_is_let_through_is_not_parsed_deeper_than_the_limit(text: str, limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_text, "MAX_DEPTH", limit)
+        let_through = not is_deeper(text)
+    if let_through:
+        assert reached(text) <= limit
+
+
+def reached(text: str) -> int:
+    """How deep a parser may get into a text that may not be JSON."""
+    return max(filter(None, (_completed(text[:end]) for end in range(len(text) + 1))), default=0)
+
+
+def _completed(beginning: str) -> int | None:
+    """How many lists and objects are open where a beginning of JSON ends; None where it is none."""
+    stack: list[str] = []
+    quoted = escaped = False
+    for character in beginning:
+        if quoted:
+            quoted = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            quoted = True
+        elif character in "[{":
+            stack.append(character)
+        elif character in "]}":
+            if not stack or (stack.pop() == "[") is not (character == "]"):
+                return None
+        elif character == "\\":
+            return None
+    return len(stack)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("NaN", "NaN is not JSON"),
+        ("[Infinity]", "Infinity is not JSON"),
+        ("[-Infinity]", "-Infinity is not JSON"),
+        ("1e999999", "the number 1e999999 is too large"),
+        ("-1e400", "is too large"),
+        ("9" * 5000, "has 5,000 digits"),
+        (f'{{"a": -{"1" * 800}}}', "has 801 digits"),
+        ('{"a": 1, "b": 2, "a": 1}', "the key 'a' stands twice in one object; keep one"),
+        ('[{"": 1, "": 2}]', "the key '' stands twice"),
+        ('"\\ud800"', "\\ud800 is half of a surrogate pair"),
+        ('{"\\udfff": 1}', "\\udfff is half of a surrogate pair"),
+        (b'"\xed\xa0\x80"', "not UTF-8 (byte 0xed at 1)"),
+        (b"\xff\xfe[\x00]\x00", "not UTF-8 (byte 0xff at 0)"),
+        ('"a\x00b"', "Invalid control character"),
+        ("[1]\x00", "Extra data (column 4)"),
+        ("\x00", "Expecting value"),
+        ("[1] [2]", "Extra data (column 5)"),
+        ("\u00a0[1]", "Expecting value"),
+        ("", "Expecting value (column 1)"),
+        ("[1,]", "not valid JSON"),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested too deeply (more than 100 levels)"),
+        ('{"a":' * 200_000, "nested too deeply"),
+        (b"[" * 5_000_000, "nested too deeply"),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_what_is_no_json_or_too_much_of_it_is_refused(text: str | bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        parse_json(text)
+    assert len(str(caught.value)) < 200
+
+
+def test_the_limits_themselves_are_kept(tmp_path: Path) -> None:
+    deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert depth_of(parse_json(deepest)) == MAX_DEPTH
+    assert parse_json('["' + "[{" * 5000 + '"]') == ["[{" * 5000]
+    assert parse_json('{"a": ' + "9" * 640 + "}")["a"] == int("9" * 640)
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+    assert parse_json('[{"a": 1}, {"a": 1}]') == [{"a": 1}, {"a": 1}]
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * 98 + b"17")
+    assert read_json_file(path, max_bytes=100) == 17
+    with pytest.raises(ValueError, match="longer than 99 bytes"):
+        read_json_file(path, max_bytes=99)
+
+
+READERS = {
+    "text": "from nlp_retrieval.core.files.json_text import parse_json as read",
+    "lines": "from nlp_retrieval.loaders.files import read_json_lines\nread = lambda text: list(read_json_lines(file(text)))",
+    "list": "from nlp_retrieval.loaders.json_list import read_json_list\nread = lambda text: list(read_json_list(file(text)))",
+    "answer": "from nlp_retrieval.lm.reading import read_phrases, unwrapped\n"
+    "read = lambda text: unwrapped(read_phrases(text[:15000] + ']' * 4000, 'a', 1, 1))",
+}
+PROGRAM = """
+import sys, threading
+def file(text):
+    with open(sys.argv[1], "w") as opened:
+        opened.write(text)
+    return sys.argv[1]
+{reader}
+def run():
+    for text in ("[" * 1_000_000, '{{"a":' * 1_000_000, "[1, " + "[" * 1_000_000):
+        try:
+            read(text)
+        except ValueError:
+            pass
+    print("lives")
+sys.setrecursionlimit(10**9)
+threading.stack_size(512 * 1024)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_recursion_limit_and_no_small_stack_makes_a_bomb_go_off(reader: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM.format(reader=READERS[reader]), str(tmp_path / "bomb.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "lives\n"), done.stderr[-500:]
+
+
+def test_the_bomb_is_one_to_a_reader_that_trusts_the_stack(tmp_path: Path) -> None:
+    program = PROGRAM.format(reader="from json import loads as read")
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode < 0 or "RecursionError" in done.stderr

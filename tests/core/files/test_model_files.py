@@ -1,0 +1,230 @@
+"""Every file of a model counts, wherever it lies, and only files of the model may be loaded with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from rerankers.tiny_models import save_bert
+
+from nlp_retrieval import CrossEncoderReranker, SentenceTransformerEncoder
+from nlp_retrieval.core.files.model_files import ModelFiles, fingerprint_of_folder
+from nlp_retrieval.errors import ModelError
+
+FORGOTTEN = [
+    "vectors.npy",
+    "weights.npz",
+    "weights.pt",
+    "model.gguf",
+    "words.tiktoken",
+    "words.spm",
+    "model.onnx_data",
+    "vocab",
+]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    (folder / "1_Dense").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "1_Dense" / "model.safetensors").write_bytes(b"more weights")
+    return folder
+
+
+def edit(path: Path, **changes: object) -> None:
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(before | changes))
+
+
+def test_the_fingerprint_is_of_names_and_contents_in_order(model: Path) -> None:
+    by_hand = hashlib.sha256()
+    for name in ("config.json", "model.safetensors", "1_Dense/model.safetensors"):
+        by_hand.update(f"{name}\0{hashlib.sha256((model / name).read_bytes()).hexdigest()}\n".encode())
+    assert fingerprint_of_folder(model) == by_hand.hexdigest()
+
+
+@pytest.mark.parametrize("name", [*FORGOTTEN, ".hidden", "1_Dense/.weights", "deep/er/x"])
+def test_a_file_counts_whatever_it_is_called(model: Path, name: str) -> None:
+    file = model / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    prints = [fingerprint_of_folder(model)]
+    for content in (b"one", b"two"):
+        file.write_bytes(content)
+        prints.append(fingerprint_of_folder(model))
+    assert len(set(prints)) == 3
+
+
+@pytest.mark.parametrize("name", ["README.md", "data_config.json", ".gitattributes", "1_Dense/picture.png", ".git/index"])
+def test_what_people_and_tools_keep_beside_a_model_does_not_count(model: Path, name: str) -> None:
+    before = fingerprint_of_folder(model)
+    (model / name).parent.mkdir(exist_ok=True)
+    (model / name).write_bytes(b"x")
+    assert fingerprint_of_folder(model) == before
+
+
+def test_the_layout_of_the_hub_cache_is_the_model_itself(model: Path, tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
+    blobs.mkdir()
+    for number, file in enumerate(path for path in model.rglob("*") if path.is_file()):
+        shutil.copy(file, blobs / str(number))
+        link = snapshot / file.relative_to(model)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(blobs / str(number))
+    assert fingerprint_of_folder(snapshot) == fingerprint_of_folder(model)
+
+
+def test_a_module_behind_a_link_counts_like_one_in_the_folder(model: Path, tmp_path: Path) -> None:
+    before = fingerprint_of_folder(model)
+    (model / "1_Dense").rename(tmp_path / "elsewhere")
+    (model / "1_Dense").symlink_to(tmp_path / "elsewhere")
+    assert fingerprint_of_folder(model) == before
+    (tmp_path / "elsewhere" / "model.safetensors").write_bytes(b"other weights")
+    assert fingerprint_of_folder(model) != before
+
+
+def test_a_link_back_is_followed_once(model: Path) -> None:
+    before = fingerprint_of_folder(model)
+    (model / "1_Dense" / "back").symlink_to(model)
+    assert fingerprint_of_folder(model) == before
+
+
+def test_the_whole_disk_behind_a_link_is_no_model(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    for number in range(10_001):
+        (tmp_path / "disk" / str(number)).touch()
+    (model / "x").symlink_to(tmp_path / "disk")
+    with pytest.raises(ModelError, match="more than 10,000 files"):
+        fingerprint_of_folder(model)
+
+
+def test_a_pipe_is_not_waited_for(model: Path) -> None:
+    os.mkfifo(model / "weights.bin")
+    with pytest.raises(ModelError, match=r"weights.bin is no regular file"):
+        fingerprint_of_folder(model)
+
+
+@pytest.mark.parametrize("content", [[], ["README.md"]])
+def test_a_folder_without_a_model_has_no_fingerprint(tmp_path: Path, content: list[str]) -> None:
+    for name in content:
+        (tmp_path / name).write_text("x")
+    with pytest.raises(ModelError, match="there is no model in"):
+        fingerprint_of_folder(tmp_path)
+    with pytest.raises(ModelError, match="there is no model folder at"):
+        fingerprint_of_folder(tmp_path / "nowhere")
+
+
+def test_a_file_written_at_once_again_with_its_old_time_is_another(model: Path) -> None:
+    file = model / "model.safetensors"
+    times = (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    prints = []
+    for number in range(20):
+        file.write_bytes(b"%07d" % number)
+        os.utime(file, ns=times)
+        prints.append(fingerprint_of_folder(model))
+    assert len(set(prints)) == 20
+
+
+def test_what_changed_and_was_put_back_while_it_was_read_is_noticed(model: Path) -> None:
+    files, file = ModelFiles.of(model), model / "model.safetensors"
+    with files.unchanged():
+        pass
+    with pytest.raises(ModelError, match="have changed"), files.unchanged():
+        replace_and_put_back(file)
+
+
+def replace_and_put_back(file: Path) -> None:
+    before = file.read_bytes()
+    (file.parent / "other").write_bytes(b"others")
+    (file.parent / "other").replace(file)
+    file.write_bytes(before)
+
+
+def saved(folder: Path) -> Path:
+    """A model as sentence-transformers saves it, and another beside it."""
+    for seed, name in enumerate(("model", "other")):
+        save_bert(folder / name, head=False, seed=seed)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": 0, "name": path or "0", "path": path, "type": f"sentence_transformers.models.{kinds[path]}"} for path in kinds
+    ]
+    (folder / "model" / "modules.json").write_text(json.dumps(modules))
+    (folder / "model" / "1_Pooling").mkdir()
+    (folder / "model" / "1_Pooling" / "config.json").write_text('{"word_embedding_dimension": 16}')
+    return folder / "model"
+
+
+def shards(model: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(model / "model.safetensors", "pt") as weights:
+        names = dict.fromkeys(weights.keys(), "../other/model.safetensors")
+    (model / "model.safetensors").unlink()
+    edit(model / "model.safetensors.index.json", metadata={}, weight_map=names)
+
+
+def tokenizer_arguments(model: Path) -> None:
+    elsewhere = str(model.parent / "other" / "tokenizer.json")
+    edit(model / "sentence_bert_config.json", max_seq_length=20, tokenizer_args={"tokenizer_file": elsewhere})
+
+
+def tokenizer_elsewhere(model: Path) -> None:
+    edit(model / "sentence_bert_config.json", tokenizer_name_or_path=str(model.parent / "other"))
+
+
+def versioned_tokenizer(model: Path) -> None:
+    shutil.copy(model.parent / "other" / "tokenizer.json", model.parent / "other" / "tokenizer.4.0.0.json")
+    edit(model / "tokenizer_config.json", fast_tokenizer_files=["../other/tokenizer.4.0.0.json"])
+
+
+def module_passed_over(model: Path) -> None:
+    (model / ".git").mkdir()
+    (model / "1_Pooling").rename(model / ".git" / "1_Pooling")
+    modules = (model / "modules.json").read_text()
+    (model / "modules.json").write_text(modules.replace('"path": "1_', '"path": ".git/1_'))
+
+
+def adapter(model: Path) -> None:
+    edit(model / "adapter_config.json", base_model_name_or_path="organisation/base", peft_type="LORA")
+
+
+LEADING_OUT = [shards, tokenizer_arguments, tokenizer_elsewhere, versioned_tokenizer, module_passed_over, adapter]
+
+
+@pytest.mark.parametrize("plant", LEADING_OUT, ids=lambda plant: plant.__name__)
+def test_settings_that_lead_out_of_the_folder_are_refused(plant: object, tmp_path: Path) -> None:
+    model = saved(tmp_path)
+    plant(model)  # type: ignore[operator]
+    for component in (SentenceTransformerEncoder(str(model)), CrossEncoderReranker(str(model))):
+        with pytest.raises(ModelError, match=r"no part of (the model|this folder)"):
+            component.index_identity()
+
+
+def test_names_of_where_a_model_was_trained_are_no_references(tmp_path: Path) -> None:
+    model = saved(tmp_path)
+    for file in ("config.json", "tokenizer_config.json"):
+        edit(model / file, _name_or_path=str(tmp_path / "other"), name_or_path="/root/.cache/torch/some_base")
+    edit(model / "sentence_bert_config.json", max_seq_length=20, model_args={"attn_implementation": "eager"})
+    assert SentenceTransformerEncoder(str(model), device="cpu").encode_queries(["red fox"]).shape == (1, 16)
+
+
+def test_code_of_another_repository_counts_where_it_is_trusted(tmp_path: Path) -> None:
+    model, code = saved(tmp_path), tmp_path / "code"
+    code.mkdir()
+    (code / "modeling.py").write_text("# one")
+    edit(model / "config.json", auto_map={"AutoModel": f"{code}--modeling.Own"})
+    prints = []
+    for text in ("# one", "# two"):
+        (code / "modeling.py").write_text(text)
+        prints += [
+            SentenceTransformerEncoder(str(model), trust_remote_code=trusted).model_fingerprint() for trusted in (True, False)
+        ]
+    assert len(set(prints)) == 3
+    edit(model / "config.json", auto_map={"AutoModel": "organisation/not-here--modeling.Own"})
+    with pytest.raises(ModelError, match="names code of another repository, organisation/not-here"):
+        SentenceTransformerEncoder(str(model), trust_remote_code=True).model_fingerprint()

@@ -1,0 +1,119 @@
+"""Configuration files: values only, and messages that say where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read(text: str | bytes):
+        file = tmp_path / "sweep.yaml"
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return read_yaml(file)
+
+    return read
+
+
+def test_plain_yaml_is_read(read):
+    content = "k: [5, 10]\nsearchers:\n  bm25: {retrievers: [{name: pyserini, k1: 0.9}]}\nname: Zürich\n"
+    assert read(content) == {
+        "k": [5, 10],
+        "searchers": {"bm25": {"retrievers": [{"name": "pyserini", "k1": 0.9}]}},
+        "name": "Zürich",
+    }
+
+
+def test_an_alias_stands_for_its_anchor(read):
+    assert read("a: &base {x: 1, y: 2}\nb: *base\n") == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}}
+
+
+def test_a_merge_key_takes_over_a_mapping(read):
+    assert read("a: &base {x: 1, y: 2}\nb:\n  <<: *base\n  y: 3\n")["b"] == {"x": 1, "y": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, "'a'"),
+        ("s:\n  x:\n    k1: 1\n    k1: 2\n", 4, "'k1'"),
+        ("s:\n- {a: 1, a: 2}\n", 2, "'a'"),
+        ("1: a\n1: b\n", 2, "1"),
+    ],
+)
+def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key):
+    with pytest.raises(ConfigurationError, match=rf"sweep\.yaml, line {line}: {key} stands twice"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\nb: !!python/object/apply:os.system ['touch {planted}']\n",
+        "a: 1\nb: !!python/object:os.stat_result {{}}\n",
+        "a: 1\nb: !!python/name:os.system\n",
+        "a: 1\nb: !!python/tuple [1]\n",
+        "a: 1\nb: !component {{}}\n",
+        "a: 1\n!!python/object/apply:os.system ['touch {planted}']: b\n",
+    ],
+)
+def test_a_tag_that_would_make_an_object_is_refused_with_its_line(read, text, tmp_path):
+    planted = tmp_path / "planted"
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml, line 2: .*tag"):
+        read(text.format(planted=planted))
+    assert not planted.exists()
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n", "word", "7", "null"])
+def test_what_is_no_mapping_is_refused(read, text):
+    with pytest.raises(ConfigurationError, match="not a mapping"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1\nb: 2\n", "a: 'x\n", "a: b: c\n", "? [a]\n: b\n", "a: \x01\n", "a: *none\n", "[" * 1000]
+)
+def test_broken_yaml_is_a_configuration_error_that_names_the_file(read, text):
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml"):
+        read(text)
+
+
+def test_two_documents_in_one_file_are_refused(read):
+    with pytest.raises(ConfigurationError, match="line 2"):
+        read("a: 1\n---\nb: 2\n")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match=r"no configuration file at .*none\.yaml"):
+        read_yaml(tmp_path / "none.yaml")
+
+
+def test_a_folder_and_bytes_that_are_no_text_are_source_errors(read, tmp_path):
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_yaml(tmp_path)
+    with pytest.raises(SourceError, match="cannot be read"):
+        read(b"a: \xff\xfe\n")
+
+
+def test_an_unknown_key_lists_the_nearest():
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: unknown key 'serchers'; did you mean 'searchers'"):
+        check_keys({"serchers": 1}, ["searchers", "corpus"], [], "sweep.yaml")
+
+
+def test_an_unknown_key_that_is_no_string_is_an_error_too():
+    with pytest.raises(ConfigurationError, match="unknown key 7"):
+        check_keys({7: 1}, ["searchers"], [], "sweep.yaml")
+
+
+def test_missing_keys_are_all_named():
+    with pytest.raises(ConfigurationError, match="'corpus', 'searchers' missing"):
+        check_keys({"k": 1}, ["k", "corpus", "searchers"], ["corpus", "searchers"], "sweep.yaml")
+
+
+def test_known_keys_pass():
+    check_keys({"k": 1, "corpus": 2}, ["k", "corpus"], ["corpus"], "sweep.yaml")

@@ -1,0 +1,444 @@
+"""Updates of an index in place: all of an update is seen or none, what is deleted is gone, and joining changes no answer."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from core.engines import TermCount, documents
+from nlp_retrieval import BaseRetriever, Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval.core.files import atomic as durable
+from nlp_retrieval.core.index.generation import open_generation, verify_index
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest
+from nlp_retrieval.core.index.update import add_items, compact_index, delete_items
+from nlp_retrieval.core.search.known_retrievers import resolver
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    IndexConflictError,
+    IndexDamagedError,
+    IndexLockedError,
+    IndexMismatchError,
+    IndexMissingError,
+    IndexWriteError,
+    ItemError,
+    QueryError,
+    RetrievalWarning,
+)
+
+from .test_build import in_another_process
+
+TEXTS = ["alpha beta", "beta gamma", "gamma delta", "delta alpha alpha"]
+
+
+def item(item_id: str, content: str, **metadata: object) -> SearchableItem:
+    return SearchableItem(item_id=item_id, content=content, metadata=metadata)
+
+
+@pytest.fixture
+def searcher(tmp_path: Path) -> Searcher:
+    found = Searcher([TermCount()])
+    found.index(documents(TEXTS), tmp_path / "index")
+    return found
+
+
+def ids(searcher: Searcher, query: str, **settings: object) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # that nothing was found is what some tests look for
+        return [hit.item.item_id for hit in searcher.search(query, 100, **settings)[0]]  # type: ignore[arg-type]
+
+
+def scored(searcher: Searcher, *queries: str) -> list[list[tuple[str, str, float]]]:
+    return [[(hit.item.item_id, hit.item.content, hit.score) for hit in hits] for hits in searcher.search(list(queries), 100)]
+
+
+def folders(searcher: Searcher) -> set[str]:
+    return {path.name for path in searcher.opened.path.iterdir() if path.is_dir()}
+
+
+def test_what_is_added_is_found_and_what_is_there_is_not_built_again(searcher: Searcher) -> None:
+    before = folders(searcher)
+    report = searcher.add([item("n", "alpha new")], auto_compact=False)
+    assert (report.added, report.replaced, report.deleted, report.n_items, report.segments) == (1, 0, 0, 5, 2)
+    assert ids(searcher, "alpha") == ["d0", "d3", "n"]
+    assert before < folders(searcher)
+    assert verify_index(searcher.opened.path) == []
+
+
+def test_an_update_replaces_an_item_and_puts_it_behind_the_others(searcher: Searcher) -> None:
+    report = searcher.update([item("d0", "alpha changed"), item("n", "alpha")], auto_compact=False)
+    assert (report.added, report.replaced, report.n_items) == (1, 1, 5)
+    assert [hit.item.content for hit in searcher.search("alpha")[0]] == ["delta alpha alpha", "alpha changed", "alpha"]
+    assert ids(searcher, "beta") == ["d1"]
+
+
+def test_what_is_deleted_is_not_found_by_text_filter_or_id(searcher: Searcher) -> None:
+    searcher.update([item("d1", "beta gamma", year=3)], auto_compact=False)
+    report = searcher.delete(["d0", "d1"], auto_compact=False)
+    assert (report.deleted, report.n_items) == (2, 2)
+    assert ids(searcher, "beta") == []
+    assert ids(searcher, "gamma", where={"year": {"exists": False}}) == ["d2"]
+    items = searcher.opened.items
+    with pytest.raises(QueryError, match="'d0'"):
+        items.rows_of(["d0"])
+    assert items.ids() == ["", "", "d2", "d3", ""]
+
+
+def test_an_id_that_was_deleted_can_come_back(searcher: Searcher) -> None:
+    searcher.delete("d0", auto_compact=False)
+    searcher.add([item("d0", "omega")], auto_compact=False)
+    assert ids(searcher, "omega") == ["d0"]
+    assert ids(searcher, "beta") == ["d1"]
+    assert searcher.opened.items.rows_of(["d0"]).tolist() == [4]
+
+
+def test_compacted_it_is_the_index_of_its_items_built_at_once(searcher: Searcher, tmp_path: Path) -> None:
+    searcher.add([item("n", "alpha alpha", year=1), item("m", "", tags=["x"])], auto_compact=False)
+    searcher.update([item("d1", "beta", year="old")], auto_compact=False)
+    searcher.delete(["d2"], auto_compact=False)
+    report = searcher.compact()
+    assert (report.n_items, report.segments) == (5, 1)
+    live = [
+        *(document for number, document in enumerate(documents(TEXTS)) if number in (0, 3)),
+        item("n", "alpha alpha", year=1), item("m", "", tags=["x"]), item("d1", "beta", year="old"),
+    ]  # fmt: skip
+    at_once = Searcher([TermCount()])
+    at_once.index(live, tmp_path / "at once")
+    assert scored(searcher, "alpha beta", "delta") == scored(at_once, "alpha beta", "delta")
+    ours, its = read_manifest(searcher.opened.path), read_manifest(tmp_path / "at once")
+    assert ours is not None
+    assert its is not None
+    assert (ours.corpus, ours.retrievers[0].segments) == (its.corpus, its.retrievers[0].segments)
+    assert searcher.index(live, searcher.opened.path).built == []
+
+
+def test_numbers_that_are_equal_have_one_fingerprint_however_they_were_written(tmp_path: Path) -> None:
+    searcher = Searcher([TermCount()])
+    searcher.index([item("a", "x", n=1), item("b", "x", n=2.5)], tmp_path)
+    assert searcher.index([item("a", "x", n=1.0), item("b", "x", n=2.5)], tmp_path).built == []
+    searcher.add([item("c", "x", n=4.0)], auto_compact=False)
+    searcher.compact()
+    assert searcher.index([item("a", "x", n=1), item("b", "x", n=2.5), item("c", "x", n=4)], tmp_path).built == []
+
+
+def test_compacting_what_was_never_updated_changes_nothing(searcher: Searcher) -> None:
+    before = read_manifest(searcher.opened.path)
+    assert searcher.compact().segments == 1
+    assert read_manifest(searcher.opened.path) == before
+
+
+def test_adding_nothing_and_deleting_nothing_change_nothing(searcher: Searcher) -> None:
+    before = read_manifest(searcher.opened.path)
+    assert searcher.add([]).n_items == 4
+    assert searcher.delete([]).deleted == 0
+    assert read_manifest(searcher.opened.path) == before
+
+
+def test_filters_see_the_metadata_of_all_segments_whatever_type_each_has(searcher: Searcher) -> None:
+    searcher.add([item("n", "alpha", year=2001, lang="en"), item("m", "alpha", year=1999)], auto_compact=False)
+    searcher.add([item("o", "alpha", year="unknown", lang="en"), item("p", "alpha", year=2001.5)], auto_compact=False)
+    assert ids(searcher, "alpha", where={"year": {"gte": 2000}}) == ["n", "p"]
+    assert ids(searcher, "alpha", where={"year": "unknown"}) == ["o"]
+    assert ids(searcher, "alpha", where={"lang": "en"}) == ["n", "o"]
+    assert ids(searcher, "alpha", where={"year": {"exists": False}}) == ["d3", "d0"][::-1]
+    with pytest.raises(QueryError, match="lang is a text"):
+        ids(searcher, "alpha", where={"lang": 3})
+    searcher.compact()
+    assert ids(searcher, "alpha", where={"year": {"gte": 2000}}) == ["n", "p"]
+
+
+def test_a_reader_keeps_its_generation_until_it_refreshes(searcher: Searcher) -> None:
+    reader = Searcher([TermCount()]).open(searcher.opened.path)
+    searcher.delete(["d0"], auto_compact=False)
+    searcher.add([item("n", "beta")])
+    assert ids(reader, "beta") == ["d0", "d1"]
+    assert reader.refresh()
+    assert ids(reader, "beta") == ["d1", "n"]
+    assert not reader.refresh()
+
+
+def test_what_no_reader_needs_is_removed(searcher: Searcher) -> None:
+    searcher.add([item("n", "beta")], auto_compact=False)
+    searcher.delete(["d0"], auto_compact=False)
+    searcher.compact()
+    manifest = read_manifest(searcher.opened.path)
+    assert manifest is not None
+    assert folders(searcher) == set(manifest.folders)
+
+
+def test_every_retriever_of_the_index_is_kept_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    both = Searcher([TermCount(), Bm25sRetriever()])
+    both.index(documents(TEXTS), path)
+    Searcher([TermCount()]).open(path).add([item("n", "omega")], auto_compact=False)
+    assert ids(Searcher([Bm25sRetriever(k1=2.0)]).open(path), "omega") == ["n"]
+    assert ids(both.open(path), "omega") == ["n"]
+
+
+def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(searcher: Searcher) -> None:
+    before = read_manifest(searcher.opened.path)
+    stranger = Searcher([Bm25sRetriever()])
+    stranger.index(documents(TEXTS), searcher.opened.path)
+    with pytest.raises(IndexMismatchError, match="'terms', which cannot be kept up to date"):
+        stranger.add([item("n", "omega")])
+    assert before is not None
+    assert ids(stranger, "omega") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([item("n", "x"), item("d1", "x")], "'d1' is in"),
+        ([item("n", "x"), item("n", "y")], "duplicate item id 'n'"),
+        ([item("n", "x"), "text"], "item 2 is a str"),
+        ([item("n", "\ud800")], "surrogate"),
+    ],
+)
+def test_items_that_cannot_be_added_leave_the_index_as_it_was(
+    searcher: Searcher, wrong: list[SearchableItem], message: str
+) -> None:
+    before, there = read_manifest(searcher.opened.path), folders(searcher)
+    with pytest.raises(ItemError, match=message):
+        searcher.add(wrong)
+    assert read_manifest(searcher.opened.path) == before
+    assert folders(searcher) == there
+    assert ids(searcher, "x") == []
+
+
+@pytest.mark.parametrize("wrong", [["d0", "nowhere"], ["nowhere", "neither"], [3], ["d0", "d1", "d2", "d3"], [""]])
+def test_ids_that_cannot_be_deleted_leave_the_index_as_it_was(searcher: Searcher, wrong: list[str]) -> None:
+    before = read_manifest(searcher.opened.path)
+    with pytest.raises(ItemError, match=r"nothing was deleted|an item id is a string|no item would be left"):
+        searcher.delete(wrong)
+    assert read_manifest(searcher.opened.path) == before
+
+
+def test_everything_may_go_where_something_comes(searcher: Searcher) -> None:
+    report = searcher.update([item(f"d{number}", "new") for number in range(4)], auto_compact=False)
+    assert (report.replaced, report.n_items) == (4, 4)
+    searcher.add([item("n", "new")], auto_compact=False)
+    searcher.delete(["d0", "d1", "d2", "d3"], auto_compact=False)
+    assert ids(searcher, "new alpha beta") == ["n"]
+    searcher.compact()
+    assert ids(searcher, "new alpha beta") == ["n"]
+
+
+class Failing(TermCount):
+    """Cannot take up more items."""
+
+    name = "failing"
+
+    def extend(self, *parts: object) -> None:
+        raise RuntimeError("no more")
+
+
+def test_a_retriever_that_fails_leaves_the_index_as_it_was(tmp_path: Path) -> None:
+    searcher = Searcher([TermCount(), Failing()])
+    searcher.index(documents(TEXTS), tmp_path)
+    before, there = read_manifest(tmp_path), folders(searcher)
+    with pytest.raises(RuntimeError, match="no more"):
+        searcher.add([item("n", "omega")])
+    assert read_manifest(tmp_path) == before
+    assert folders(searcher) == there
+    assert ids(searcher, "omega") == []
+
+
+def test_segments_that_cannot_be_joined_are_told_of_and_the_update_stands(tmp_path: Path) -> None:
+    class NotJoining(TermCount):
+        def join(self, *parts: object) -> None:
+            raise IndexWriteError("the disk is full")
+
+    searcher = Searcher([NotJoining()])
+    searcher.index(documents(TEXTS), tmp_path)
+    with pytest.warns(RetrievalWarning, match=r"was updated, but its segments could not be joined \(the disk is full\)"):
+        report = searcher.add([item("n", "omega"), item("m", "omega")])
+    assert (report.n_items, report.segments) == (6, 2)
+    assert ids(searcher, "omega") == ["n", "m"]
+    assert folders(searcher) - {"xdg-cache"} == set(searcher.opened.manifest.folders)
+
+
+def test_many_ids_are_found_as_few_are(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher.update([item("d1", "omega"), item("n", "omega")], auto_compact=False)
+    wanted = ["n", "nowhere", "d1", "d3", "", "d1"]
+    few = searcher.opened.items.find(wanted).tolist()
+    monkeypatch.setattr("nlp_retrieval.core.index.items._MANY", 0)
+    assert searcher.opened.items.find(wanted).tolist() == few == [5, -1, 4, 3, -1, 4]
+
+
+def test_a_source_that_writes_to_the_same_index_is_told_that_it_is_locked(searcher: Searcher) -> None:
+    def items() -> Iterable[SearchableItem]:
+        yield item("n", "omega")
+        delete_items(searcher.opened.path, ["d0"], resolver([TermCount()]))
+
+    with pytest.raises(IndexLockedError):
+        searcher.add(items())
+    assert ids(searcher, "omega") == []
+
+
+def test_segments_stay_few_and_large_ones_are_seldom_copied(tmp_path: Path) -> None:
+    built: list[int] = []
+
+    class Counting(TermCount):
+        def build(self, items: ItemTable, folder: Path) -> None:
+            built.append(len(items))
+            super().build(items, folder)
+
+    searcher = Searcher([Counting()])
+    searcher.index(documents([f"text {number}" for number in range(200)]), tmp_path)
+    for number in range(64):
+        searcher.add([item(f"n{number}", f"added {number}")])
+        assert searcher.opened.manifest.corpus.n_rows == 201 + number
+        assert len(searcher.opened.manifest.corpus.segments) <= 6
+    assert ids(searcher, "added") == [f"n{number}" for number in range(64)]
+    assert built.count(200) == 1
+    assert max(built[1:]) <= 64
+    assert sum(built[1:]) <= 64 * 8
+
+
+def test_all_is_joined_once_a_quarter_was_deleted_or_half_as_much_was_added(tmp_path: Path) -> None:
+    searcher = Searcher([TermCount()])
+    searcher.index(documents([f"text {number}" for number in range(100)]), tmp_path)
+    searcher.delete([f"d{number}" for number in range(25)])
+    assert searcher.opened.manifest.corpus.n_rows == 100
+    searcher.delete(["d25"])
+    assert searcher.opened.manifest.corpus.n_rows == 74
+    searcher.add([item(f"n{number}", "text") for number in range(37)])
+    assert len(searcher.opened.manifest.corpus.segments) == 1
+
+
+def test_a_segment_of_deleted_items_alone_vanishes_when_it_is_joined(tmp_path: Path) -> None:
+    searcher = Searcher([TermCount()])
+    searcher.index(documents([f"text {number}" for number in range(20)]), tmp_path)
+    searcher.add([item("n", "text"), item("m", "text")], auto_compact=False)
+    searcher.delete(["n", "m"], auto_compact=False)
+    searcher.add([item("o", "text")])
+    assert [len(range(s.first_row, s.end_row)) for s in searcher.opened.manifest.corpus.segments] == [20, 1]
+    assert ids(searcher, "text")[-1] == "o"
+    assert len(ids(searcher, "text")) == 21
+
+
+def test_an_updated_index_is_no_index_of_another_corpus(searcher: Searcher) -> None:
+    searcher.add([item("n", "omega")], auto_compact=False)
+    with pytest.raises(IndexConflictError, match="updated since they were indexed"):
+        searcher.index(documents(TEXTS), searcher.opened.path)
+    searcher.index(documents(TEXTS), searcher.opened.path, replace=True)
+    assert ids(searcher, "omega") == []
+
+
+def test_updates_need_an_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexMissingError, match="no index yet"):
+        Searcher([TermCount()]).add([item("n", "x")])
+    for change in (
+        lambda: add_items(tmp_path / "nowhere", [item("n", "x")], resolver(), replace=False),
+        lambda: delete_items(tmp_path / "nowhere", ["n"], resolver()),
+        lambda: compact_index(tmp_path / "nowhere", resolver()),
+    ):
+        with pytest.raises(IndexMissingError, match="there is no index at"):
+            change()
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_loader_is_streamed(searcher: Searcher, tmp_path: Path) -> None:
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "n", "content": "omega"}) + "\n")
+    searcher.add(JsonlLoader(tmp_path / "more.jsonl"))
+    assert ids(searcher, "omega") == ["n"]
+
+
+@pytest.mark.parametrize("change", [{"first_row": 1}, {"end_row": 9}])
+def test_a_manifest_whose_segments_do_not_line_up_is_damaged(searcher: Searcher, change: dict[str, int]) -> None:
+    from nlp_retrieval.core.components.component import canonical_json
+    from nlp_retrieval.core.index.manifest import _checksum
+
+    searcher.add([item("n", "omega")], auto_compact=False)
+    path = searcher.opened.path / MANIFEST_FILE
+    content = json.loads(path.read_text())
+    content["corpus"]["segments"][1].update(change)
+    del content["checksum"]
+    path.write_text(canonical_json(content | {"checksum": _checksum(content)}))
+    with pytest.raises(IndexDamagedError, match=r"do not follow one another|are not those of the items"):
+        open_generation(searcher.opened.path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_update_that_is_interrupted_after_it_was_published_stands(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    path = searcher.opened.path
+    whole = durable.sync_folder
+
+    def interrupted(folder: Path) -> None:
+        whole(folder)
+        generation = read_manifest(path)
+        if folder == path and generation is not None and generation.generation == 2:
+            raise error
+
+    monkeypatch.setattr(durable, "sync_folder", interrupted)
+    with pytest.raises((KeyboardInterrupt, OSError, IndexWriteError)):
+        searcher.add([item("n", "omega")], auto_compact=False)
+    monkeypatch.undo()
+    assert ids(Searcher([TermCount()]).open(path), "omega") == ["n"]
+    assert verify_index(path) == []
+
+
+def test_an_index_stays_the_one_that_was_opened_where_the_working_directory_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searchers = {}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        searchers[name] = Searcher([TermCount()])
+        searchers[name].index(documents([f"text {name}"] * 9), "index")
+    searchers["a"].add([item("n", "omega")], auto_compact=False)
+    assert ids(searchers["a"], "omega") == ["n"]
+    assert ids(Searcher([TermCount()]).open(tmp_path / "a" / "index"), "text") == [f"d{number}" for number in range(9)]
+    assert ids(Searcher([TermCount()]).open(tmp_path / "b" / "index"), "omega") == []
+
+
+class Guided(TermCount):
+    """Searches with another retriever."""
+
+    name = "guided"
+
+    def parts(self) -> list[BaseRetriever]:
+        return [TermCount()]
+
+
+def test_a_retriever_with_parts_has_to_say_how_it_opens_segments(tmp_path: Path) -> None:
+    searcher = Searcher([Guided()])
+    searcher.index(documents(TEXTS), tmp_path)
+    with pytest.raises(ConfigurationError, match="overrides load_segments"):
+        searcher.add([item("n", "omega")])
+    assert ids(searcher, "alpha") == ["d0", "d3"]
+
+
+def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
+    with pytest.raises(ItemError, match="item 1 is a NoneType"):
+        searcher.add([None])  # type: ignore[list-item]
+    with pytest.raises(ItemError, match="an item id is a string"):
+        searcher.delete([["d0"]])  # type: ignore[list-item]
+    with pytest.raises(ItemError, match="nothing was deleted"):
+        searcher.delete(["\ud800"])
+
+
+def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(searcher: Searcher) -> None:
+    for number in range(6):
+        searcher.add([item(f"n{number}", "omega")], auto_compact=False)
+    script = """
+        import os, resource, sys
+        from nlp_retrieval.core.index.generation import open_generation
+        used = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + int(sys.argv[2]), used + int(sys.argv[2])))
+        try:
+            open_generation(sys.argv[1])
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    for left in range(1, 14, 3):
+        said = in_another_process(script, searcher.opened.path, left)
+        assert "replace=True" not in said, said
+        assert said == "" or "ulimit -n" in said or "Too many open files" in said, said

@@ -1,0 +1,230 @@
+"""Components are pickled and copied as their settings: what was opened is opened anew, and is what it was."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from damage.collection import QUERIES, pages, retrievers
+from hashed_words import HashedWords
+from rerankers.tiny_models import TinyOnnx
+
+import nlp_retrieval.errors
+from core.engines import Brief, SplitAt, TermCount, documents
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ClauseSplit,
+    CrossEncoderReranker,
+    FaissRetriever,
+    JsonlLoader,
+    LanguageModel,
+    OverlapReranker,
+    ReciprocalRankFusion,
+    RetrievalResult,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.errors import ConfigurationError, IndexConflictError, IndexLockedError, IndexMissingError
+from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+
+
+def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float, str]]]:
+    return [[(hit.item.item_id, hit.score, repr(sorted(hit.signals.items()))) for hit in hits] for hits in results]
+
+
+def hybrid() -> Searcher:
+    """Every part, and labels of its own."""
+    retrievers = {"words": Bm25sRetriever(k1=1.2), "vectors": FaissRetriever(HashedWords(16), index_type="hnsw")}
+    return Searcher(retrievers, processor=SplitAt(" "), fusion=ReciprocalRankFusion(k=30), reranker=Brief(), depth=20)
+
+
+ERRORS = [cls for cls in vars(nlp_retrieval.errors).values() if isinstance(cls, type) and issubclass(cls, Exception)]
+COPIES = {"pickled": lambda one: pickle.loads(pickle.dumps(one)), "copied": copy.deepcopy}
+copied_both_ways = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+
+
+@copied_both_ways
+@pytest.mark.parametrize("label", [*retrievers(), "hybrid"])
+def test_a_copy_of_an_opened_searcher_searches_the_same_index(label, copied, tmp_path, monkeypatch):
+    searcher = hybrid() if label == "hybrid" else Searcher([retrievers()[label]])
+    searcher.index(pages(), tmp_path / "index")
+    other = copied(searcher)
+    assert other == searcher
+    assert told(other.search(QUERIES, 10)) == told(searcher.search(QUERIES, 10))
+    assert other.opened is not searcher.opened
+    monkeypatch.chdir("/")
+    assert told(copied(copied(other)).search(QUERIES, 10)) == told(searcher.search(QUERIES, 10))
+
+
+def test_another_process_opens_what_is_pickled(tmp_path):
+    searcher = hybrid()
+    searcher.index(pages(), tmp_path / "index")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.map_async(searcher.search, [QUERIES[:3], QUERIES[3:]]).get(timeout=300)
+    assert [told(part) for part in found] == [told(searcher.search(part)) for part in (QUERIES[:3], QUERIES[3:])]
+
+
+@copied_both_ways
+def test_a_copy_is_told_when_the_index_is_another_one(copied, tmp_path):
+    searcher = Searcher([TermCount()])
+    searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
+    other, later = copied(searcher), copied(searcher)
+    Searcher([TermCount()]).index(documents(["green tree", "red fox"]), tmp_path / "index", replace=True)
+    for _ in range(2):
+        with pytest.raises(
+            IndexConflictError, match=r"index holds another index now \(generation 2\).*\(generation 1\); call open"
+        ):
+            other.search(["fox"])
+    other.open(tmp_path / "index")
+    assert [hit.item.item_id for hit in other.search("fox")[0]] == ["d1"]
+    assert [hit.item.item_id for hit in searcher.search("fox")[0]] == ["d0"], "the first one keeps what it opened"
+    Searcher([TermCount()]).index(documents(["red fox", "blue whale"]), tmp_path / "index", replace=True)
+    assert [hit.item.item_id for hit in later.search("fox")[0]] == ["d0"], "the same items again are the same index"
+
+
+def test_an_index_that_others_extended_by_a_retriever_is_the_same_for_a_copy(tmp_path):
+    searcher = Searcher([TermCount()])
+    searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
+    other = pickle.loads(pickle.dumps(searcher))
+    Searcher([Bm25sRetriever()]).index(documents(["red fox", "blue whale"]), tmp_path / "index")
+    assert told(other.search("fox")) == told(searcher.search("fox"))
+
+
+def test_a_copy_of_an_index_that_was_updated_or_removed_is_told_so(tmp_path):
+    searcher = Searcher([TermCount()])
+    searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
+    before = pickle.dumps(searcher)
+    searcher.delete(["d0"])
+    with pytest.raises(IndexConflictError, match="another index now"):
+        pickle.loads(before).search("whale")
+    assert pickle.loads(pickle.dumps(searcher)).search("whale")[0]
+    after = pickle.dumps(searcher)
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    with pytest.raises(IndexMissingError):
+        pickle.loads(after).search("whale")
+
+
+@copied_both_ways
+def test_a_copy_of_a_searcher_that_opened_nothing_opens_nothing(copied):
+    with pytest.raises(IndexMissingError, match="has no index yet"):
+        copied(Searcher([TermCount()])).search("fox")
+
+
+@copied_both_ways
+def test_a_retriever_that_searched_alone_searches_again(copied, tmp_path):
+    retriever = FaissRetriever(HashedWords(16))
+    retriever.index(pages(), tmp_path)
+    found = told(retriever.retrieve([QUERIES], tmp_path, 5))
+    assert told(copied(retriever).retrieve([QUERIES], tmp_path, 5)) == found
+
+
+@copied_both_ways
+def test_a_model_is_loaded_again(copied, tmp_path):
+    (tmp_path / "onnx").mkdir()
+    TinyOnnx().save(tmp_path / "onnx")
+    reranker = CrossEncoderReranker(str(tmp_path / "onnx"), backend="onnx")
+    items = documents(["red fox", "who wrote the novel"])
+    scores = reranker.score_pairs(["red", "who"], items)["score"]
+    other = copied(reranker)
+    assert other._model is None
+    assert np.array_equal(other.score_pairs(["red", "who"], items)["score"], scores)
+
+
+@copied_both_ways
+@pytest.mark.parametrize(
+    "component",
+    [
+        ClauseSplit(), OverlapReranker(blend="rank"), ReciprocalRankFusion(k=7), JsonlLoader("corpus.jsonl"),
+        SentenceTransformerEncoder("a/b", max_length=7, normalize=False), CrossEncoderReranker(Path("x").name, blend="score"),
+        *retrievers().values(),
+    ],
+    ids=lambda one: one.name,
+)  # fmt: skip
+def test_a_copy_equals_its_component(component, copied):
+    other = copied(component)
+    assert other == component
+    assert other is not component
+    assert repr(other) == repr(component)
+
+
+@copied_both_ways
+def test_a_multi_hop_searcher_goes_on_with_its_index(copied, tmp_path):
+    lm = LanguageModel("openai/small", base_url="http://127.0.0.1:1/v1")  # which one hop asks nothing
+    searcher = MultiHopSearcher([Bm25sRetriever()], lm, hops=1)
+    searcher.index(pages(), tmp_path / "index")
+    other = copied(searcher)
+    assert told(other.search(QUERIES, 5)) == told(searcher.search(QUERIES, 5))
+    assert other.opened.path == tmp_path / "index"
+    Searcher([Bm25sRetriever()]).index(pages()[:9], tmp_path / "index", replace=True)
+    with pytest.raises(IndexConflictError):
+        copied(searcher).search(QUERIES)
+
+
+def test_what_is_pickled_holds_nothing_that_was_opened(tmp_path):
+    searcher = hybrid()
+    searcher.index(pages(), tmp_path / "index")
+    searcher.search(QUERIES)
+    content = pickle.dumps(searcher)
+    assert len(content) < 4096
+    assert not any(page.metadata["title"].encode() in content for page in pages())
+
+
+# secrets
+
+
+def test_a_key_is_pickled_as_the_name_of_its_variable(monkeypatch):
+    monkeypatch.setenv("HARBOUR_KEY", "correct-horse-battery")
+    lm = LanguageModel("openai/small", api_key_env="HARBOUR_KEY")
+    content = pickle.dumps(lm)
+    assert b"HARBOUR_KEY" in content
+    assert b"correct-horse" not in content
+    assert pickle.loads(content) == lm
+    monkeypatch.delenv("HARBOUR_KEY")
+    with pytest.raises(ConfigurationError, match="HARBOUR_KEY is not set"):
+        pickle.loads(content)
+
+
+class Keyed(Component):
+    """Holds a key as text.
+
+    Args:
+        api_key: of a server.
+    """
+
+    kind = "processors"
+    name = "keyed"
+
+    def __init__(self, api_key: str) -> None:
+        self.api_key = api_key
+
+
+@pytest.mark.parametrize(
+    "component",
+    [Keyed("correct-horse-battery"), DatabaseLoader("postgresql://me:correct-horse@host/db", table="pages")],
+    ids=["a setting named so", "a password in a URL"],
+)
+def test_a_secret_that_is_given_as_text_is_not_pickled_and_is_copied(component, monkeypatch):
+    with pytest.raises(ConfigurationError, match="holds what looks like a secret, and is not pickled") as caught:
+        pickle.dumps([component])
+    assert "correct" not in str(caught.value)
+    other = copy.deepcopy(component)
+    assert [value for key, value in vars(other).items() if key != "_arguments"] == [
+        value for key, value in vars(component).items() if key != "_arguments"
+    ]
+
+
+def test_errors_come_back_from_another_process():
+    for error in [
+        *(cls("found, where, cure") for cls in ERRORS),
+        IndexLockedError("locked", 7, "here", "now"),
+    ]:
+        other = pickle.loads(pickle.dumps(error))
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)

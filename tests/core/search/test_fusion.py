@@ -1,0 +1,251 @@
+"""Fusion: compared with dicts and loops, one list at a time."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+from statistics import fmean, pstdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.ranked import batch_of, in_order, lists_of, ranked_lists, signals_of
+from nlp_retrieval.core.search.fusion import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.errors import ConfigurationError
+
+
+def normalize(one, rule):
+    """Per row found its value, and what an item that was not found gets."""
+    scores = [score for _, score in one]
+    if not one:
+        return {}, 0.0
+    low, high = min(scores), max(scores)
+    if rule == "minmax":
+        return {row: (score - low) / (high - low) if high > low else 1.0 for row, score in one}, 0.0
+    if rule == "rank":
+        return {row: 1 - place / len(one) for place, (row, _) in enumerate(one)}, 0.0
+    if high == low:
+        return dict.fromkeys((row for row, _ in one), 0.0), 0.0
+    z = {row: (score - fmean(scores)) / pstdev(scores) for row, score in one}
+    return z, min(z.values())
+
+
+def plain_sum(lists, rule, weights):
+    rows = {row for one in lists for row, _ in one}
+    parts = [normalize(one, rule) for one in lists]
+    return {row: sum(w * found.get(row, lowest) for w, (found, lowest) in zip(weights, parts, strict=True)) for row in rows}
+
+
+def plain_mnz(lists, rule):
+    summed = plain_sum(lists, rule, [1.0] * len(lists))
+    return {row: value * sum(row in dict(one) for one in lists) for row, value in summed.items()}
+
+
+def plain_rrf(lists, k, weights):
+    fused: dict[int, float] = {}
+    for weight, one in zip(weights, lists, strict=True):
+        for rank, (row, _) in enumerate(one, 1):
+            fused[row] = fused.get(row, 0.0) + weight / (k + rank)
+    return fused
+
+
+def plain_raw(lists):
+    fused: dict[int, float] = {}
+    for one in lists:
+        for row, score in one:
+            fused[row] = max(fused.get(row, -math.inf), score)
+    return fused
+
+
+def fuse(fusion, runs, labels="abc"):
+    """Fuse runs (one list per query each)."""
+    return fusion.fuse({label: batch_of(run, label) for label, run in zip(labels, runs, strict=False)})
+
+
+# scores that are far apart or equal, so that floating point cannot turn one case into the other
+grid = st.dictionaries(st.integers(0, 9), st.sampled_from([-3.0, 0.0, 0.5, 1.0, 8.0]), max_size=7).map(
+    lambda found: in_order(found.items())
+)
+
+
+@st.composite
+def runs(draw, lists=grid):
+    n_runs, n_queries = draw(st.integers(1, 3)), draw(st.integers(0, 4))
+    return [[draw(lists) for _ in range(n_queries)] for _ in range(n_runs)]
+
+
+WEIGHTS = [0.25, 2.0, 0.0]
+FUSIONS = [
+    (lambda n: RawScore(), plain_raw),
+    (lambda n: ReciprocalRankFusion(), lambda lists: plain_rrf(lists, 60, [1] * len(lists))),
+    (lambda n: ReciprocalRankFusion(k=0, weights=WEIGHTS[:n]), lambda lists: plain_rrf(lists, 0, WEIGHTS[: len(lists)])),
+    (lambda n: CombSUM(), lambda lists: plain_sum(lists, "minmax", [1] * len(lists))),
+    (lambda n: CombSUM("zscore"), lambda lists: plain_sum(lists, "zscore", [1] * len(lists))),
+    (lambda n: CombMNZ(), lambda lists: plain_mnz(lists, "minmax")),
+    (lambda n: CombMNZ("rank"), lambda lists: plain_mnz(lists, "rank")),
+] + [
+    (
+        lambda n, rule=rule: WeightedSum(dict(zip("abc", WEIGHTS[:n], strict=False)), rule),
+        lambda lists, rule=rule: plain_sum(lists, rule, WEIGHTS[: len(lists)]),
+    )
+    for rule in ("minmax", "zscore", "rank")
+]
+
+
+@pytest.mark.parametrize("case", range(len(FUSIONS)))
+@given(data=runs())
+def test_fusion_is_what_loops_do(case, data):
+    make, plain = FUSIONS[case]
+    batch = fuse(make(len(data)), data)
+    assert batch.n_lists == len(data[0])
+    for query, merged in enumerate(lists_of(batch)):
+        wanted = plain([run[query] for run in data])
+        assert {row for row, _ in merged} == set(wanted)
+        assert len(merged) == len(wanted)
+        for row, score in merged:
+            assert score == pytest.approx(wanted[row], abs=1e-9)
+        assert merged == in_order(merged)
+
+
+@given(data=runs(ranked_lists()))
+def test_signals_of_every_retriever_are_kept_and_the_fused_score_joins_them(data):
+    labels = "abc"[: len(data)]
+    batch = fuse(ReciprocalRankFusion(), data)
+    for query, (merged, signals) in enumerate(zip(lists_of(batch), signals_of(batch), strict=True)):
+        for row, score in merged:
+            wanted = {"fusion.score": score}
+            for label, run in zip(labels, data, strict=True):
+                for rank, (other, own) in enumerate(run[query], 1):
+                    if other == row:
+                        wanted |= {f"{label}.score": own, f"{label}.rank": float(rank)}
+            assert signals[row] == wanted
+
+
+@given(data=runs(ranked_lists()))
+def test_every_fusion_gives_finite_scores(data):
+    for make, _ in FUSIONS:
+        assert np.isfinite(fuse(make(len(data)), data).scores).all()
+
+
+FIXED = [WeightedSum(), WeightedSum(normalization="zscore"), WeightedSum(normalization="rank"), CombSUM(), CombMNZ()]
+
+
+@pytest.mark.parametrize("fusion", [*FIXED, RawScore(), ReciprocalRankFusion()])
+def test_constant_lists_tie_and_are_broken_by_row(fusion):
+    constant = [(row, 2.5) for row in range(4)]
+    found = lists_of(fuse(fusion, [[constant], [constant]]))[0]
+    assert [row for row, _ in found] == [0, 1, 2, 3]
+
+
+def test_constant_lists_and_single_hits_are_worth_one_under_minmax_and_nothing_under_zscore():
+    for one in ([(3, 7.0)], [(3, 7.0), (4, 7.0)], [(3, -7.0)], [(3, 0.0)]):
+        assert [score for _, score in lists_of(fuse(CombSUM(), [[one]]))[0]] == [1.0] * len(one)
+        assert [score for _, score in lists_of(fuse(CombSUM("zscore"), [[one]]))[0]] == [0.0] * len(one)
+
+
+def test_disjoint_lists_are_all_there():
+    found = lists_of(fuse(ReciprocalRankFusion(), [[[(0, 5.0), (1, 4.0)]], [[(2, 0.2), (3, 0.1)]]]))[0]
+    assert [row for row, _ in found] == [0, 2, 1, 3]
+
+
+def test_empty_lists_beside_full_ones_and_nothing_at_all():
+    assert lists_of(fuse(CombMNZ(), [[[], [(1, 2.0)]], [[], []]])) == [[], [(1, 1.0)]]
+    for fusion in (*FIXED, RawScore(), ReciprocalRankFusion()):
+        assert lists_of(fuse(fusion, [[[], []], [[], []]])) == [[], []]
+        assert lists_of(fuse(fusion, [[], []])) == []
+
+
+def test_an_example_of_reciprocal_ranks_by_hand():
+    found = lists_of(fuse(ReciprocalRankFusion(k=1, weights={"a": 1, "b": 3}), [[[(7, 9.0), (8, 1.0)]], [[(8, 0.3)]]]))[0]
+    assert found == [(8, pytest.approx(1 / 3 + 3 / 2)), (7, pytest.approx(1 / 2))]
+
+
+def test_items_with_the_same_ranks_from_three_retrievers_tie_exactly():
+    """Ranks (1, 2, 7) and (7, 2, 1) are worth the same; so is every other order of them, to the last bit."""
+    for ranks in [(1, 2, 7), (1, 2, 11), (3, 5, 29)]:
+        orders = list(permutations(ranks))  # one query per order; row 0 has these ranks, filler rows have the others
+        data = [
+            [
+                in_order(
+                    [(0, -float(order[column]))]
+                    + [(100 + rank, -float(rank)) for rank in range(1, 30) if rank != order[column]]
+                )
+                for order in orders
+            ]
+            for column in range(3)
+        ]
+        exact = {sum(Fraction(1, 60 + rank) for rank in order) for order in orders}
+        assert len(exact) == 1
+        scores = {dict(one)[0] for one in lists_of(fuse(ReciprocalRankFusion(), data))}
+        assert len(scores) == 1, ranks
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1.0, 1e9, 1e200])
+@pytest.mark.parametrize("fusion", FIXED)
+def test_the_scale_of_scores_does_not_matter(fusion, scale):
+    one = [(2, 3.0 * scale), (0, 2.0 * scale), (1, 1.0 * scale)]
+    found = lists_of(fuse(fusion, [[one]]))[0]
+    wanted = lists_of(fuse(fusion, [[[(2, 3.0), (0, 2.0), (1, 1.0)]]]))[0]
+    assert [row for row, _ in found] == [2, 0, 1]
+    assert [score for _, score in found] == pytest.approx([score for _, score in wanted])
+
+
+# weights
+
+
+@pytest.mark.parametrize("fusion", [ReciprocalRankFusion, WeightedSum])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [-1.0, 1.0],
+        {"a": -0.1, "b": 1.0},
+        [0.0, 0.0],
+        {"a": 0, "b": 0},
+        [],
+        {},
+        [math.nan, 1.0],
+        [math.inf, 1.0],
+        "ab",
+        1.0,
+        ["1"],
+    ],
+)
+def test_weights_that_make_no_sense_are_refused_when_they_are_given(fusion, weights):
+    with pytest.raises(ConfigurationError, match="weight"):
+        fusion(weights=weights)
+
+
+@pytest.mark.parametrize("fusion", [ReciprocalRankFusion, WeightedSum])
+def test_a_wrong_number_of_weights_names_the_retrievers(fusion):
+    with pytest.raises(ConfigurationError, match=r"3 weights are given for 2 retrievers \(a, b\)"):
+        fuse(fusion(weights=[1, 2, 3]), [[[]], [[]]])
+
+
+@pytest.mark.parametrize("fusion", [ReciprocalRankFusion, WeightedSum])
+@pytest.mark.parametrize("labels", [{"a": 1.0}, {"a": 1.0, "c": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}])
+def test_weights_for_other_labels_name_both(fusion, labels):
+    with pytest.raises(ConfigurationError, match=r"the retrievers are \['a', 'b'\]"):
+        fuse(fusion(weights=labels), [[[]], [[]]])
+
+
+def test_weights_by_label_do_not_depend_on_their_order():
+    data = [[[(0, 2.0), (1, 1.0)]], [[(1, 5.0)]]]
+    one = fuse(WeightedSum({"a": 0.2, "b": 0.8}), data)
+    other = fuse(WeightedSum({"b": 0.8, "a": 0.2}), data)
+    assert lists_of(one) == lists_of(other) == lists_of(fuse(WeightedSum([0.2, 0.8]), data))
+
+
+def test_a_retriever_of_weight_zero_changes_no_order_but_its_candidates_stay():
+    found = lists_of(fuse(ReciprocalRankFusion(weights=[1, 0]), [[[(0, 2.0), (1, 1.0)]], [[(1, 5.0), (2, 4.0)]]]))[0]
+    assert [row for row, _ in found] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: CombMNZ("zscore"), lambda: WeightedSum(normalization="softmax"), lambda: ReciprocalRankFusion(k=-0.5)]
+)
+def test_settings_out_of_range_are_refused(call):
+    with pytest.raises(ConfigurationError):
+        call()

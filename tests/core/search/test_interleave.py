@@ -1,0 +1,103 @@
+"""Interleaving: in turn, each document once, each list at most its quota; compared with a plain loop."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.ranked import batch_of, lists_of, ranked_lists, signals_of
+from nlp_retrieval.core.search.interleave import interleave
+
+
+def plain_interleave(lists, k, quota):
+    """Rows in order."""
+    taken: list[int] = []
+    left = [[row for row, _ in one] for one in lists]
+
+    def turns(limits):
+        given_ = [0] * len(lists)
+        while True:
+            before = len(taken)
+            for number, rows in enumerate(left):
+                fresh = [row for row in rows if row not in taken]
+                if fresh and given_[number] < limits[number] and len(taken) < k:
+                    taken.append(fresh[0])
+                    given_[number] += 1
+            if len(taken) == before:
+                return
+
+    if quota is not None:
+        turns([quota] * len(lists))
+    else:
+        turns([math.ceil(k / max(len(lists), 1))] * len(lists))
+        turns([math.inf] * len(lists))
+    return taken
+
+
+groups = st.lists(st.lists(ranked_lists(), max_size=4), max_size=3)
+
+
+@given(groups, st.integers(1, 25), st.none() | st.integers(1, 6))
+def test_interleaving_is_what_a_loop_does(queries, k, quota):
+    batch = batch_of([one for lists in queries for one in lists], "e")
+    result = interleave(batch, [len(lists) for lists in queries], k, quota)
+    found = [[row for row, _ in one] for one in lists_of(result)]
+    assert found == [plain_interleave(lists, k, quota) for lists in queries]
+
+
+@given(groups, st.integers(1, 25), st.none() | st.integers(1, 6))
+def test_never_a_document_twice_never_more_than_k_or_the_quota(queries, k, quota):
+    batch = batch_of([one for lists in queries for one in lists])
+    result = interleave(batch, [len(lists) for lists in queries], k, quota)
+    for owner, (lists, merged) in enumerate(zip(queries, lists_of(result), strict=True)):
+        rows = [row for row, _ in merged]
+        distinct = {row for one in lists for row, _ in one}
+        assert len(rows) == len(set(rows)) <= k
+        assert set(rows) <= distinct
+        if quota is None:
+            assert len(rows) == min(k, len(distinct))
+        else:
+            given_by = result.subquery[result.offsets[owner] : result.offsets[owner + 1]].tolist()
+            assert all(given_by.count(number) <= quota for number in range(len(lists)))
+        for row, number in zip(rows, result.subquery[result.offsets[owner] :].tolist(), strict=False):
+            assert row in dict(lists[number])
+        scores = [score for _, score in merged]
+        assert all(one > other for one, other in pairwise(scores))
+
+
+@given(groups)
+def test_the_scores_that_led_there_are_signals(queries):
+    batch = batch_of([one for lists in queries for one in lists], "e")
+    result = interleave(batch, [len(lists) for lists in queries], 30, None)
+    for owner, (lists, signals) in enumerate(zip(queries, signals_of(result), strict=True)):
+        given_by = result.subquery[result.offsets[owner] :].tolist()
+        for (row, kept), number in zip(signals.items(), given_by, strict=False):
+            assert kept["e.score"] == dict(lists[number])[row]
+
+
+@pytest.mark.parametrize(
+    ("k", "quota", "wanted"),
+    [
+        (21, 7, [0, 10, 20, 1, 11, 2, 12]),
+        (4, None, [0, 10, 20, 1]),
+        (5, None, [0, 10, 20, 1, 11]),
+        (9, None, [0, 10, 20, 1, 11, 2, 12, 3]),
+        (6, 1, [0, 10, 20]),
+    ],
+)
+def test_an_example_by_hand(k, quota, wanted):
+    """The second list begins with a document of the first, which gives its slot to the next of the same list."""
+    lists = [[(0, 9.0), (1, 8.0), (2, 7.0), (3, 6.0)], [(0, 9.0), (10, 8.0), (11, 7.0), (12, 6.0)], [(20, 5.0)]]
+    if quota == 7:
+        lists[0] = lists[0][:3]
+    assert [row for row, _ in lists_of(interleave(batch_of(lists), [3], k, quota))[0]] == wanted
+
+
+def test_the_quotas_of_hover():
+    lists = [[(100 * number + rank, 25.0 - rank) for rank in range(25)] for number in range(3)]
+    result = interleave(batch_of(lists), [3], 21, 7)
+    assert [row for row, _ in lists_of(result)[0]] == [100 * number + rank for rank in range(7) for number in range(3)]

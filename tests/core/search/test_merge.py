@@ -1,0 +1,123 @@
+"""Merging the hits of sub-queries: compared with dicts and loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.ranked import hits_of, in_order, lists_of, ranked_lists, signals_of
+from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.search.merge import RRF_K, merge_subqueries
+
+
+def plain_merge(lists, rule):
+    """One query's sub-query lists become (row, score) best first."""
+    merged: dict[int, float] = {}
+    if rule == "max":
+        for one in lists:
+            for row, score in one:
+                merged[row] = max(merged.get(row, -np.inf), score)
+        return in_order(merged.items())
+    if rule == "rrf":
+        for one in lists:
+            for rank, (row, _) in enumerate(one, 1):
+                merged[row] = merged.get(row, 0.0) + 1 / (RRF_K + rank)
+        return in_order(merged.items())
+    taken = []
+    for rank in range(max(map(len, lists), default=0)):
+        for one in lists:
+            if rank < len(one) and one[rank][0] not in taken:
+                taken.append(one[rank][0])
+    return taken
+
+
+cases = st.lists(ranked_lists(), min_size=1, max_size=4).flatmap(
+    lambda lists: st.tuples(st.just(lists), st.lists(st.lists(st.integers(0, len(lists) - 1), max_size=3), max_size=4))
+)
+
+
+@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+@given(case=cases, k=st.integers(1, 12))
+def test_merging_is_what_loops_do(rule, case, k):
+    lists, queries = case
+    places = np.array([place for query in queries for place in query], np.int64)
+    batch = merge_subqueries(hits_of(lists), places, np.array(list(map(len, queries)), np.int64), rule, "e", k)
+    assert batch.n_lists == len(queries)
+    found = lists_of(batch)
+    several = max(map(len, queries), default=0) > 1
+    for query, merged in zip(queries, found, strict=True):
+        own = [lists[place] for place in query]
+        rows = [row for row, _ in merged]
+        assert len(rows) == len(set(rows)) <= k
+        if not several:  # nothing to merge: the engine's own scores
+            assert merged == (own[0][:k] if own else [])
+        elif rule == "round_robin":
+            assert rows == plain_merge(own, rule)[:k]
+            assert [score for _, score in merged] == sorted((score for _, score in merged), reverse=True)
+        else:
+            wanted = plain_merge(own, rule)
+            assert [score for _, score in merged] == pytest.approx([score for _, score in wanted[:k]])
+            close = dict(wanted)
+            assert all(close[row] == pytest.approx(score) for row, score in merged)
+            if rule == "max":
+                assert merged == wanted[:k]
+
+
+@given(case=cases)
+def test_signals_hold_score_rank_and_the_score_in_every_subquery_that_found_the_item(case):
+    lists, queries = case
+    places = np.array([place for query in queries for place in query], np.int64)
+    counts = np.array(list(map(len, queries)), np.int64)
+    batch = merge_subqueries(hits_of(lists), places, counts, "max", "e", 100)
+    several = counts.max(initial=0) > 1
+    for query, merged, signals in zip(queries, lists_of(batch), signals_of(batch), strict=True):
+        for rank, (row, score) in enumerate(merged, 1):
+            wanted = {"e.score": score, "e.rank": float(rank)}
+            if several:
+                wanted |= {
+                    f"e[{n}].score": dict(lists[place])[row] for n, place in enumerate(query) if row in dict(lists[place])
+                }
+            assert signals[row] == wanted
+
+
+@given(case=cases)
+def test_a_candidate_remembers_the_first_subquery_that_found_it_best(case):
+    lists, queries = case
+    places = np.array([place for query in queries for place in query], np.int64)
+    counts = np.array(list(map(len, queries)), np.int64)
+    batch = merge_subqueries(hits_of(lists), places, counts, "max", "e", 100)
+    for owner, row, subquery in zip(batch.owner.tolist(), batch.rows.tolist(), batch.subquery.tolist(), strict=True):
+        scores = [dict(lists[place]).get(row, -np.inf) for place in queries[owner]]
+        assert subquery == scores.index(max(scores))
+
+
+@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+def test_ties_are_broken_by_row_also_at_the_cut(rule):
+    lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]
+    batch = merge_subqueries(hits_of(lists), np.array([0, 1]), np.array([2]), rule, "e", 3)
+    wanted = {"max": [2, 5, 7], "rrf": [2, 5, 7], "round_robin": [5, 2, 7]}[rule]
+    assert [row for row, _ in lists_of(batch)[0]] == wanted
+
+
+def test_items_whose_ranks_are_the_same_in_another_order_tie_under_rrf():
+    """1/61 + 1/62 + 1/67 is one number, in whatever order the sub-queries gave the ranks."""
+    ranks = [(1, 2, 7), (2, 7, 1), (7, 1, 2), (7, 2, 1)]
+    lists = [[(-1, 0.0)] * 8 for _ in range(3)]
+    for row, places in enumerate(ranks[:3]):
+        for one, place in zip(lists, places, strict=True):
+            one[place] = (row, float(8 - place))
+    filler = iter(range(100, 200))
+    lists = [[pair if pair[0] >= 0 else (next(filler), float(8 - at)) for at, pair in enumerate(one)] for one in lists]
+    merged = lists_of(merge_subqueries(hits_of(lists), np.arange(3), np.array([3]), "rrf", "e", 3))[0]
+    assert [row for row, _ in merged] == [0, 1, 2]
+    assert len({score for _, score in merged}) == 1
+
+
+def test_no_queries_no_subqueries_and_nothing_found():
+    empty = hits_of([[]])
+    assert lists_of(merge_subqueries(empty, np.zeros(0, np.int64), np.zeros(0, np.int64), "max", "e", 5)) == []
+    assert lists_of(merge_subqueries(empty, np.zeros(0, np.int64), np.array([0, 0]), "max", "e", 5)) == [[], []]
+    assert lists_of(merge_subqueries(empty, np.array([0, 0]), np.array([2]), "rrf", "e", 5)) == [[]]
+    assert offsets_of([0]).tolist() == [0, 0]

@@ -1,0 +1,291 @@
+"""What the base of rerankers does: batches by length, blends, keeps signals, cuts; compared with loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.engines import Brief, documents, terms
+from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
+from nlp_retrieval.errors import ConfigurationError, EngineError, QueryError, RetrievalWarning
+
+ITEMS = documents(
+    [
+        "alpha beta gamma delta",
+        "alpha",
+        "beta",
+        "alpha beta",
+        "gamma gamma gamma",
+        "alpha beta gamma",
+        "nothing to see",
+        "beta alpha",
+    ]
+)
+
+
+def results(rows, scores=None):
+    scores = scores or [float(len(rows) - place) for place in range(len(rows))]
+    return [
+        RetrievalResult(item=ITEMS[row], score=score, signals={"e.score": score, "e.rank": place})
+        for place, (row, score) in enumerate(zip(rows, scores, strict=True), 1)
+    ]
+
+
+def own_score(query, item):
+    return len(terms(query) & terms(item.text)) / (1 + len(terms(item.text)))
+
+
+def plain_rerank(query, hits, blend):
+    """(id, score) best first, ties by incoming place."""
+    own = [own_score(query, hit.item) for hit in hits]
+    if blend == "replace":
+        final = own
+    elif blend == "rank":
+        ranks = [1 + sum(other > mine for other in own) + (own.count(mine) - 1) / 2 for mine in own]
+        final = [1 / (61 + at) + 1 / (60 + ranks[at]) for at in range(len(hits))]
+    else:
+
+        def scaled(values):
+            low, high = min(values), max(values)
+            return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+        final = [a + b for a, b in zip(scaled([hit.score for hit in hits]), scaled(own), strict=True)]
+    order = sorted(range(len(hits)), key=lambda at: (-final[at], at))
+    return [(hits[at].item.item_id, final[at]) for at in order]
+
+
+@pytest.mark.parametrize("blend", ["replace", "rank", "score"])
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+@pytest.mark.parametrize("seed", range(5))
+def test_reranking_is_what_a_loop_does(blend, batch_size, seed):
+    random = np.random.default_rng(seed)
+    queries = ["alpha beta", "gamma", "delta alpha", "unseen"]
+    lists = [results(random.permutation(8)[: random.integers(0, 9)].tolist()) for _ in queries]
+    found = Brief(blend=blend, batch_size=batch_size).rerank(queries, lists, 8)
+    for query, hits, ranked in zip(queries, lists, found, strict=True):
+        wanted = plain_rerank(query, hits, blend) if hits else []
+        assert [hit.item.item_id for hit in ranked] == [item_id for item_id, _ in wanted]
+        assert [hit.score for hit in ranked] == pytest.approx([score for _, score in wanted])
+
+
+def test_the_size_of_a_batch_changes_nothing():
+    lists = [results(list(range(8))), results([5, 2])]
+    found = [Brief(batch_size=size).rerank(["alpha beta", "beta"], lists, 8) for size in (1, 2, 5, 100)]
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+class Indifferent(BaseReranker):
+    """Gives every pair one score.
+
+    Args:
+        blend: with the incoming ranking.
+        score: of every pair.
+    """
+
+    name = "indifferent"
+
+    def __init__(self, blend: Blend = "replace", score: float = 0.5) -> None:
+        self.blend = blend
+        self.score = score
+
+    def score_pairs(self, queries, items):
+        return {"score": np.full(len(items), self.score)}
+
+
+@pytest.mark.parametrize("blend", ["rank", "score"])
+@pytest.mark.parametrize("score", [0.0, -3.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_reranker_without_a_preference_leaves_the_ranking_as_it_was(blend, score, seed):
+    random = np.random.default_rng(seed)
+    rows = [random.permutation(300)[: random.integers(1, 300)] for _ in range(6)]
+    offsets = np.append(0, np.cumsum([len(one) for one in rows]))
+    scores = np.concatenate([np.sort(random.random(len(one)))[::-1] for one in rows])
+    batch = CandidateBatch(offsets, np.concatenate(rows), scores, np.zeros(len(scores), np.int32), {})
+    items = documents(f"text {row}" for row in batch.rows)
+    ranked = Indifferent(blend, score).rerank_batch([f"query {n}" for n in range(6)], batch, items)
+    assert ranked.rows.tolist() == batch.rows.tolist()
+    assert ranked.offsets.tolist() == offsets.tolist()
+
+
+def test_what_a_reranker_scores_alike_keeps_its_order_between_what_it_prefers_and_what_it_does_not():
+    hits = results([6, 0, 4, 1, 5], [9.0, 8.0, 7.0, 6.0, 5.0])  # "alpha" scores 0, 1/5, 0, 1/2, 1/4
+    found = Brief(blend="rank").rerank(["alpha"], [hits], 5)[0]
+    by_id = {hit.item.item_id: hit.score for hit in found}
+    wanted = {"d6": (1, 4.5), "d0": (2, 3), "d4": (3, 4.5), "d1": (4, 1), "d5": (5, 2)}
+    assert by_id == pytest.approx({key: 1 / (60 + there) + 1 / (60 + own) for key, (there, own) in wanted.items()})
+    assert [hit.item.item_id for hit in found if hit.item.item_id in {"d4", "d6"}] == ["d6", "d4"]
+
+
+class Watched(Brief):
+    """Remembers the pairs that it scored."""
+
+    name = "watched"
+
+    def score_pairs(self, queries, items):
+        self.pairs = [*getattr(self, "pairs", []), *((query, item.item_id) for query, item in zip(queries, items, strict=True))]
+        return super().score_pairs(queries, items)
+
+
+def test_a_pair_that_stands_in_several_lists_is_scored_once():
+    reranker = Watched(batch_size=2)
+    queries, lists = ["alpha", "alpha", "beta"], [results([0, 1, 2, 3]), results([3, 1, 5]), results([1, 3])]
+    found = reranker.rerank(queries, lists, 9)
+    assert len(reranker.pairs) == len(set(reranker.pairs)) == 7
+    alone = [Watched().rerank([query], [hits], 9)[0] for query, hits in zip(queries, lists, strict=True)]
+    assert found == alone
+
+
+class ByYear(BaseReranker):
+    """Prefers what is newer, by the metadata."""
+
+    name = "by_year"
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array([float(item.metadata["year"]) for item in items])}
+
+
+def test_items_of_one_text_or_one_id_are_told_apart_where_anything_else_of_them_differs():
+    def hit(item_id, year):
+        item = SearchableItem(item_id=item_id, content="alpha", metadata={"year": year})
+        return RetrievalResult(item=item, score=1.0)
+
+    first, second = ByYear().rerank(["q", "q"], [[hit("a", 1990), hit("b", 2000)], [hit("a", 2010)]], 5)
+    assert [(one.item.item_id, one.score) for one in first] == [("b", 2000.0), ("a", 1990.0)]
+    assert [one.score for one in second] == [2010.0]
+
+
+class Cuts(Brief):
+    """Reads three words of a text."""
+
+    name = "cuts"
+
+    def cut_off(self, queries, items):
+        asked, texts = set(queries), {item.text for item in items}
+        return {
+            "queries": (sum(len(query.split()) > 3 for query in asked), len(asked)),
+            "passages": (sum(len(text.split()) > 3 for text in texts), len(texts)),
+        }
+
+
+def test_what_is_longer_than_a_model_reads_is_counted_and_said_once_a_call():
+    lists = [results([0, 1, 3]), results([0, 6, 4])]
+    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 5 passages are longer than the model reads") as caught:
+        Cuts(batch_size=1).rerank(["alpha", "beta"], lists, 3)
+    with pytest.warns(RetrievalWarning, match=r"^cuts: 1 of 2 queries and 1 of 5 passages are longer") as again:
+        Cuts(batch_size=1).rerank(["alpha", "beta of gamma delta"], lists, 3)
+    assert len(caught) == len(again) == 1
+
+
+def test_signals_are_kept_and_those_of_the_reranker_join_them():
+    hits = results([0, 3, 1])
+    for hit in Brief().rerank(["alpha beta"], [hits], 3)[0]:
+        before = next(other for other in hits if other.item == hit.item)
+        shared = len(terms("alpha beta") & terms(hit.item.text))
+        assert hit.signals == before.signals | {"brief.score": own_score("alpha beta", hit.item), "brief.shared": shared}
+        assert hit.score == hit.signals["brief.score"]
+
+
+def test_a_signal_that_a_hit_lacks_is_not_made_up():
+    hits = [*results([0]), RetrievalResult(item=ITEMS[1], score=0.5, signals={"other.score": 0.5})]
+    found = {hit.item.item_id: hit.signals for hit in Brief().rerank(["alpha"], [hits], 2)[0]}
+    assert set(found["d0"]) == {"e.score", "e.rank", "brief.score", "brief.shared"}
+    assert set(found["d1"]) == {"other.score", "brief.score", "brief.shared"}
+
+
+def test_what_was_passed_is_not_changed():
+    hits = results([0, 3, 1])
+    before = [hit.model_dump() for hit in hits]
+    Brief().rerank(["alpha beta"], [hits], 1)
+    assert [hit.model_dump() for hit in hits] == before
+
+
+def test_results_are_cut_to_k():
+    assert [len(one) for one in Brief().rerank(["alpha", "beta"], [results([0, 1, 2]), results([3])], 2)] == [2, 1]
+
+
+def test_nothing_to_rerank():
+    assert Brief().rerank([], [], 3) == []
+    assert Brief().rerank(["a", "b"], [[], []], 3) == [[], []]
+
+
+def test_long_items_are_scored_together():
+    seen = []
+
+    class Watch(Brief):
+        name = "watch"
+
+        def score_pairs(self, queries, items):
+            seen.append([len(item.content) for item in items])
+            return super().score_pairs(queries, items)
+
+    Watch(batch_size=3).rerank(["alpha", "beta"], [results([0, 1, 2]), results([3, 4, 5, 6])], 9)
+    flat = [length for batch in seen for length in batch]
+    assert flat == sorted(flat, reverse=True)
+    assert [len(batch) for batch in seen] == [3, 3, 1]
+
+
+class Returns(BaseReranker):
+    name = "returns"
+
+    def __init__(self, values: list) -> None:
+        self.values = values
+
+    def score_pairs(self, queries, items):
+        return {"score": np.array(self.values, np.float64)}
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 3.0], [], [1.0, float("nan")], [float("inf"), 1.0]])
+def test_a_reranker_that_breaks_its_contract_is_named(values):
+    with pytest.raises(EngineError, match=r"Returns.*2 pairs"):
+        Returns(values).rerank(["a"], [results([0, 1])], 2)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.array([1j, 2.0]), np.array([[1.0], [2.0]]), np.array(["1", "2"]), np.array([1.0, 1e300]), np.array([None, 1.0]), 1.0],
+)
+def test_scores_that_are_no_real_numbers_of_32_bits_break_it_too(values):
+    class Gives(Brief):
+        name = "gives"
+
+        def score_pairs(self, queries, items):
+            return {"score": values}
+
+    with pytest.raises(EngineError, match=r"Gives.*2 pairs"):
+        Gives().rerank(["a"], [results([0, 1])], 2)
+
+
+def test_a_reranker_without_a_score_column_breaks_its_contract():
+    class Without(Brief):
+        name = "without"
+
+        def score_pairs(self, queries, items):
+            return {"part": np.zeros(len(items))}
+
+    with pytest.raises(EngineError, match="score"):
+        Without().rerank(["a"], [results([0, 1])], 2)
+
+
+@pytest.mark.parametrize("lists", [[], [[]], [[], [], []]])
+def test_lists_that_do_not_line_up_are_an_error(lists):
+    with pytest.raises(QueryError, match=f"{len(lists)} result lists are given for 2 queries"):
+        Brief().rerank(["a", "b"], lists, 3)
+
+
+@pytest.mark.parametrize("k", [0, -1, "5", True, 2.5, None])
+def test_k_is_a_positive_integer(k):
+    with pytest.raises(QueryError, match="k must be"):
+        Brief().rerank(["a"], [[]], k)
+
+
+def test_an_unknown_blend_is_refused():
+    with pytest.raises(ConfigurationError, match="blend='mean'"):
+        Brief(blend="mean")
+
+
+def test_titles_count_as_text():
+    item = SearchableItem(item_id="t", content="x", metadata={"title": "alpha"})
+    (hit,) = Brief().rerank(["alpha"], [[RetrievalResult(item=item, score=1.0)]], 1)[0]
+    assert hit.signals["brief.shared"] == 1

@@ -1,0 +1,540 @@
+"""The composition, compared with a plain re-implementation of every stage in dicts and loops."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from core.engines import Brief, ListLoader, SplitAt, TermCount, TermShare, documents, terms
+from nlp_retrieval.core.measure import record_stages
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.search.fusion import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalWarning
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+random = np.random.default_rng(7)
+TEXTS = [" ".join(random.choice(WORDS, random.integers(1, 7))) for _ in range(60)]
+ITEMS = documents(TEXTS)
+QUERIES = [
+    " ".join(random.choice(WORDS, 3)) + ";" + " ".join(random.choice(WORDS, 2)) + ";" + random.choice(WORDS) for _ in range(8)
+]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("searcher") / "index"
+    Searcher([TermCount(), TermShare()]).index(ITEMS, folder)
+    return folder
+
+
+# the plain re-implementation
+
+
+def order(scored):
+    return sorted(scored.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def engine(retriever, query, depth):
+    wanted = terms(query)
+    scored = {row: retriever.score(wanted, terms(item.text)) for row, item in enumerate(ITEMS) if wanted & terms(item.text)}
+    return order(scored)[:depth]
+
+
+def retrieved(retriever, subqueries, depth):
+    best: dict[int, float] = {}
+    for subquery in subqueries:
+        for row, score in engine(retriever, subquery, depth):
+            best[row] = max(best.get(row, -math.inf), score)
+    return order(best)[:depth]
+
+
+def ranked(retrievers, subqueries, original, depth, rerank):
+    """(row, score) of one pool, and signals by row."""
+    lists = {label: retrieved(retriever, subqueries, depth) for label, retriever in retrievers.items()}
+    signals: dict[int, dict[str, float]] = {}
+    for label, one in lists.items():
+        for rank, (row, score) in enumerate(one, 1):
+            signals.setdefault(row, {}).update({f"{label}.score": score, f"{label}.rank": rank})
+    if len(lists) == 1:
+        pool = dict(next(iter(lists.values())))
+    else:
+        pool = {}
+        for one in lists.values():
+            for rank, (row, _) in enumerate(one, 1):
+                pool[row] = pool.get(row, 0.0) + 1 / (60 + rank)
+        for row, score in pool.items():
+            signals[row]["fusion.score"] = score
+    if rerank:
+        for row in pool:
+            shared = len(terms(original) & terms(ITEMS[row].text))
+            pool[row] = shared / (1 + len(terms(ITEMS[row].text)))
+            signals[row] |= {"brief.score": pool[row], "brief.shared": shared}
+    return order(pool), signals
+
+
+def plain_search(retrievers, query, k, *, scope, depth=None, quota=None, split=False, rerank=False):
+    subqueries = query.split(";") if split else [query]
+    single = len(retrievers) == 1 and not rerank and scope == "pooled"
+    depth = depth or (k if single else max(k, 100))
+    if scope == "pooled":
+        pool, signals = ranked(retrievers, subqueries, query, depth, rerank)
+        return [(row, score, signals[row]) for row, score in pool[:k]]
+    lists = [ranked(retrievers, [subquery], query, depth, rerank) for subquery in subqueries]
+    share = quota or math.ceil(k / len(lists))
+    taken: list[int] = []
+    found = []
+    for limit in [share] if quota else [share, math.inf]:
+        given = [0] * len(lists)
+        moved = True
+        while moved:
+            moved = False
+            for number, (pool, signals) in enumerate(lists):
+                fresh = next((row for row, _ in pool if row not in taken), None)
+                if fresh is not None and given[number] < limit and len(taken) < k:
+                    taken.append(fresh)
+                    found.append((fresh, 1 / len(taken), signals[fresh]))
+                    given[number] += 1
+                    moved = True
+    return found
+
+
+CASES = [
+    {"retrievers": [TermCount()], "k": 5},
+    {"retrievers": [TermCount()], "k": 5, "split": True},
+    {"retrievers": [TermCount()], "k": 10, "split": True, "depth": 3},
+    {"retrievers": [TermCount()], "k": 5, "rerank": True},
+    {"retrievers": [TermCount()], "k": 5, "rerank": True, "depth": 8},
+    {"retrievers": [TermCount(), TermShare()], "k": 5},
+    {"retrievers": [TermCount(), TermShare()], "k": 5, "depth": 4, "split": True},
+    {"retrievers": [TermCount(), TermShare()], "k": 7, "split": True, "rerank": True, "depth": 12},
+    {"retrievers": [TermCount()], "k": 9, "split": True, "scope": "per_subquery"},
+    {"retrievers": [TermCount()], "k": 21, "split": True, "scope": "per_subquery", "depth": 25, "quota": 7, "rerank": True},
+    {"retrievers": [TermCount(), TermShare()], "k": 6, "split": True, "scope": "per_subquery", "depth": 5, "quota": 1},
+    {"retrievers": [TermCount(), TermShare()], "k": 40, "split": True, "scope": "per_subquery", "depth": 9, "rerank": True},
+    {"retrievers": [TermShare()], "k": 100, "scope": "per_subquery"},
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_search_is_what_loops_do(path, case):
+    settings = {"scope": "pooled", "depth": None, "quota": None, "split": False, "rerank": False} | CASES[case]
+    retrievers, k = settings.pop("retrievers"), settings.pop("k")
+    searcher = Searcher(
+        retrievers,
+        processor=SplitAt() if settings["split"] else None,
+        reranker=Brief() if settings["rerank"] else None,
+        scope=settings["scope"],
+        depth=settings["depth"],
+        quota=settings["quota"],
+    ).open(path)
+    found = searcher.search(QUERIES, k)
+    assert len(found) == len(QUERIES)
+    for query, hits in zip(QUERIES, found, strict=True):
+        wanted = plain_search({r.name: r for r in retrievers}, query, k, **settings)
+        assert [hit.item for hit in hits] == [ITEMS[row] for row, _, _ in wanted]
+        assert [hit.score for hit in hits] == pytest.approx([score for _, score, _ in wanted])
+        for hit, (_, _, signals) in zip(hits, wanted, strict=True):
+            kept = {key: value for key, value in hit.signals.items() if "[" not in key}
+            assert kept == pytest.approx(signals)
+            assert isinstance(hit, RetrievalResult)
+        if settings["scope"] == "per_subquery":
+            assert all(one.score > other.score for one, other in pairwise(hits))
+
+
+def test_a_signal_tells_which_subquery_found_an_item(path):
+    (hits,) = Searcher([TermCount()], processor=SplitAt()).open(path).search(["alpha;beta;alpha beta"], 20)
+    for hit in hits:
+        has = terms(hit.item.content)
+        wanted = {
+            n: float(len({*words} & has)) for n, words in enumerate([["alpha"], ["beta"], ["alpha", "beta"]]) if {*words} & has
+        }
+        assert {n: hit.signals[f"terms[{n}].score"] for n in range(3) if f"terms[{n}].score" in hit.signals} == wanted
+
+
+def test_results_are_typed_values(path):
+    for hit in Searcher([TermCount(), TermShare()], reranker=Brief()).open(path).search("alpha", 3)[0]:
+        assert type(hit.score) is float
+        assert all(type(value) is float for value in hit.signals.values())
+        assert RetrievalResult.model_validate(hit.model_dump()) == hit
+
+
+@pytest.mark.parametrize(
+    ("make", "k", "depth"),
+    [
+        (lambda r: Searcher([r]), 7, 7),
+        (lambda r: Searcher([r]), 150, 150),
+        (lambda r: Searcher([r], depth=3), 7, 3),
+        (lambda r: Searcher([r], reranker=Brief()), 7, 100),
+        (lambda r: Searcher([r], reranker=Brief()), 150, 150),
+        (lambda r: Searcher([r, TermShare()]), 7, 100),
+        (lambda r: Searcher([r, TermShare()]), 150, 150),
+        (lambda r: Searcher([r, TermShare()], depth=25), 150, 25),
+        (lambda r: Searcher([r], scope="per_subquery", depth=25), 21, 25),
+    ],
+)
+def test_the_depth_that_is_asked_of_a_retriever(make, k, depth, tmp_path):
+    asked = []
+
+    class Watch(TermCount):
+        name = "watch"
+
+        def search_batch(self, queries, k, allowed):
+            asked.append(k)
+            return super().search_batch(queries, k, allowed)
+
+    searcher = make(Watch())
+    searcher.index(documents(["alpha"] * 200), tmp_path / "index")
+    searcher.search(["alpha", "alpha"], k)
+    assert asked == [depth]
+
+
+def test_the_whole_batch_is_one_call_of_distinct_subqueries_that_are_not_blank(tmp_path):
+    asked = []
+
+    class Watch(TermCount):
+        name = "watch"
+
+        def search_batch(self, queries, k, allowed):
+            asked.append(queries)
+            return super().search_batch(queries, k, allowed)
+
+    searcher = Searcher([Watch()], processor=SplitAt())
+    searcher.index(ITEMS, tmp_path / "index")
+    searcher.search(["alpha;beta", "beta; ;alpha", "gamma"], 5)
+    assert asked == [["alpha", "beta", "gamma"]]
+
+
+# labels
+
+
+def test_two_of_a_name_are_numbered(path):
+    searcher = Searcher([TermCount(), TermCount(boost=2.0), TermShare(), TermCount(boost=3.0)]).open(path)
+    assert list(searcher.retrievers) == ["terms", "terms-2", "share", "terms-3"]
+    hit = searcher.search("alpha", 1)[0][0]
+    assert hit.signals["terms-2.score"] == 2 * hit.signals["terms.score"]
+    assert hit.signals["terms-3.score"] == 3 * hit.signals["terms.score"]
+
+
+class TermsTwo(TermCount):
+    name = "terms-2"
+
+
+@pytest.mark.parametrize(
+    "retrievers",
+    [
+        [TermsTwo(), TermCount()],
+        [TermCount(), TermsTwo(), TermCount()],
+        [TermCount(), TermCount(), TermsTwo()],
+        [TermsTwo(), TermCount(), TermCount(), TermsTwo()],
+    ],
+)
+def test_labels_are_unique_and_no_retriever_is_lost(retrievers):
+    assert list(Searcher(retrievers).retrievers.values()) == retrievers
+
+
+def test_labels_may_be_chosen(path):
+    searcher = Searcher({"plain": TermCount(), "boosted": TermCount(boost=2.0)}).open(path)
+    keys = searcher.search("alpha", 1)[0][0].signals.keys()
+    assert {"plain.score", "plain.rank", "boosted.score", "boosted.rank", "fusion.score"} == set(keys)
+
+
+@pytest.mark.parametrize("label", ["", "a.b", "a[0]", "fuse", "fusion", "process", "items"])
+def test_a_label_that_would_be_mistaken_is_refused(label):
+    with pytest.raises(ConfigurationError):
+        Searcher({label: TermCount()})
+
+
+def test_a_label_that_is_the_rerankers_name_would_lose_signals_and_is_refused():
+    with pytest.raises(ConfigurationError, match="brief"):
+        Searcher({"brief": TermCount(), "other": TermShare()}, reranker=Brief())
+
+
+@pytest.mark.parametrize("retrievers", [[], {}, None, "terms", [None], [Brief()], TermCount()])
+def test_retrievers_have_to_be_retrievers(retrievers):
+    with pytest.raises(ConfigurationError, match="retrievers"):
+        Searcher(retrievers)
+
+
+def test_a_quota_without_its_scope_is_refused():
+    with pytest.raises(ConfigurationError, match=r"quota=7.*per_subquery"):
+        Searcher([TermCount()], quota=7)
+
+
+def test_the_defaults_of_fusion():
+    assert Searcher([TermCount()]).fusion == RawScore()
+    assert Searcher([TermCount(), TermShare()]).fusion == ReciprocalRankFusion()
+
+
+def test_weights_for_the_wrong_retrievers_are_an_error_that_names_both(path):
+    with pytest.raises(ConfigurationError, match=r"\['share', 'terms'\]"):
+        Searcher([TermCount(), TermShare()], fusion=WeightedSum({"a": 1, "b": 1})).open(path).search("alpha")
+
+
+# what callers ask
+
+
+@pytest.mark.parametrize("k", [0, -1, "5", True, 2.5, None, np.float64(3)])
+def test_k_is_a_positive_integer(path, k):
+    with pytest.raises(QueryError, match="k must be"):
+        Searcher([TermCount()]).open(path).search(["alpha"], k)
+
+
+def test_k_may_be_an_integer_of_numpy(path):
+    searcher = Searcher([TermCount()]).open(path)
+    assert searcher.search("alpha", np.int64(3)) == searcher.search("alpha", 3)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Searcher([TermCount()]), lambda: Searcher([TermCount(), TermShare()], reranker=Brief())]
+)
+def test_k_larger_than_the_corpus_gives_all_that_match_and_no_padding(path, make):
+    (hits,) = make().open(path).search(["alpha"], 10**9)
+    assert {hit.item.item_id for hit in hits} == {item.item_id for item in ITEMS if "alpha" in item.content}
+
+
+@pytest.mark.parametrize(
+    ("queries", "words"),
+    [
+        (["alpha", None], "query 2 of 2 is None"),
+        ([b"alpha"], "query 1 of 1 is b'alpha'"),
+        ([["alpha"]], "query 1 of 1"),
+        (7, "not int"),
+        (None, "not NoneType"),
+        ({"alpha": 1}, "not dict"),
+        ((query for query in ["alpha"]), "not generator"),
+    ],
+)
+def test_queries_that_are_not_strings_are_named(path, queries, words):
+    with pytest.raises(QueryError, match=words):
+        Searcher([TermCount()]).open(path).search(queries)
+
+
+def test_bytes_are_no_list_of_queries(path):
+    with pytest.raises(QueryError):
+        Searcher([TermCount()]).open(path).search(b"alpha")
+
+
+def test_a_bare_string_is_a_list_of_one(path):
+    searcher = Searcher([TermCount()]).open(path)
+    assert searcher.search("alpha beta", 3) == searcher.search(["alpha beta"], 3) == searcher.search(("alpha beta",), 3)
+
+
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+@pytest.mark.parametrize("retrievers", [[TermCount()], [TermCount(), TermShare()]])
+def test_no_queries_give_no_lists(path, retrievers, scope):
+    assert Searcher(retrievers, SplitAt(), reranker=Brief(), scope=scope).open(path).search([], 5) == []
+
+
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+@pytest.mark.parametrize("rerank", [False, True])
+def test_a_blank_query_gives_an_empty_list_and_a_warning_that_counts(path, scope, rerank):
+    searcher = Searcher([TermCount()], reranker=Brief() if rerank else None, scope=scope).open(path)
+    with pytest.warns(RetrievalWarning, match=r"found nothing for 3 of 5 queries \(the first: ''\)") as caught:
+        found = searcher.search(["", "alpha", " \t\n", "unseen", "beta"], 2)
+    assert [len(hits) for hits in found] == [0, 2, 0, 0, 2]
+    assert len(caught) == 1
+
+
+def test_only_blank_queries(path):
+    searcher = Searcher([TermCount(), TermShare()], fusion=CombSUM(), reranker=Brief()).open(path)
+    with pytest.warns(RetrievalWarning, match="2 of 2"):
+        assert searcher.search(["", " "], 2) == [[], []]
+
+
+def test_the_warning_is_given_once_a_search_and_not_per_retriever(path):
+    with pytest.warns(RetrievalWarning) as caught:
+        Searcher([TermCount(), TermShare()]).open(path).search(["", "alpha"], 2)
+    assert len({str(warning.message).partition(" found ")[0] for warning in caught}) == len(caught)
+
+
+class Answers(SplitAt):
+    name = "answers"
+
+    def __init__(self, answer: list) -> None:
+        self.answer = answer
+
+    def process(self, nlqs):
+        return self.answer
+
+
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+def test_a_query_without_subqueries_finds_nothing_and_the_others_line_up(path, scope):
+    searcher = Searcher([TermCount()], Answers([[], ["alpha"], []]), scope=scope).open(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        found = searcher.search(["a", "b", "c"], 2)
+    assert [len(hits) for hits in found] == [0, 2, 0]
+
+
+@pytest.mark.parametrize("answer", [[], [["a"], ["b"]], ["alpha"], [[7]], [None]])
+def test_a_processor_that_breaks_its_contract_is_an_error(path, answer):
+    with pytest.raises(QueryError):
+        Searcher([TermCount()], Answers(answer)).open(path).search(["alpha"])
+
+
+# the same again
+
+
+def test_two_calls_and_two_searchers_give_the_same_answer(path):
+    def make():
+        return Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief("score"), scope="per_subquery").open(path)
+
+    searcher = make()
+    assert searcher.search(QUERIES, 9) == searcher.search(QUERIES, 9) == make().search(QUERIES, 9)
+
+
+def test_a_query_has_one_answer_alone_and_in_a_batch(path):
+    for scope in ("pooled", "per_subquery"):
+        searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief(), scope=scope).open(path)
+        assert [searcher.search(query, 9)[0] for query in QUERIES] == searcher.search(QUERIES, 9)
+
+
+def test_threads_get_what_one_gets(path):
+    searcher = Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief()).open(path)
+    wanted, found = searcher.search(QUERIES, 9), []
+
+    def work():
+        for _ in range(5):
+            found.append(searcher.search(QUERIES, 9))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+    assert all(one == wanted for one in found)
+
+
+# the index
+
+
+def test_a_loader_is_indexed_like_its_items(tmp_path):
+    report = Searcher([TermCount()]).index(ListLoader(TEXTS), tmp_path / "index")
+    assert report.n_items == len(TEXTS)
+    assert Searcher([TermCount()]).index(ITEMS, tmp_path / "index").found == ["terms"]
+
+
+def test_indexing_opens_the_index(tmp_path):
+    searcher = Searcher([TermCount()])
+    searcher.index(ITEMS, tmp_path / "index")
+    assert searcher.search("alpha", 1)[0]
+    assert [record.identity["name"] for record in searcher.index_records()] == ["terms"]
+
+
+def test_without_an_index_the_error_says_what_to_call():
+    searcher = Searcher([TermCount()])
+    for call in (lambda: searcher.search("a"), searcher.refresh, lambda: searcher.opened):
+        with pytest.raises(IndexMissingError, match=r"index\(items, path\) or open\(path\)"):
+            call()
+
+
+def test_a_missing_retriever_is_an_error_that_names_it(tmp_path):
+    Searcher([TermCount()]).index(ITEMS, tmp_path / "index")
+    with pytest.raises(IndexMissingError, match=r"no index of 'share' \(retrievers there: terms\)"):
+        Searcher([TermCount(), TermShare()]).open(tmp_path / "index")
+
+
+def test_another_configuration_names_field_values_and_cure(path):
+    with pytest.raises(IndexMismatchError, match=r"min_length: indexed with 1, now 3.*index again"):
+        Searcher([TermCount(min_length=3)]).open(path)
+
+
+def test_an_open_that_fails_leaves_the_searcher_as_it_was(path, tmp_path):
+    searcher = Searcher([TermCount()]).open(path)
+    with pytest.raises(IndexMissingError):
+        searcher.open(tmp_path / "none")
+    assert searcher.search("alpha", 1)[0]
+
+
+def test_a_search_uses_one_generation_throughout(tmp_path):
+    """A refresh in the middle of a search changes nothing of that search."""
+    folder = tmp_path / "index"
+
+    class Meanwhile(Brief):
+        name = "meanwhile"
+
+        def score_pairs(self, queries, items):
+            if armed:
+                armed.pop()
+                Searcher([TermCount()]).index(documents(["alpha new"] * 3), folder, replace=True)
+                assert searcher.refresh()
+            return super().score_pairs(queries, items)
+
+    armed: list[int] = []
+    searcher = Searcher([TermCount()], reranker=Meanwhile())
+    searcher.index(documents(["alpha old"] * 3), folder)
+    armed.append(1)
+    assert {hit.item.content for hit in searcher.search("alpha", 3)[0]} == {"alpha old"}
+    assert {hit.item.content for hit in searcher.search("alpha", 3)[0]} == {"alpha new"}
+
+
+def test_refresh_takes_up_a_newer_generation(tmp_path):
+    folder = tmp_path / "index"
+    searcher = Searcher([TermCount()])
+    searcher.index(documents(["alpha old"]), folder)
+    assert searcher.refresh() is False
+    Searcher([TermCount()]).index(documents(["alpha new"]), folder, replace=True)
+    assert searcher.search("alpha", 1)[0][0].item.content == "alpha old"
+    assert searcher.refresh() is True
+    assert searcher.search("alpha", 1)[0][0].item.content == "alpha new"
+
+
+# identity and stages
+
+
+def test_equal_searchers_have_equal_fingerprints_and_others_do_not():
+    def prints(*searchers):
+        return len({searcher.fingerprint for searcher in searchers})
+
+    assert prints(Searcher([TermCount()]), Searcher([TermCount(1)])) == 1
+    different = [
+        Searcher([TermCount()]),
+        Searcher([TermCount(boost=2.0)]),
+        Searcher([TermShare()]),
+        Searcher([TermCount(), TermShare()]),
+        Searcher([TermShare(), TermCount()]),
+        Searcher([TermCount()], depth=5),
+        Searcher([TermCount()], reranker=Brief()),
+        Searcher([TermCount()], processor=SplitAt()),
+        Searcher({"other": TermCount()}),
+        Searcher([TermCount()], scope="per_subquery"),
+    ]
+    assert prints(*different) == len(different)
+
+
+@pytest.mark.parametrize(
+    ("searcher", "stages"),
+    [
+        (Searcher([TermCount()]), ["terms", "items"]),
+        (
+            Searcher([TermCount(), TermShare()], SplitAt(), reranker=Brief()),
+            ["process", "terms", "share", "fuse", "brief", "items"],
+        ),
+        (Searcher([TermCount()], fusion=CombSUM()), ["terms", "fuse", "items"]),
+    ],
+)
+def test_the_stages_that_are_recorded_are_those_that_are_announced(path, searcher, stages):
+    assert searcher.stages == stages
+    searcher.open(path)
+    with record_stages() as seconds:
+        searcher.search("alpha", 2)
+        searcher.search("beta", 2)
+    assert [name for name in seconds if name in stages] == stages
+    assert set(seconds) - set(stages) <= {"process"}
+
+
+def test_items_that_are_found_are_equal_to_those_that_were_indexed(tmp_path):
+    items = documents(["Ünïcödé 東京 🦊", "naïve café"])
+    items[0].metadata.update({"title": "Zürich", "years": [1, None, {"a": 2.5}], "big": 2**80})
+    searcher = Searcher([TermCount()])
+    searcher.index(items, tmp_path / "index")
+    assert searcher.search("東京", 1)[0][0].item == items[0]
+    assert searcher.search("zürich", 1)[0][0].item == items[0]
+    assert searcher.search("café", 1)[0][0].item == items[1]

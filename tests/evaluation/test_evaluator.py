@@ -1,0 +1,318 @@
+"""The evaluator gives ir-measures' figures, counts what found nothing, and refuses gold that cannot be found."""
+
+import math
+import re
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ir_measures import AP, RR, P, R, nDCG
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator, measure_names
+
+ITEMS = [f"d{row}" for row in range(12)]
+ORACLE = {"precision": P, "recall": R, "ndcg": nDCG, "map": AP, "mrr": RR}
+
+
+def gold(**relevance: dict[str, int]) -> list[Gold]:
+    return [Gold(query_id=query_id, relevance=grades) for query_id, grades in relevance.items()]
+
+
+def only(evaluation: Evaluation) -> dict[str, float]:
+    return {name: float(values[0]) for name, values in evaluation.per_query.items()}
+
+
+def by_ir_measures(wanted: list[Gold], lists: list[list[int]], k: int) -> dict[str, dict[str, float]]:
+    qrels = {one.query_id: one.relevance for one in wanted}
+    run = {
+        one.query_id: {ITEMS[row]: float(-rank) for rank, row in enumerate(rows)}
+        for one, rows in zip(wanted, lists, strict=True)
+        if rows
+    }
+    figures: dict[str, dict[str, float]] = {name: {} for name in ORACLE}
+    names = {measure @ k: name for name, measure in ORACLE.items()}
+    for metric in ir_measures.iter_calc(list(names), qrels, run):
+        figures[names[metric.measure]][metric.query_id] = metric.value
+    return figures
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[list[Gold], list[list[int]], list[int]]:
+    n_queries = draw(st.integers(1, 4))
+    grades = st.dictionaries(st.sampled_from(ITEMS), st.integers(-1, 3), min_size=1)
+    wanted = [
+        Gold(query_id=f"q{number}", relevance=draw(grades) | {draw(st.sampled_from(ITEMS)): draw(st.integers(1, 3))})
+        for number in range(n_queries)
+    ]
+    ranking = st.lists(st.integers(0, len(ITEMS) - 1), unique=True)
+    return wanted, [draw(ranking) for _ in wanted], draw(st.lists(st.integers(1, 15), min_size=1, max_size=4))
+
+
+@settings(deadline=None)
+@given(runs())
+def test_figures_are_those_of_ir_measures(drawn: tuple[list[Gold], list[list[int]], list[int]]) -> None:
+    wanted, lists, k_values = drawn
+    got = RetrievalEvaluator(wanted, ITEMS, None, k_values).evaluate_lists(lists)
+    assert list(got.per_query) == measure_names(k_values)
+    assert got.empty_queries == sum(not rows for rows in lists)
+    for k in set(k_values):
+        for name, expected in by_ir_measures(wanted, lists, k).items():
+            values = [expected[one.query_id] for one in wanted]
+            assert got.per_query[f"{name}@{k}"] == pytest.approx(values, abs=1e-12), name
+        precision, recall = got.per_query[f"precision@{k}"], got.per_query[f"recall@{k}"]
+        f1 = [2 * p * r / (p + r) if p + r else 0.0 for p, r in zip(precision, recall, strict=True)]
+        assert got.per_query[f"f1@{k}"] == pytest.approx(f1, abs=1e-12)
+        assert got.per_query[f"perfect_recall@{k}"].tolist() == (recall == 1).astype(float).tolist()
+
+
+@settings(deadline=None)
+@given(runs())
+def test_matrix_lists_and_columns_give_one_answer(drawn: tuple[list[Gold], list[list[int]], list[int]]) -> None:
+    wanted, lists, k_values = drawn
+    evaluator = RetrievalEvaluator(wanted, ITEMS, None, k_values)
+    matrix = np.full((len(lists), len(ITEMS) + 1), -1, np.int64)
+    for query, rows in enumerate(lists):
+        matrix[query, : len(rows)] = rows
+    offsets = np.cumsum([0, *map(len, lists)])
+    expected = evaluator.evaluate_lists(lists).per_query
+    for got in (
+        evaluator.evaluate(matrix),
+        evaluator.evaluate(matrix.astype(np.int32)),
+        evaluator.evaluate_ragged(offsets, np.array([row for rows in lists for row in rows], np.int64)),
+    ):
+        assert all(got.per_query[name].tolist() == values.tolist() for name, values in expected.items())
+
+
+def test_a_small_example_by_hand() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d1": 3, "d4": 1, "d7": 2, "d9": 0}), ITEMS, None, [5, 2])
+    got = only(evaluator.evaluate(np.array([[2, 1, 9, 4, 0]])))
+
+    ideal2, ideal5 = 3 + 2 / math.log2(3), 3 + 2 / math.log2(3) + 1 / math.log2(4)
+    assert got == pytest.approx(
+        {
+            "precision@2": 1 / 2,
+            "recall@2": 1 / 3,
+            "f1@2": 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3),
+            "perfect_recall@2": 0.0,
+            "ndcg@2": (3 / math.log2(3)) / ideal2,
+            "map@2": (1 / 2) / 3,
+            "mrr@2": 1 / 2,
+            "precision@5": 2 / 5,
+            "recall@5": 2 / 3,
+            "f1@5": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+            "perfect_recall@5": 0.0,
+            "ndcg@5": (3 / math.log2(3) + 1 / math.log2(5)) / ideal5,
+            "map@5": (1 / 2 + 2 / 4) / 3,
+            "mrr@5": 1 / 2,
+        }
+    )
+
+
+def test_all_gold_first_scores_exactly_one() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d3": 3, "d1": 1, "d2": 2}), ITEMS, None, [3])
+    assert set(only(evaluator.evaluate(np.array([[3, 2, 1, 7]]))).values()) == {1.0}
+
+
+def test_a_query_without_results_scores_zero_and_counts() -> None:
+    evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d2": 1}), ITEMS, None, [1])
+    got = evaluator.evaluate(np.array([[1], [-1]]))
+    assert set(got.means().values()) == {0.5}
+    assert got.empty_queries == 1
+    assert set(evaluator.evaluate_lists([[], []]).means().values()) == {0.0}
+    assert set(evaluator.evaluate(np.zeros((2, 0), np.int64)).means().values()) == {0.0}
+
+
+def test_an_empty_place_takes_up_no_rank() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, [1])
+    assert only(evaluator.evaluate(np.array([[-1, 1]])))["mrr@1"] == 1.0
+
+
+def test_precision_divides_by_k_where_hits_are_fewer() -> None:
+    evaluator = RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, [10, 10**9])
+    got = only(evaluator.evaluate_lists([[1]]))
+    assert (got["precision@10"], got["recall@10"]) == (0.1, 1.0)
+    assert (got["precision@1000000000"], got["recall@1000000000"]) == (1e-9, 1.0)
+
+
+class TestTitles:
+    titles = ("Alien", "Heat (film)", "heat_(film)", "", "Togo", "Rain")
+    ids = ("a", "h1", "h2", "none", "t", "r")
+
+    def evaluator(self, *relevance: dict[str, int]) -> RetrievalEvaluator:
+        wanted = [Gold(query_id=f"q{n}", relevance=grades, by="title") for n, grades in enumerate(relevance)]
+        return RetrievalEvaluator(wanted, self.ids, self.titles, [1, 2, 4])
+
+    @pytest.mark.parametrize("rows", [[1, 2, 0], [2, 1, 0]])
+    def test_any_of_two_rows_finds_the_title_and_it_counts_once(self, rows: list[int]) -> None:
+        got = only(self.evaluator({"HEAT (film)": 1, "Alien": 1}).evaluate_lists([rows]))
+        assert (got["recall@1"], got["recall@2"], got["recall@4"]) == (0.5, 0.5, 1.0)
+        assert (got["precision@2"], got["precision@4"]) == (0.5, 0.5)
+        assert (got["perfect_recall@2"], got["perfect_recall@4"]) == (0.0, 1.0)
+        assert got["map@4"] == pytest.approx((1 / 1 + 2 / 3) / 2)
+        assert got["ndcg@4"] == pytest.approx((1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3)))
+
+    def test_a_second_row_within_the_cutoff_does_not_move_the_first(self) -> None:
+        got = only(self.evaluator({"Heat (film)": 1}).evaluate_lists([[0, 2, 4, 1]]))
+        assert (got["mrr@4"], got["precision@4"]) == (0.5, 0.25)
+
+    def test_titles_that_are_equal_when_normalised_are_one_of_the_highest_grade(self) -> None:
+        got = only(self.evaluator({"Togo": 1, "TOGO": 3, "Rain": 2}).evaluate_lists([[4, 5]]))
+        assert (got["recall@2"], got["ndcg@2"]) == (1.0, 1.0)
+
+    def test_one_benchmark_may_name_ids_for_one_query_and_titles_for_another(self) -> None:
+        wanted = [
+            Gold(query_id="q1", relevance={"h2": 1}),
+            Gold(query_id="q2", relevance={"heat (film)": 1}, by="title"),
+        ]
+        got = RetrievalEvaluator(wanted, self.ids, self.titles, [1]).evaluate(np.array([[1], [1]]))
+        assert got.per_query["recall@1"].tolist() == [0.0, 1.0]
+
+    def test_qrels_name_every_row_of_a_title(self) -> None:
+        assert self.evaluator({"Heat (film)": 2, "Rain": 1}, {"Alien": 1, "Togo": 0}).qrels() == {
+            "q0": {"h1": 2, "h2": 2, "r": 1},
+            "q1": {"a": 1},
+        }
+
+    def test_gold_with_titles_needs_a_corpus_with_titles(self) -> None:
+        wanted = [Gold(query_id="q", relevance={"Alien": 1}, by="title")]
+        with pytest.raises(GoldError, match="names titles and the corpus has none; give titles, or gold by item id"):
+            RetrievalEvaluator(wanted, self.ids, None, [1])
+
+    def test_an_unknown_title_is_named_as_the_gold_has_it(self) -> None:
+        message = (
+            "1 of 2 relevant documents, of 1 of 1 queries, are not in the corpus of 6 items (first: title 'Alien 3' of "
+            "query 'q0'); use the corpus that the gold was made for, or leave these queries out"
+        )
+        with pytest.raises(GoldError, match=re.escape(message)):
+            self.evaluator({"Alien": 1, "Alien 3": 1})
+
+    def test_an_item_id_among_titles_gets_its_cure(self) -> None:
+        with pytest.raises(GoldError, match="'h1' is an item id of the corpus: make such gold with by='item_id'"):
+            self.evaluator({"h1": 1})
+
+    def test_a_title_among_item_ids_gets_its_cure(self) -> None:
+        with pytest.raises(GoldError, match="'Alien' is a title of the corpus: make such gold with by='title'"):
+            RetrievalEvaluator(gold(q={"Alien": 1}), self.ids, self.titles, [1])
+
+    def test_gold_without_a_title_does_not_find_items_without_one(self) -> None:
+        with pytest.raises(GoldError, match="first: title '' of query 'q0'"):
+            self.evaluator({"": 1})
+
+    def test_there_are_as_many_titles_as_items(self) -> None:
+        with pytest.raises(ItemError, match="1 titles for 12 items; give one for each row"):
+            RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, ["Alien"], [1])
+
+
+class TestGroups:
+    got = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d2": 1}, q3={"d3": 1}), ITEMS, None, [1]).evaluate(
+        np.array([[1], [0], [3]])
+    )
+
+    def test_means_are_over_the_queries_of_the_group(self) -> None:
+        assert self.got.means()["recall@1"] == 2 / 3
+        assert self.got.means(np.array([True, True, False]))["recall@1"] == 0.5
+
+    def test_a_group_without_queries_has_no_mean(self) -> None:
+        with pytest.raises(GoldError, match="no query is in this group, so it has no mean; leave the group out"):
+            self.got.means(np.zeros(3, np.bool_))
+
+    @pytest.mark.parametrize("mask", [np.array([True]), np.array([0, 1, 2])])
+    def test_a_mask_is_one_bool_per_query(self, mask: NDArray[np.bool_]) -> None:
+        with pytest.raises(GoldError, match="it must be one bool for each of 3 queries"):
+            self.got.means(mask)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("wanted", "message"),
+        [
+            ([], "there is no gold, so nothing can be measured; give one Gold per query"),
+            (
+                [*gold(q1={"d1": 1}), *gold(q1={"d2": 1})],
+                "1 query ids stand more than once in the gold (first: 'q1'); give one Gold per query, with all of its "
+                "relevance",
+            ),
+            (
+                gold(q1={"d1": 1}, q2={"d1": 0, "d2": -1}, q3={}),
+                "2 of 3 queries have no gold with a grade above 0 (first: 'q2'); no ranking can find anything for them"
+                ": leave these queries out",
+            ),
+            (
+                gold(q1={"d1": 1, "x1": 1, "x2": 2}, q2={"x1": 1}, q3={"d3": 1}),
+                "3 of 5 relevant documents, of 2 of 3 queries, are not in the corpus of 12 items (first: item id 'x1' "
+                "of query 'q1'); use the corpus that the gold was made for, or leave these queries out",
+            ),
+        ],
+    )
+    def test_gold_that_cannot_be_measured(self, wanted: list[Gold], message: str) -> None:
+        with pytest.raises(GoldError, match=re.escape(message)):
+            RetrievalEvaluator(wanted, ITEMS, None, [1])
+
+    def test_unknown_gold_that_is_not_relevant_changes_nothing_and_is_taken(self) -> None:
+        evaluator = RetrievalEvaluator(gold(q={"d1": 1, "judged elsewhere": 0}), ITEMS, None, [1])
+        assert only(evaluator.evaluate(np.array([[1]])))["ndcg@1"] == 1.0
+
+    @pytest.mark.parametrize(
+        ("k_values", "message"),
+        [
+            ([], "k_values is empty; give the cutoffs to measure at"),
+            ([5, 0], "k_values holds 0; a cutoff is an integer above 0"),
+            ([-1], "k_values holds -1;"),
+            ([5.0], r"k_values holds 5\.0;"),
+            ([True], "k_values holds True;"),
+            (["5"], "k_values holds '5';"),
+        ],
+    )
+    def test_cutoffs_are_integers_above_zero(self, k_values: list[int], message: str) -> None:
+        with pytest.raises(QueryError, match=message):
+            RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, k_values)
+        with pytest.raises(QueryError, match=message):
+            measure_names(k_values)
+
+    def test_cutoffs_come_out_once_and_ascending(self) -> None:
+        evaluator = RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, [10, 5, 10])
+        assert evaluator.k_values == [5, 10]
+        assert measure_names([2, 1])[:8] == [
+            "precision@1",
+            "recall@1",
+            "f1@1",
+            "perfect_recall@1",
+            "ndcg@1",
+            "map@1",
+            "mrr@1",
+            "precision@2",
+        ]
+
+    def test_a_row_twice_in_a_ranking(self) -> None:
+        evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d1": 1}), ITEMS, None, [1])
+        message = "the ranking of query 'q2' holds row 5 (item 'd5') at ranks 2, 4; a ranking holds an item once"
+        with pytest.raises(EngineError, match=re.escape(message)):
+            evaluator.evaluate(np.array([[5, 2, 3, 4], [1, 5, 2, 5]]))
+
+    def test_the_same_row_in_two_rankings_is_fine(self) -> None:
+        evaluator = RetrievalEvaluator(gold(q1={"d1": 1}, q2={"d1": 1}), ITEMS, None, [1])
+        assert evaluator.evaluate(np.array([[1], [1]])).means()["recall@1"] == 1.0
+
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            (np.array([[1], [1]]), "2 rankings for 1 queries; give an empty one where nothing was found"),
+            (np.array([[12]]), "a ranking names row 12; the corpus has rows 0..11"),
+            (np.array([[0, -2]]), "a ranking names row -2; the corpus has rows 0..11"),
+            (np.array([1]), "rankings are integers [queries, depth], not int64 [1]"),
+            (np.array([[1.0]]), "rankings are integers [queries, depth], not float64 [1, 1]"),
+        ],
+    )
+    def test_rankings_that_do_not_fit(self, rows: NDArray[np.int64], message: str) -> None:
+        with pytest.raises(EngineError, match=re.escape(message)):
+            RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, [1]).evaluate(rows)
+
+    @pytest.mark.parametrize("offsets", [[0, 1], [1, 2]])
+    def test_offsets_that_do_not_fit(self, offsets: list[int]) -> None:
+        with pytest.raises(EngineError, match=r"the offsets run from . to ., not in order from 0 to 2"):
+            RetrievalEvaluator(gold(q={"d1": 1}), ITEMS, None, [1]).evaluate_ragged(np.array(offsets), np.array([1, 2]))

@@ -1,0 +1,191 @@
+"""Two lists of a query: what entered, left and moved is what a reader with both lists in hand would say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.small_benchmark import benchmarker
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.evaluation.changed_queries import changed_queries, measured
+from nlp_retrieval.evaluation.ranking_difference import HitDifference, SignalMove, difference
+from nlp_retrieval.evaluation.rankings import RunLists
+
+from .test_rankings import Hit, lists_of
+
+IDS = ["a", "b", "c", "d", "e", "f"]
+LIST = st.lists(st.sampled_from(IDS), unique=True)
+
+
+def plain(items: list[str]) -> list[Hit]:
+    return [(item, 10.0 - place, {}) for place, item in enumerate(items)]
+
+
+def hit(hits: list[HitDifference], item: str) -> HitDifference:
+    (found,) = [one for one in hits if one.item_id == item]
+    return found
+
+
+def moves(one: HitDifference) -> dict[str, SignalMove]:
+    return {signal.name: signal for signal in one.signals}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> RunLists:
+    return benchmarker(tmp_path_factory.mktemp("why") / "index").run().lists
+
+
+@given(one=LIST, other=LIST, gold=st.dictionaries(st.sampled_from(IDS), st.integers(1, 3)), k=st.integers(1, 7))
+def test_what_entered_left_and_moved_is_told_as_by_hand(one: list[str], other: list[str], gold: dict[str, int], k: int) -> None:
+    lists = lists_of({"one": [[], plain(one)], "other": [[], plain(other)]}, {"q0": {"a": 1}, "q1": gold}, 2)
+    found = difference(lists, "one", "other", "q1", k)
+    assert [hit.item_id for hit in found.one_list] == one[:k]
+    assert [hit.item_id for hit in found.other_list] == other[:k]
+    assert {hit.item_id for hit in found.hits} == {*one[:k], *other[:k]}
+    assert len(found.hits) == len({*one[:k], *other[:k]})
+    for told in found.hits:
+        before, after = (list_.index(told.item_id) + 1 if told.item_id in list_ else None for list_ in (one, other))
+        assert (told.one_rank, told.other_rank) == (before, after)
+        assert told.grade == gold.get(told.item_id, 0)
+        assert told.title == ("" if told.item_id in {"a", *gold} else told.item_id * 2), "gold has no titles there"
+        assert told.one_score == (None if before is None else 11.0 - before)
+        assert told.other_score == (None if after is None else 11.0 - after)
+        if told.item_id not in one[:k]:
+            assert told.movement == "entered"
+        elif told.item_id not in other[:k]:
+            assert told.movement == "left"
+        else:
+            assert before is not None
+            assert after is not None
+            assert told.movement == ("same" if before == after else "up" if after < before else "down")
+        assert told.up == (None if before is None or after is None else before - after)
+    assert {missed.item_id: missed.grade for missed in found.missed} == {
+        item: grade for item, grade in gold.items() if item not in one[:k] and item not in other[:k]
+    }
+    for missed in found.missed:
+        assert missed.one_rank == (one.index(missed.item_id) + 1 if missed.item_id in one else None)
+        assert missed.other_rank == (other.index(missed.item_id) + 1 if missed.item_id in other else None)
+    recalls = [len(gold.keys() & set(list_[:k])) / len(gold) if gold else None for list_ in (one, other)]
+    assert [found.one_recall, found.other_recall] == recalls
+    best = [min(rank for rank in (told.one_rank, told.other_rank) if rank is not None) for told in found.hits]
+    assert best == sorted(best)
+
+
+def test_a_query_is_told_with_its_text_family_and_group() -> None:
+    lists = lists_of({"one": [[], [], []], "other": [[], [], plain(["a"])]}, {}, 3)
+    found = difference(lists, "one", "other", "q2", 5)
+    assert (found.text, found.family, found.group, found.k) == ("what is q2?", "f2", "hops=2", 5)
+    assert (found.one, found.other) == ("one", "other")
+
+
+def test_the_rank_by_a_signal_is_the_retrievers_own_or_that_among_the_hits_of_the_list() -> None:
+    one: list[Hit] = [
+        ("a", 3.0, {"bm25.score": 9.0, "bm25.rank": 40.0, "overlap.score": 0.1}),
+        ("b", 2.0, {"bm25.score": 11.0, "bm25.rank": 2.0, "overlap.score": 0.7}),
+        ("c", 1.0, {"overlap.score": 0.7}),
+    ]
+    other: list[Hit] = [
+        ("b", 3.0, {"bm25.score": 11.0, "bm25.rank": 2.0}),
+        ("a", 2.0, {"bm25.score": 9.0, "bm25.rank": 30.0}),
+    ]
+    found = difference(lists_of({"one": [one], "other": [other]}, {}, 1), "one", "other", "q0", 2)
+    told = moves(hit(found.hits, "a"))
+    assert list(told) == ["bm25.score", "overlap.score"], "a rank beside its score is one signal"
+    assert told["bm25.score"] == SignalMove("bm25.score", 9.0, 9.0, 40, 30, "seen", "seen")
+    assert told["bm25.score"].up == 10
+    assert told["overlap.score"] == SignalMove("overlap.score", 0.1, None, 3, None, "seen", "absent")
+    assert told["overlap.score"].up is None
+    assert moves(hit(found.hits, "b"))["overlap.score"].one_rank == 1, "of equal values none is higher"
+
+
+def test_why_a_hit_lacks_a_signal_is_told() -> None:
+    one: list[Hit] = [("a", 2.0, {"dense.score": 0.5}), ("b", 1.0, {"bm25.score": 3.0})]
+    other: list[Hit] = [("b", 2.0, {"bm25.score": 3.0, "dense.score": 0.4}), ("c", 1.0, {"rerank.score": 2.0})]
+    found = difference(lists_of({"one": [one], "other": [other]}, {}, 1), "one", "other", "q0", 5)
+    b, c = moves(hit(found.hits, "b")), moves(hit(found.hits, "c"))
+    assert (b["dense.score"].one_seen, b["dense.score"].other_seen) == ("unseen", "seen")
+    assert (c["rerank.score"].one_seen, c["rerank.score"].other_seen) == ("unlisted", "seen")
+    assert "bm25.score" not in c, "a signal that the hit has in neither list is not told of it"
+    a = moves(hit(found.hits, "a"))
+    assert (a["dense.score"].one_seen, a["dense.score"].other_seen) == ("seen", "unlisted")
+
+
+def test_a_rank_without_a_score_is_a_signal_of_its_own() -> None:
+    one: list[Hit] = [("a", 2.0, {"hop1.rank": 7.0}), ("b", 1.0, {"hop1.rank": 3.0})]
+    other: list[Hit] = [("b", 2.0, {"hop1.rank": 3.0}), ("a", 1.0, {"hop1.rank": 4.0})]
+    found = difference(lists_of({"one": [one], "other": [other]}, {}, 1), "one", "other", "q0", 5)
+    assert moves(hit(found.hits, "a"))["hop1.rank"] == SignalMove("hop1.rank", 7.0, 4.0, 7, 4, "seen", "seen")
+
+
+def test_signals_move_with_hits_that_moved_and_no_others() -> None:
+    one: list[Hit] = [("a", 2.0, {"x": 1.0, "y": 2.0}), ("b", 1.0, {"x": 2.0, "y": 1.0}), ("c", 0.5, {"x": 0.5, "y": 0.5})]
+    other: list[Hit] = [("b", 2.0, {"x": 4.0, "y": 1.0}), ("a", 1.0, {"x": 9.0, "y": 2.0}), ("c", 0.5, {"x": 9.5, "y": 0.5})]
+    found = difference(lists_of({"one": [one], "other": [other]}, {}, 1), "one", "other", "q0", 5)
+    assert [signal.name for signal in hit(found.hits, "b").moved_by] == ["x"], "y ranks it second in both"
+    assert hit(found.hits, "a").moved_by == [], "both signals rank it as before"
+    assert hit(found.hits, "c").movement == "same"
+    assert hit(found.hits, "c").moved_by == [], "its rank by x changed, but it did not move"
+
+
+def test_the_signals_of_real_searchers_tell_where_the_score_came_from(ran: RunLists) -> None:
+    checked = 0
+    for query in ran.query_ids:
+        found = difference(ran, "bm25", "hybrid + overlap", query, 10)
+        for one in found.hits:
+            told = moves(one)
+            if one.one_rank is not None:
+                alone = told["bm25s.score"]
+                assert (alone.one, alone.one_rank) == (one.one_score, one.one_rank), "its only retriever is its ranking"
+                assert "overlap.score" not in told or told["overlap.score"].one_seen == "absent"
+            if one.other_rank is not None and "overlap.score" in told:
+                assert told["overlap.score"].other_seen == "seen"
+                checked += 1
+    assert checked > 100
+
+
+def test_queries_that_change_most_come_first(ran: RunLists) -> None:
+    changed = changed_queries(ran, "bm25", "hybrid + overlap", 3)
+    assert sorted(row.query_id for row in changed) == sorted(ran.query_ids)
+    for row in changed:
+        told = difference(ran, "bm25", "hybrid + overlap", row.query_id, 3)
+        assert (row.one, row.other) == pytest.approx((told.one_recall, told.other_recall))
+        assert row.entered == sum(one.movement == "entered" for one in told.hits)
+    keys = [(-round(abs(row.gain), 9), -row.entered, ran.query_ids.index(row.query_id)) for row in changed]
+    assert keys == sorted(keys)
+    assert {row.gain > 0 for row in changed if row.gain} == {True, False}
+
+
+def test_any_measure_can_be_what_changed() -> None:
+    lists = lists_of({"one": [plain(["a", "b"])], "other": [plain(["b", "a"])]}, {"q0": {"a": 1}}, 1)
+    assert [row.gain for row in changed_queries(lists, "one", "other", 2)] == [0.0]
+    assert [row.gain for row in changed_queries(lists, "one", "other", 2, "mrr")] == [-0.5]
+
+
+def test_queries_without_gold_have_no_change() -> None:
+    lists = lists_of({"one": [plain(["a"]), []], "other": [[], plain(["b"])]}, {"q1": {"b": 1}}, 2)
+    assert [(row.query_id, row.gain, row.entered) for row in changed_queries(lists, "one", "other", 5)] == [("q1", 1.0, 1)]
+    assert not changed_queries(lists_of({"one": [[]], "other": [[]]}, {}, 1), "one", "other", 5)
+
+
+def test_measures_from_lists_are_those_of_the_report(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path / "index").run()
+    again = measured(run.lists, run.lists.listings, run.report.k_values)
+    for name, measures in run.per_query.items():
+        for key, values in measures.items():
+            assert again[name][key].tolist() == values.tolist(), (name, key)
+
+
+def test_what_is_not_there_is_named(ran: RunLists) -> None:
+    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
+        difference(ran, "bm52", "dense", "q0", 5)
+    with pytest.raises(QueryError, match="no query 'q99'"):
+        difference(ran, "bm25", "dense", "q99", 5)
+    with pytest.raises(QueryError, match="k must be at least 1"):
+        difference(ran, "bm25", "dense", "q0", 0)
+    with pytest.raises(ConfigurationError, match="no measure 'recal'; did you mean 'recall'"):
+        changed_queries(ran, "bm25", "dense", 5, "recal")
+    with pytest.raises(QueryError, match="k must be at least 1"):
+        changed_queries(ran, "bm25", "dense", -1)

@@ -1,0 +1,136 @@
+"""The lists of a run are what was found, in memory and on disk, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval.benchmarks.runs.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
+from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists
+
+IDS = ["a", "b", "c", "d é", "e\n"]
+NAMES = st.sampled_from(["bm25.score", "bm25.rank", "fusion.score", "overlap"])
+SCORES = st.floats(allow_nan=False, allow_infinity=False)
+HITS_OF_ONE = st.lists(st.tuples(st.sampled_from(IDS), SCORES, st.dictionaries(NAMES, SCORES)), unique_by=lambda hit: hit[0])
+Hit = tuple[str, float, dict[str, float]]
+
+
+def results(hits: list[Hit]) -> list[RetrievalResult]:
+    return [
+        RetrievalResult(
+            item=SearchableItem(item_id=item_id, content="x", metadata={"title": item_id * 2}), score=score, signals=told
+        )
+        for item_id, score, told in hits
+    ]
+
+
+def lists_of(found: dict[str, list[list[Hit]]], qrels: dict[str, dict[str, int]], n_queries: int) -> RunLists:
+    names = [f"q{number}" for number in range(n_queries)]
+    texts, families = [f"what is {name}?" for name in names], [None if n % 2 else f"f{n}" for n in range(n_queries)]
+    groups = [f"hops={n % 3}" if n else None for n in range(n_queries)]
+    builder = ListsBuilder(names, texts, families, groups, qrels, {"gold alone": "Its title"})
+    for name, one in found.items():
+        builder.add(name, [results(hits) for hits in one])
+    return builder.built()
+
+
+def read_back(lists: RunLists, folder: Path) -> RunLists:
+    pq.write_table(hits_table(lists), folder / HITS)
+    pq.write_table(queries_table(lists), folder / QUERIES)
+    return read_lists(folder)
+
+
+def as_found(lists: RunLists) -> dict[str, list[list[Hit]]]:
+    """The lists of each configuration, as they were given."""
+    return {
+        name: [
+            [
+                (lists.item_ids[listing.items[hit]], float(listing.scores[hit]), listing.signals_of(hit))
+                for hit in range(len(listing.items))[listing.of(query)]
+            ]
+            for query in range(len(lists.query_ids))
+        ]
+        for name, listing in lists.listings.items()
+    }
+
+
+@given(data=st.data(), n_queries=st.integers(1, 4), n_configurations=st.integers(0, 3))
+def test_what_is_read_back_is_what_was_found(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, n_queries: int, n_configurations: int
+) -> None:
+    found = {f"c {number}": [data.draw(HITS_OF_ONE) for _ in range(n_queries)] for number in range(n_configurations)}
+    grades = st.dictionaries(st.sampled_from([*IDS, "gold alone"]), st.integers(1, 3))
+    qrels = {f"q{number}": data.draw(grades) for number in range(n_queries)}
+    lists = lists_of(found, qrels, n_queries)
+    again = read_back(lists, tmp_path_factory.mktemp("lists"))
+    for one in (lists, again):
+        assert as_found(one) == found
+        assert one.qrels() == qrels
+        assert {name: one.rankings(name) for name in one.listings} == {
+            name: [[hit[:2] for hit in hits] for hits in queries] for name, queries in found.items()
+        }
+        for name, queries in found.items():
+            expected = [qrels[f"q{q}"].get(hit[0], 0) for q, hits in enumerate(queries) for hit in hits]
+            assert one.grades(name).tolist() == expected
+            assert one.is_gold(name).tolist() == [grade > 0 for grade in expected]
+        titles = dict(zip(one.item_ids, one.titles, strict=True))
+        assert all(title in (item_id * 2, "Its title", "") for item_id, title in titles.items())
+    assert (again.query_ids, again.texts, again.families, again.groups) == (
+        lists.query_ids, lists.texts, lists.families, lists.groups,
+    )  # fmt: skip
+
+
+def test_a_signal_that_a_hit_lacks_is_no_number_and_not_told() -> None:
+    lists = lists_of({"c": [[("a", 2.0, {"bm25.rank": 1.0}), ("b", 1.0, {"overlap": 0.0})]]}, {}, 1)
+    listing = lists.listing("c")
+    assert math.isnan(listing.signals["overlap"][0])
+    assert [listing.signals_of(hit) for hit in (0, 1)] == [{"bm25.rank": 1.0}, {"overlap": 0.0}]
+
+
+def test_a_hit_stands_with_the_grade_of_its_own_query() -> None:
+    lists = lists_of({"c": [[("a", 1.0, {})], [("a", 1.0, {}), ("b", 0.5, {})]]}, {"q0": {"b": 1}, "q1": {"b": 2}}, 2)
+    assert lists.grades("c").tolist() == [0, 0, 2]
+    assert lists.gold_of(1) == {lists.item_ids.index("b"): 2}
+
+
+def test_titles_of_gold_that_nobody_found_are_kept() -> None:
+    lists = lists_of({"c": [[]]}, {"q0": {"gold alone": 1}}, 1)
+    assert lists.titles == ["Its title"]
+    assert np.diff(lists.listing("c").offsets).tolist() == [0]
+
+
+def test_unknown_configurations_and_queries_name_the_nearest() -> None:
+    lists = lists_of({"bm25": [[]]}, {}, 1)
+    with pytest.raises(ConfigurationError, match="no configuration 'bm52'; did you mean 'bm25'"):
+        lists.listing("bm52")
+    with pytest.raises(QueryError, match="no query 'q9'"):
+        lists.number_of("q9")
+
+
+def test_files_that_are_missing_damaged_or_of_another_kind_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"queries\.parquet does not exist"):
+        read_lists(tmp_path)
+    lists = lists_of({"bm25": [[("a", 1.0, {})]]}, {}, 1)
+    read_back(lists, tmp_path)
+    whole = (tmp_path / HITS).read_bytes()
+    (tmp_path / HITS).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SourceError, match=r"hits\.parquet cannot be read"):
+        read_lists(tmp_path)
+    pq.write_table(hits_table(lists).drop_columns(["signals"]), tmp_path / HITS)
+    with pytest.raises(SourceError, match="does not have the columns"):
+        read_lists(tmp_path)
+    pq.write_table(hits_table(lists).replace_schema_metadata({}), tmp_path / HITS)
+    with pytest.raises(SourceError, match="of format None"):
+        read_lists(tmp_path)
+    (tmp_path / HITS).write_bytes(whole)
+    pq.write_table(queries_table(lists).slice(1), tmp_path / QUERIES)
+    with pytest.raises(SourceError, match="not of one run"):
+        read_lists(tmp_path)

@@ -1,0 +1,45 @@
+"""Old passages that mention new titles: none is missed by not reading all of them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from text.test_surfaces import TEXT, TITLES
+
+from nlp_retrieval.graph.links.earlier_mentions import Phrase, holds_one
+from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of, unaccented
+
+ODD = st.text(st.sampled_from("aAbß½ﬁİ\u0131é\u0301\u0308™№ガ\u3099й東'\u2019sS -_.5ΣςeE"), max_size=14)
+
+
+@given(
+    st.one_of(TEXT.map("".join), TEXT.map(" ".join), ODD, st.text(max_size=30)), st.one_of(TITLES, st.lists(ODD, max_size=3))
+)
+@example("x A b A B", ["A b A"])
+@example("the heat wave and the heat Heat’s Wave", ["Heat Wave"])  # noqa: RUF001
+@example("in Straße", ["STRASSE"])
+@example("Heat™ Wave", ["Heat Wave"])
+@example("ab a b A b", ["A b"])
+@example("Ne\u0301\u0301e-a\u0301", ["Nee A"])
+@example("\u0301Heat \u0301 Wave", ["Heat Wave"])
+def test_a_text_that_mentions_a_title_may_mention_it(text: str, titles: list[str]) -> None:
+    surfaces = [surface for title in titles if (surface := surface_of(title, 1)) is not None]
+    for surface in surfaces:
+        if SurfaceMatcher([(0, surface)]).mentions(text):
+            assert holds_one(text, [Phrase(surface)], [0])
+
+
+def test_what_is_not_there_or_begins_in_lower_case_is_not_read() -> None:
+    phrase = Phrase(surface_of("Heat Wave"))  # type: ignore[arg-type]
+    for text in ("Wave of Heat", "the heat wave", "Heatwave", "Hêat", "Heat", ""):
+        assert not holds_one(text, [phrase], [0])
+    assert holds_one("a Hêat-wave", [phrase], [0])
+    assert not holds_one("Heat Wave", [phrase], [])
+
+
+@given(st.text(max_size=30))
+def test_accents_are_left_out(text: str) -> None:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    assert unaccented(text) == plain

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
+from nlp_retrieval.errors import OutputError
+from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.reports.page.page import render_page, write_page
+from reports.report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
+
+VOID = {"meta", "input", "br", "path", "rect"}
+ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements in order, the text of each, and whether they close in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"repeated attribute on {tag}"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1:] == [tag], f"</{tag}> closes nothing that is open"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def texts(self, tag: str) -> list[str]:
+        return [text for within, text in self.text if within == tag]
+
+
+def policy(page: Page) -> str:
+    (found,) = [meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    return found or ""
+
+
+def test_every_figure_of_the_report_stands_in_the_page() -> None:
+    report = usual_report()
+    page = Page(render_page(report))
+    values = {float(data["value"] or "nan") for data in page.of("data")}
+    shown = set(page.texts("data"))
+    for result in report.configurations:
+        for measures in (result.measures, *result.groups.values()):
+            assert set(measures.values()) <= values
+            assert {f"{value:.3f}" for value in measures.values()} <= shown
+        cost = result.cost
+        assert {cost.latency_ms, cost.latency_p95_ms, cost.queries_per_second, cost.index_seconds} <= values
+        assert {cost.index_bytes / 1e6, cost.index_peak_bytes / 1e6, cost.search_peak_bytes / 1e6} <= values
+        assert set(cost.stage_ms.values()) <= values
+
+
+def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
+    source = render_page(usual_report())
+    page = Page(source)
+    assert source.startswith("<!DOCTYPE html>")
+    assert not page.open
+    facts = page.texts("li")
+    assert facts[:4] == ["3 configurations", "1,200 queries", "32,000 items in the corpus", "cutoffs 5, 10 and 21"]
+    assert page.texts("time") == ["2026-11-21"]
+    identifiers = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(identifiers) == len(set(identifiers))
+    referred = {name for _, a in page.elements for name in (a.get("aria-labelledby") or "").split()}
+    assert referred <= set(identifiers)
+
+
+def test_no_difference_is_called_real() -> None:
+    source = render_page(usual_report())
+    assert "Differences are not tested for significance" in source
+    assert not re.search(r"significantly|outperform|\bwins?\b", source.partition("<body>")[2].partition("<script>")[0])
+
+
+def test_each_group_of_queries_has_its_rows_in_every_column() -> None:
+    report = usual_report()
+    source = render_page(report)
+    bodies = re.findall(r"<tbody data-group.*?</tbody>", source, re.S)
+    assert len(bodies) == 3
+    columns = len(report.configurations[0].measures) + 7
+    for body in bodies:
+        rows = re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)
+        assert [row.count("<td ") for row in rows] == [columns] * 3
+    assert "hops=2 (700)" in bodies[1]
+    assert "hops=3 (500)" in bodies[2]
+
+
+def test_the_best_value_is_marked_in_words_and_shared_by_what_prints_the_same() -> None:
+    rows = [("a", 0.50001), ("b", 0.5), ("c", 0.4)]
+    page = render_page(report_of(*(configuration(n, {"recall@5": v}, cost=cost_like()) for n, v in rows), k_values=[5]))
+    assert page.count('<span class="spoken"> best</span>') == 2
+    same = report_of(*(configuration(n, {"recall@5": 0.5}, cost=cost_like()) for n, _ in rows), k_values=[5])
+    assert "best</span>" not in render_page(same)
+
+
+def test_differences_are_subtracted_for_measures_and_divided_for_costs() -> None:
+    base = configuration("base", {"recall@5": 0.5}, cost=cost_like(10.0))
+    other = configuration("other", {"recall@5": 0.45}, cost=cost_like(25.0))
+    page = render_page(report_of(base, other, k_values=[5]))
+    assert '<small class="difference">\N{MINUS SIGN}0.050</small>' in page
+    assert '<small class="difference">\N{MULTIPLICATION SIGN}2.50</small>' in page
+
+
+def test_what_was_not_measured_is_a_dash_and_never_nan() -> None:
+    full = configuration("full", {"recall@5": 0.5, "ndcg@5": 0.4}, {"hops=2": {"recall@5": 0.6}})
+    part = configuration("part", {"recall@5": float("nan")}, cost=cost_like(0.0))
+    page = render_page(report_of(full, part, k_values=[5]))
+    assert "\N{EN DASH}</td>" in page
+    assert "nan" not in page.partition("<main>")[2].partition('id="configurations"')[0].lower()
+
+
+def test_policy_allows_exactly_the_style_and_the_script_of_the_page() -> None:
+    source = render_page(usual_report())
+    page = Page(source)
+    (style,), (script,) = page.texts("style"), page.texts("script")
+    for directive, text in (("style-src", style), ("script-src", script)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}';" in policy(page)
+    assert policy(page).startswith("default-src 'none';")
+    assert "unsafe" not in policy(page)
+    assert not any("style" in a or any(key.startswith("on") for key in a) for _, a in page.elements)
+
+
+def attacked_report() -> BenchmarkReport:
+    result = configuration(ATTACK, {f"{ATTACK}@5": 0.5, "recall@5": 0.4}, {ATTACK: {"recall@5": 0.3}})
+    stages = replace(result.cost, stage_ms={ATTACK: 1.0})
+    result = replace(result, config={ATTACK: [ATTACK]}, fingerprint=ATTACK, cost=stages)
+    report = report_of(result, configuration("plain", {"recall@5": 0.2}), k_values=[5])
+    return replace(report, manifest={"finished": ATTACK, ATTACK: {"seed": ATTACK}}, files={ATTACK: ATTACK})
+
+
+def test_markup_in_names_and_values_stays_text() -> None:
+    plain, attacked = Page(render_page(usual_report())), Page(render_page(attacked_report()))
+    assert len(attacked.of("script")) == 1
+    assert not attacked.of("img")
+    assert attacked.texts("script") == plain.texts("script")
+    assert not attacked.open
+    assert ATTACK in attacked.texts("bdi")
+    assert ATTACK in attacked.texts("code")
+    assert not any(key.startswith("on") for _, a in attacked.elements for key in a)
+
+
+def test_the_page_refers_to_nothing_outside_itself() -> None:
+    for report in (usual_report(), attacked_report()):
+        source = render_page(report)
+        assert not re.search(r"https?://|@import|url\(", source)
+        page = Page(source)
+        assert not any({"src", "href", "srcset", "data", "action"} & a.keys() for _, a in page.elements)
+        assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.elements}
+
+
+def test_names_that_are_no_clean_text_still_give_a_page(tmp_path: Path) -> None:
+    names = ["\x00\x1b[31mred", "\ud800half", "日本語の検索", "", "x" * 500]
+    write_page(report_of(*(configuration(name, measures_like(0.3)) for name in names)), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "日本語の検索" in page
+    assert "\x1b" not in page
+    assert "\x00" not in page
+
+
+def test_a_report_of_nothing_still_gives_a_page() -> None:
+    empty = replace(usual_report(), configurations=[], k_values=[], query_counts={}, manifest={}, files={})
+    page = Page(render_page(empty))
+    assert "0 configurations" in page.texts("li")
+    assert not page.of("svg")
+
+
+def test_the_full_configuration_and_the_manifest_stand_in_details() -> None:
+    page = Page(render_page(usual_report()))
+    assert len(page.of("details")) == 4
+    blocks = "".join(page.texts("pre"))
+    assert '"k1": 0.9' in blocks
+    assert '"seed": 17' in blocks
+    assert "f-hybrid" in page.texts("code")
+
+
+def test_stages_that_only_some_have_stand_before_what_follows_them() -> None:
+    first, second = configuration("a", measures_like(0.3)), configuration("b", measures_like(0.4))
+    first = replace(first, cost=replace(first.cost, stage_ms={"process": 1.0, "items": 2.0}))
+    second = replace(second, cost=replace(second.cost, stage_ms={"process": 1.0, "rerank": 5.0, "items": 2.0}))
+    section = render_page(report_of(first, second)).partition('id="stages"')[2]
+    assert section.index("process</bdi>") < section.index("rerank</bdi>") < section.index("items</bdi>")
+
+
+def test_a_run_without_costs_stands_in_the_comparison_and_not_among_the_stages() -> None:
+    ours, theirs = configuration("ours", measures_like(0.3)), configuration("theirs", measures_like(0.4))
+    source = render_page(report_of(ours, replace(theirs, cost=None)))
+    stages = source.partition('id="stages"')[2].partition("</section>")[0]
+    assert "<bdi>ours</bdi>" in stages
+    assert "<bdi>theirs</bdi>" not in stages
+    assert "<bdi>theirs</bdi>" in source.partition('id="comparison"')[2].partition("</table>")[0]
+    assert not Page(source).open
+
+
+def test_every_two_configurations_stand_in_the_page_where_they_were_compared() -> None:
+    report = compared_report()
+    draw = np.random.default_rng(1)
+    values = {result.name: {"recall@21": draw.uniform(0, 1, 60)} for result in report.configurations}
+    source = render_page(replace(report, pairwise=compare_pairs(values, "recall@21", [None] * 60, 0)))
+    page = Page(source)
+    assert "pairs" in [a.get("id") for _, a in page.elements]
+    assert source.count('<td class="chance" title="not distinguishable, p 1.000;') == 12
+    assert "pairs" not in [a.get("id") for _, a in Page(render_page(report)).elements]
+    assert not page.open
+
+
+def test_configurations_that_failed_are_named_with_their_reason() -> None:
+    failed = FailedConfiguration(ATTACK, {}, "ModelError", f"no such model {ATTACK}")
+    page = Page(render_page(replace(usual_report(), failed=[failed])))
+    assert ATTACK in page.texts("bdi")
+    assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
+    assert len(page.of("script")) == 1
+
+
+def test_writing_replaces_the_page_and_leaves_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "runs" / "report.html"
+    write_page(usual_report(), target)
+    write_page(report_of(configuration("only", measures_like(0.3))), str(target))
+    assert "1 configuration<" in target.read_text(encoding="utf-8")
+    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
+
+
+def test_a_failed_write_keeps_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OutputError, match=r"report\.html cannot be written.*No space left"):
+        write_page(usual_report(), target)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,287 @@
+"""What the corrected test bears out is marked wherever figures are shown, and nothing else is."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker
+from benchmarks.test_benchmarker import read
+from rich.console import Console
+
+from nlp_retrieval import BenchmarkRun, Query, Searcher, write_run_files
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.evaluation.comparison import compare
+from nlp_retrieval.evaluation.verdict import sentence, verdict
+from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES, by_chance, by_figure, legend, out_of_reach, p_text
+from nlp_retrieval.reports.page.page import render_page
+from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from reports.report_data import compared_report, usual_report
+
+from .test_page import ATTACK, Page
+
+TOO_FEW = "4 families of queries are too few"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Path]:
+    """A run in which two queries each are of one family."""
+    folder = tmp_path_factory.mktemp("significance")
+    queries = [query.model_copy(update={"family": f"f{place // 2}"}) for place, query in enumerate(QUERIES)]
+    run = benchmarker(folder / "index", queries=queries).run()
+    write_run_files(run, folder / "run")
+    return run, folder
+
+
+def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    Console(file=file, width=width).print(summary_table(report))
+    file.flush()
+    return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_run_compares_everything_with_the_baseline_over_all_queries_and_by_group(finished: tuple[BenchmarkRun, Path]) -> None:
+    run = finished[0]
+    assert list(run.report.comparisons) == ["", "hops=2", "hops=3", "hops=4"]
+    wanted = compare(run.per_query, "bm25", run.families, seed=0)
+    assert run.report.comparisons[""] == wanted
+    assert {(one.system, one.comparisons, one.families) for one in wanted} == {("dense", 2, 10), ("hybrid + overlap", 2, 10)}
+    chosen = [place for place, query in enumerate(QUERIES) if query.metadata["hops"] == 3]
+    alone = {name: {key: values[chosen] for key, values in one.items()} for name, one in run.per_query.items()}
+    families = [run.families[place] for place in chosen]
+    assert run.report.comparisons["hops=3"] == compare(alone, "bm25", families, seed=0)
+
+
+def test_intervals_hold_the_means_they_are_of(finished: tuple[BenchmarkRun, Path]) -> None:
+    for result in finished[0].report.configurations:
+        for group, measures in {"": result.measures, **result.groups}.items():
+            assert result.intervals[group].keys() == measures.keys()
+            for measure, value in measures.items():
+                low, high = result.intervals[group][measure]
+                assert low <= value + 1e-12
+                assert high >= value - 1e-12
+
+
+def test_results_json_holds_every_comparison_with_its_verdict(finished: tuple[BenchmarkRun, Path]) -> None:
+    run, folder = finished
+    results = read(folder / "run" / "results.json")
+    assert len(results["comparisons"]) == 4 * 2 * 21
+    for found in results["comparisons"]:
+        one = by_figure(run.report)[found["group"], found["measure"], found["system"]]
+        assert (found["p_holm"], tuple(found["interval"]), found["wins"]) == (one.p_holm, one.interval, one.wins)
+        assert found["verdict"] == verdict(one)
+    assert read(folder / "run" / "manifest.json")["significance"] == {"resamples": 10_000, "level": 0.95, "seed": 0}
+
+
+def test_a_single_configuration_is_compared_with_nothing(tmp_path: Path) -> None:
+    run = benchmarker(tmp_path / "index", searchers={"alone": Searcher([Bm25sRetriever()])}).run()
+    report = write_run_files(run, tmp_path / "run")
+    assert report.comparisons == {}
+    assert legend(report, TRIANGLES) == ""
+    assert "significance" not in one_line(printed(report))
+    assert 'id="significance"' not in render_page(report)
+
+
+def test_a_seed_below_zero_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="seed=-1"):
+        benchmarker(tmp_path, seed=-1)
+
+
+def test_the_terminal_marks_what_the_test_bears_out_and_names_the_test() -> None:
+    text = printed(compared_report())
+    first, rest = text.split("hops=2")[0], text.split("hops=4 (5)")[1].partition("* baseline")[0]
+    assert (first.count("▲"), first.count("▼")) == (7, 7)
+    assert not re.search("[▲▼]", rest)
+    said = one_line(text)
+    assert "paired randomisation test over 60 queries, Holm's correction for 3 comparisons in each measure and group" in said
+    assert "hops=4 (5): no difference could have been borne out: 5 queries are too few" in said
+
+
+@pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
+def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what_stands_corrected_for_all(
+    shown: Callable[[BenchmarkReport], str],
+) -> None:
+    report = compared_report()
+    first, *others = report.comparisons[""]
+    hardly = replace(first, p=0.01, p_holm=0.03)
+    report = replace(report, comparisons=report.comparisons | {"": [hardly, *others]})
+    compared = list(by_figure(report).values())
+    pairs = {(group, one.measure) for group, ones in report.comparisons.items() for one in ones}
+    marked = sum(one.p_holm <= 0.05 for one in compared)
+    said = one_line(shown(report))
+    assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
+    assert f"chance alone would still mark something in up to {0.05 * len(pairs):.3g} of these" in said
+    assert f"together, {marked - 1} of the {marked} marked differences stand" in said
+
+
+def test_where_one_set_of_comparisons_is_all_there_is_nothing_more_is_said(finished: tuple[BenchmarkRun, Path]) -> None:
+    report = finished[0].report
+    alone = replace(report, comparisons={"": [one for one in report.comparisons[""] if one.measure == "recall@5"]})
+    assert by_chance(alone) == ""
+    assert by_chance(replace(report, comparisons={})) == ""
+
+
+def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:
+    file = io.StringIO()
+    Console(file=file, width=100, force_terminal=True, color_system=None).print(summary_table(compared_report()))
+    assert "Bold is the best value measured, significant or not." in one_line(file.getvalue())
+    assert "Bold" not in printed(compared_report())
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
+def test_marks_fit_into_every_width(width: int) -> None:
+    text = printed(compared_report(), width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "…" not in text
+    assert "▲" in text
+
+
+def test_an_ascii_terminal_gets_signs() -> None:
+    text = printed(compared_report(), encoding="ascii")
+    assert len(re.findall(r"0\.\d{3}\+", text)) == len(re.findall(r"0\.\d{3}-", text)) == 14
+    assert "+ better, - worse than the baseline" in one_line(text)
+
+
+def test_with_too_few_families_nothing_is_marked_however_large_the_difference() -> None:
+    report = compared_report(families=4)
+    assert {one.families for one in report.comparisons[""]} == {4}
+    assert [groups for reason, groups in out_of_reach(report).items() if TOO_FEW in reason] == [["", "hops=2", "hops=4"]]
+    text = printed(report)
+    assert not re.search("[▲▼]", text)
+    assert "No measure is distinguishable from the baseline's" in one_line(text)
+    assert TOO_FEW in one_line(text)
+    page = render_page(report).partition("<body>")[2].partition("<script>")[0]
+    assert not re.search("[▲▼]|is better than|is worse than", page.replace("A triangle", ""))
+    assert TOO_FEW in page
+    assert not re.search("[†‡]", markdown_table(report) + latex_table(report))
+    assert r"\dagger" not in latex_table(report)
+
+
+def test_the_page_marks_figures_for_eye_and_ear_and_gives_their_certainty() -> None:
+    report = compared_report()
+    source = render_page(report)
+    one = by_figure(report)["", "recall@5", "hybrid"]
+    value = report.configurations[1].measures["recall@5"]
+    cell = re.search(rf'<td data-family="recall" class="first"><data value="{value!r}".*?</td>', source)
+    assert cell is not None
+    assert '<span class="mark better" aria-hidden="true" title="better than the baseline, p &lt;0.001">▲</span>' in cell[0]
+    assert '<span class="spoken"> better than the baseline, p &lt;0.001</span>' in cell[0]
+    parts = [f"{one.difference:+.3f}", f"{one.interval[0]:+.3f} to {one.interval[1]:+.3f}", "p &lt;0.001", "60 / 0 / 0"]
+    assert re.findall(r'<small class="difference">(.*?)</small>', cell[0]) == parts
+
+
+def test_the_page_has_every_verdict_of_the_main_measures_in_words() -> None:
+    report = compared_report()
+    page = Page(render_page(report))
+    assert not page.open
+    said = set(page.texts("li"))
+    measures = {f"{name}@{k}" for name in ("recall", "perfect_recall") for k in report.k_values} | {"ndcg@10"}
+    wanted = {one for comparisons in report.comparisons.values() for one in comparisons if one.measure in measures}
+    assert {sentence(one) for one in wanted} <= said
+    assert len([body for body in page.of("tbody") if "data-measure" in body]) == 3 * len(measures)
+    selected = [option["value"] for option in page.of("option") if "selected" in option]
+    assert selected == [report.main_measure] == ["recall@21"]
+    assert not any("style" in attributes for _, attributes in page.elements)
+
+
+def test_names_are_escaped_in_every_form() -> None:
+    names = (ATTACK, "a|b_c*d`e[f](g)", r"100% & $x$ {y} \z ~ ^ #", "\x1b[2Jplain")
+    report = compared_report(names=names)
+    page = Page(render_page(report))
+    assert len(page.of("script")) == 1
+    assert not page.of("img")
+    assert not page.open
+    assert any(ATTACK in text for text in page.texts("li"))
+    assert "\x1b" not in render_page(report) + markdown_table(report) + latex_table(report) + printed(report)
+
+
+def markdown_cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)(?:\\\\)*\|", line.strip()[1:-1])
+    return [re.sub(r"\\([\\`*_\[\]<>|~$&])", r"\1", cell.strip()) for cell in cells]
+
+
+def test_the_markdown_table_reads_back() -> None:
+    names = ("bm25", "a|b_c*d", "broken", r"back\slash")
+    report = compared_report(names=names)
+    lines = [line for line in markdown_table(report).splitlines() if line.startswith("|")]
+    head, _, *rows = map(markdown_cells, lines)
+    assert len(rows) == 12
+    assert all(len(row) == len(head) for row in rows)
+    assert [row[1] for row in rows[:4]] == ["bm25 (baseline)", *names[1:]]
+    comparisons, place = by_figure(report), head.index("Recall@5")
+    for row, result in zip(rows, report.configurations, strict=False):
+        figure = row[place].replace("*", "")
+        assert figure[:5] == f"{result.measures['recall@5']:.3f}"
+        assert figure[5:] == DAGGERS.of(comparisons.get(("", "recall@5", result.name)))
+
+
+def test_the_latex_table_reads_back() -> None:
+    names = ("bm25", "100% & {x}", "broken_one", "same")
+    report = compared_report(names=names)
+    source = latex_table(report)
+    body = source.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
+    lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+    columns = re.search(r"\\begin\{tabular\}\{(l+r+)\}", source)
+    assert columns is not None
+    rows = [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in lines[1:]]
+    assert {len(row) for row in rows} == {len(columns[1])}
+    assert [row[1] for row in rows[1:5]] == ["bm25 (baseline)", r"100\% \& \{x\}", r"broken\_one", "same"]
+    assert rows[2][2] == rf"\textbf{{{report.configurations[1].measures['perfect_recall@5']:.3f}}}\rlap{{$^{{\dagger}}$}}"
+    assert rows[3][2].endswith(r"\rlap{$^{\ddagger}$}")
+    assert rows[4][2] == f"{report.configurations[3].measures['perfect_recall@5']:.3f}"
+    depth = 0
+    for char in re.sub(r"\\[{}]", "", source):
+        depth += (char == "{") - (char == "}")
+        assert depth >= 0
+    assert depth == 0
+
+
+def test_the_parquet_files_hold_the_means_the_comparisons_and_every_query(finished: tuple[BenchmarkRun, Path]) -> None:
+    run, folder = finished
+    means = pq.read_table(folder / "run" / "results.parquet").to_pylist()
+    assert len(means) == 3 * 4 * 21
+    comparisons = by_figure(run.report)
+    for row in means:
+        result = next(one for one in run.report.configurations if one.name == row["configuration"])
+        assert row["value"] == (result.groups[row["group"]] if row["group"] else result.measures)[row["measure"]]
+        assert (row["low"], row["high"]) == result.intervals[row["group"]][row["measure"]]
+        one = comparisons.get((row["group"], row["measure"], row["configuration"]))
+        assert row["p_holm"] == (one.p_holm if one else None)
+        assert row["verdict"] == (verdict(one) if one else None)
+    queries = pq.read_table(folder / "run" / "per_query.parquet").to_pylist()
+    assert len(queries) == 3 * 20
+    assert [row["query_id"] for row in queries[:20]] == [query.query_id for query in QUERIES]
+    assert [row["family"] for row in queries[:4]] == ["f0", "f0", "f1", "f1"]
+    assert {row["group"] for row in queries} == {"hops=2", "hops=3", "hops=4"}
+    assert [row["recall@5"] for row in queries[20:40]] == run.per_query["dense"]["recall@5"].tolist()
+
+
+def test_queries_without_family_or_group_are_null_in_parquet(tmp_path: Path) -> None:
+    queries = [Query(query_id=query.query_id, text=query.text) for query in QUERIES]
+    report = write_run_files(benchmarker(tmp_path / "index", queries=queries, gold=GOLD).run(), tmp_path / "run")
+    table = pq.read_table(report.files["per_query"])
+    assert table["family"].null_count == table["group"].null_count == table.num_rows
+
+
+@pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
+def test_reports_that_were_not_tested_say_so_everywhere(shown: Callable[[BenchmarkReport], str]) -> None:
+    assert "Differences are not tested for significance" in one_line(shown(usual_report()))
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.0001, "<0.001"), (0.0006, "0.001"), (0.0498, "0.0498"), (0.0503, "0.0503"), (0.1, "0.100")]
+)
+def test_p_values_print_so_that_they_can_be_told_from_the_level(p: float, text: str) -> None:
+    assert p_text(p) == text

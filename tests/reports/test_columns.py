@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.reports.columns import COST_COLUMNS, Column, amount, measure_columns
+from nlp_retrieval.reports.terminal.summary import summary_table
+
+from .report_data import configuration, cost_like, measures_like, report_of, usual_report
+
+
+def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None).print(
+        summary_table(report)
+    )
+    return file.getvalue()
+
+
+def figures(text: str) -> list[str]:
+    return re.findall(r"\d[\d,]*\.\d+|\d[\d,]+", text)
+
+
+def test_every_group_has_a_row_for_every_configuration() -> None:
+    text = printed(usual_report(), 120)
+    assert [text.count(name) for name in ("bm25", "dense", "hybrid")] == [3, 3, 3]
+    assert text.index("all queries (1,200)") < text.index("hops=2 (700)") < text.index("hops=3 (500)")
+
+
+def test_a_report_without_groups_has_no_sections() -> None:
+    text = printed(report_of(configuration("bm25", measures_like(0.3))), 120)
+    assert "all queries" not in text
+    assert text.count("bm25") == 1
+
+
+def test_a_wide_terminal_shows_recall_at_every_cutoff_with_ndcg_and_cost() -> None:
+    report = usual_report()
+    row = next(line for line in printed(report, 120).splitlines() if line.strip().startswith("dense"))
+    measures, cost = report.configurations[1].measures, report.configurations[1].cost
+    keys = [f"{name}@{k}" for name in ("perfect_recall", "recall") for k in report.k_values] + ["ndcg@10"]
+    assert figures(row) == [f"{measures[key]:.3f}" for key in keys] + [
+        amount(cost.latency_ms),
+        amount(cost.index_bytes / 1e6),
+    ]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> None:
+    report = usual_report()
+    text = printed(report, width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "…" not in text
+    largest = f"{report.configurations[2].measures['perfect_recall@21']:.3f}"
+    assert largest in text
+    whole = {f"{v:.3f}" for r in report.configurations for m in (r.measures, *r.groups.values()) for v in m.values()}
+    assert {figure for figure in figures(text) if re.fullmatch(r"0\.\d+", figure)} <= whole
+
+
+def test_a_narrow_terminal_is_told_that_columns_are_missing() -> None:
+    assert "Columns left out" in printed(usual_report(), 50)
+    assert "Columns left out" not in printed(usual_report(), 120)
+
+
+def test_eighty_columns_hold_quality_and_cost() -> None:
+    text = printed(usual_report(), 80)
+    assert all(word in text for word in ("perfect", "recall", "nDCG", "ms per", "index"))
+
+
+def test_long_names_fold_instead_of_pushing_the_figures_out() -> None:
+    name = "hybrid-of-bm25-and-dense-with-a-cross-encoder-at-depth-100"
+    text = printed(report_of(configuration(name, measures_like(0.3))), 80)
+    assert "nDCG" in text
+    assert "…" not in text
+    assert re.sub(r"[^a-z0-9-]", "", "".join(line[:28] for line in text.splitlines())).count("depth-100") == 1
+
+
+def test_the_baseline_is_marked() -> None:
+    assert len(re.findall(r"bm25 \*", printed(usual_report(), 100))) == 3
+    assert "* baseline" in printed(usual_report(), 100)
+
+
+def test_a_terminal_gets_the_best_in_bold_and_a_pipe_gets_plain_text() -> None:
+    report = usual_report()
+    assert f"\x1b[1m{report.configurations[2].measures['ndcg@10']:.3f}\x1b[0m" in printed(report, 120, terminal=True)
+    assert "\x1b" not in printed(report, 120)
+
+
+def test_names_are_neither_markup_nor_terminal_commands() -> None:
+    text = printed(report_of(configuration("[red]x[/red]\x1b[2J", measures_like(0.3))), 100)
+    assert "[red]x[/red]" in text
+    assert "\x1b" not in text
+
+
+def test_differences_are_said_to_be_untested() -> None:
+    assert "not tested for significance" in printed(usual_report(), 100).replace("\n", " ")
+
+
+def test_ascii_terminals_and_missing_measures_are_fine() -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    odd = report_of(configuration("a", {"mrr": 0.4}), configuration("b", {"recall@100": float("nan")}), k_values=[100])
+    Console(file=file, width=80).print(summary_table(report_of(configuration("a", measures_like(0.2)))))
+    file.flush()
+    assert "nan" not in printed(odd, 80)
+
+
+def test_measures_come_in_order_of_name_and_cutoff() -> None:
+    report = report_of(configuration("a", {"mrr@5": 0.1, "recall@100": 0.2, "recall@9": 0.1, "odd": 0.3}))
+    assert [column.key for column in measure_columns(report)] == ["recall@9", "recall@100", "mrr@5", "odd"]
+
+
+def test_best_follows_the_direction_of_the_column() -> None:
+    latency = next(column for column in COST_COLUMNS if column.key == "latency_ms")
+    assert latency.best([3.0, None, 1.0]) == {2}
+    recall = Column("recall@5", "recall", "@5")
+    assert recall.best([0.5, 0.50001, 0.4, None]) == {0, 1}
+    assert recall.best([0.5, 0.5]) == recall.best([None, 0.5]) == recall.best([]) == set()
+
+
+def test_a_difference_to_a_baseline_of_zero_cost_is_left_out() -> None:
+    latency = COST_COLUMNS[0]
+    assert latency.difference(3.0, 0.0) == ""
+    assert latency.difference(3.0, 2.0) == "\N{MULTIPLICATION SIGN}1.50"
+    assert Column("recall@5", "recall", "@5").difference(0.49999, 0.5) == "±0.000"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (0.001, "<0.01"), (9.99, "9.99"), (9.996, "10.0"), (99.96, "100"), (1630.5, "1,630")],
+)
+def test_costs_print_with_about_three_digits(value: float, text: str) -> None:
+    assert amount(value) == text
+
+
+def test_cost_is_given_once_and_not_per_group() -> None:
+    report = report_of(
+        configuration("a", {"recall@5": 0.5}, {"hops=2": {"recall@5": 0.6}}, cost_like(7.25)),
+        k_values=[5],
+    )
+    assert printed(report, 100).count("7.25") == 1

@@ -1,0 +1,226 @@
+"""The Pareto front is the one that comparing every pair gives, and it is marked wherever costs are shown."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.reports.page.charts import quality_latency, quality_price
+from nlp_retrieval.reports.page.page import render_page
+from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
+from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.tables.parquet import costs_table
+from nlp_retrieval.reports.terminal.summary import summary_table
+from reports.page.test_page import Page
+
+from .report_data import configuration, cost_like, measures_like, priced_report, report_of, usual_report
+
+CAVEAT = "neighbours on it may differ by chance"
+
+
+def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    Console(file=file, width=width).print(summary_table(report))
+    file.flush()
+    return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def of_figures(*rows: tuple[str, float, float]) -> BenchmarkReport:
+    """A report of names, recalls and latencies."""
+    return report_of(*(configuration(n, {"recall@5": r}, cost=cost_like(ms)) for n, r, ms in rows), k_values=[5])
+
+
+def on_front(report: BenchmarkReport, cost: str = "latency_ms") -> tuple[str, ...]:
+    return fronts(report)[cost].names
+
+
+# what is on it
+
+FEW = st.tuples(st.integers(0, 4).map(float), st.integers(0, 4).map(float))
+MANY = st.tuples(st.floats(0, 1), st.floats(0, 1e6))
+
+
+@given(st.one_of(st.lists(FEW, max_size=12), st.lists(MANY, max_size=12)))
+def test_the_front_is_what_no_other_point_dominates(points: list[tuple[float, float]]) -> None:
+    def dominated(point: tuple[float, float]) -> bool:
+        return any(q >= point[0] and c <= point[1] and (q > point[0] or c < point[1]) for q, c in points)
+
+    assert not_dominated(points) == [not dominated(point) for point in points]
+
+
+def test_equal_configurations_are_both_on_the_front() -> None:
+    report = of_figures(("a", 0.5, 3.0), ("b", 0.5, 3.0), ("slower", 0.5, 4.0), ("worse", 0.4, 3.0))
+    assert on_front(report) == ("a", "b")
+
+
+def test_the_front_is_of_values_and_not_of_what_is_printed() -> None:
+    assert on_front(of_figures(("a", 0.5, 3.0), ("b", 0.50001, 3.0), ("c", 0.50002, 3.0001))) == ("b", "c")
+
+
+def test_the_front_keeps_the_order_of_the_report() -> None:
+    report = usual_report()
+    assert on_front(report) == ("bm25", "hybrid")
+    turned = replace(report, configurations=report.configurations[::-1])
+    assert on_front(turned) == ("hybrid", "bm25")
+
+
+def test_what_was_not_measured_has_no_place() -> None:
+    report = of_figures(("a", 0.5, 3.0), ("b", 0.6, 4.0), ("lost", float("nan"), 1.0))
+    timeless = configuration("timeless", {"recall@5": 0.9}, cost=replace(cost_like(), latency_ms=float("nan")))
+    external = replace(configuration("external", {"recall@5": 0.99}), cost=None)
+    report = replace(report, configurations=[*report.configurations, timeless, external])
+    front = fronts(report)["latency_ms"]
+    assert (front.names, front.placed) == (("a", "b"), ("a", "b"))
+
+
+def test_one_configuration_alone_has_no_front() -> None:
+    alone = of_figures(("a", 0.5, 3.0))
+    assert fronts(alone) == {}
+    assert front_legend(alone, MARK) == ""
+    for shown in (printed(alone), markdown_table(alone), latex_table(alone), quality_latency(alone)):
+        assert not re.search(r"Pareto|diamond|◆", shown)
+    assert "Pareto" not in render_page(alone)
+
+
+def test_the_front_of_prices_stands_beside_that_of_latencies() -> None:
+    report = priced_report()
+    assert on_front(report) == ("bm25", "small", "large")
+    assert on_front(report, "price_per_1000_queries") == ("bm25", "dense", "small", "large")
+
+
+# how it is shown
+
+
+def test_the_terminal_marks_latencies_on_the_front_once_and_says_what_the_mark_is() -> None:
+    text = printed(usual_report())
+    table, _, below = text.partition("* baseline")
+    marked = [line.split()[0] for line in table.splitlines() if MARK in line]
+    assert marked == ["bm25", "hybrid"]
+    assert "2.50◆" in table
+    assert "31.0◆" in table
+    assert "◆ on the Pareto front of Recall@21 and this cost: no other configuration" in one_line(below)
+    assert CAVEAT in one_line(below)
+
+
+def test_an_ascii_terminal_marks_the_front() -> None:
+    text = printed(usual_report(), encoding="ascii")
+    assert len(re.findall(r"\d#", text)) == 2
+    assert "# on the Pareto front" in text
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
+def test_the_front_fits_into_every_width_and_is_explained_where_it_is_shown(width: int) -> None:
+    for report in (usual_report(), priced_report()):
+        text = printed(report, width)
+        assert max(len(line) for line in text.splitlines()) <= width
+        assert "…" not in text
+        table = text.partition("* baseline")[0]
+        assert ("Pareto" in text) == (MARK in table)
+        assert (MARK in table) == ("ms per" in table)
+
+
+def test_the_page_marks_the_front_for_eye_and_ear_in_the_rows_of_all_queries() -> None:
+    source = render_page(usual_report())
+    assert not Page(source).open
+    first, *groups = re.findall(r"<tbody data-group.*?</tbody>", source, re.S)
+    rows = re.findall(r'<tr><th scope="row".*?</tr>', first, re.S)
+    marked = ['class="mark front" aria-hidden="true" title="on the Pareto front">◆' in row for row in rows]
+    assert marked == [True, False, True]
+    assert [row.count('<span class="spoken"> on the Pareto front</span>') for row in rows] == [1, 0, 1]
+    assert ["◆ Pareto front</small></th>" in row for row in rows] == marked
+    assert not any("Pareto" in group for group in groups)
+    assert CAVEAT in source
+
+
+def test_the_page_says_which_front_where_there_are_two() -> None:
+    found = re.findall(r'<small class="tag">◆ Pareto: (.*?)</small>', render_page(priced_report()))
+    assert found == ["latency, price", "price", "latency, price", "latency, price"]
+
+
+def test_tables_in_files_mark_the_front_in_the_rows_of_all_queries() -> None:
+    report = usual_report()
+    rows = [line for line in markdown_table(report).splitlines() if line.startswith("| all")]
+    assert [row.count("◆") for row in rows] == [1, 0, 1]
+    assert markdown_table(report).count("◆") == 3  # two figures and the legend
+    source = latex_table(report)
+    assert source.count(r"\rlap{$^{\diamond}$}") == 2
+    assert r"$^{\diamond}$ on the Pareto front of Recall@21" in source
+    assert "◆" not in source
+    for shown in (markdown_table(report), source):
+        assert CAVEAT in one_line(shown)
+
+
+def rings(chart: str) -> dict[str, tuple[float, float]]:
+    """The middle of each ring by the label of its series."""
+    found = {}
+    for group in ElementTree.fromstring(chart).iter("g"):
+        for path in group.iter("path"):
+            if path.get("class") == "ring":
+                left, middle = map(float, re.findall(r"[\d.]+", path.attrib["d"])[:2])
+                found[(group.findtext("title") or "").partition(":")[0]] = (left + 7, middle)
+    return found
+
+
+def test_the_chart_rings_the_front_and_steps_through_it() -> None:
+    chart = quality_latency(usual_report())
+    root = ElementTree.fromstring(chart)
+    found = rings(chart)
+    assert list(found) == ["bm25", "hybrid"]
+    (x1, y1), (x2, y2) = found.values()
+    steps = [path.attrib["d"] for path in root.iter("path") if path.get("class") == "step"]
+    assert f"M{x1:.1f},{y1:.1f}H{x2:.1f}V{y2:.1f}" in steps
+    assert "Pareto front of the values measured" in [text.text for text in root.iter("text")]
+    told = [title.text or "" for group in root.iter("g") for title in group.iter("title")]
+    assert [title.endswith(", on the Pareto front") for title in told] == [True, False, True]
+
+
+def test_the_line_through_the_front_only_rises_with_cost() -> None:
+    draw = [(f"c{place}", 0.3 + 0.37 * ((place * 7) % 11) / 11, 1.0 + (place * 5) % 13) for place in range(11)]
+    report = of_figures(*draw)
+    chart = quality_latency(report)
+    assert set(rings(chart)) == set(on_front(report))
+    path = next(re.finditer(r'class="step"[^>]*d="(M[^"]*V[^"]*)"', chart))[1]
+    across = [float(x) for x in re.findall(r"[MH]([\d.]+)", path)]
+    up = [float(y) for y in re.findall(r"[,V]([\d.]+)", path)]
+    assert across == sorted(across)
+    assert up == sorted(up, reverse=True)
+
+
+def test_prices_have_a_chart_where_they_are_known() -> None:
+    assert quality_price(usual_report()) == ""
+    chart = quality_price(priced_report())
+    assert set(rings(chart)) == {"bm25", "dense", "small", "large"}
+    assert "USD per 1,000 queries (log scale; 0 at the left edge)" in chart
+    assert "small: 0.463 for 0.18 USD per 1,000 queries, on the Pareto front" in chart
+
+
+def test_the_parquet_table_says_which_are_on_the_fronts() -> None:
+    report = priced_report()
+    external = replace(configuration("external", measures_like(0.9)), cost=None)
+    table = costs_table(replace(report, configurations=[*report.configurations, external]))
+    assert table["pareto_latency"].to_pylist() == [True, False, True, True, None]
+    assert table["pareto_price"].to_pylist() == [True, True, True, True, None]
+    assert table["latency_ms"].to_pylist() == [one.cost.latency_ms for one in report.configurations if one.cost] + [None]
+
+
+def test_a_run_without_cost_is_shown_everywhere_with_dashes() -> None:
+    report = usual_report()
+    external = replace(report.configurations[0], name="external", cost=None)
+    report = replace(report, configurations=[*report.configurations, external])
+    row = next(line for line in printed(report).splitlines() if line.strip().startswith("external"))
+    assert row.split()[-2:] == ["\N{EN DASH}"] * 2
+    row = next(line for line in markdown_table(report).splitlines() if "external" in line)
+    assert row.split(" | ")[-2:] == ["\N{EN DASH}", "\N{EN DASH} |"]
+    assert "external" not in quality_latency(report)

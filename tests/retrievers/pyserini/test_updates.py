@@ -1,0 +1,86 @@
+"""Lucene after updates: additions score as if they had been there from the start, and what is deleted is never found."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import PyseriniRetriever, SearchableItem, Searcher
+from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning
+
+_DRAW = random.Random(3)
+_WORDS = [f"word{number}" for number in range(60)]
+ITEMS = [
+    SearchableItem(
+        item_id=f"d{number}",
+        content=" ".join(_DRAW.choices(_WORDS, k=number % 12)),  # every twelfth is empty
+        metadata={"part": number % 3, "rare": number % 29 == 0},
+    )
+    for number in range(230)
+]
+QUERIES = [" ".join(_DRAW.choices(_WORDS, k=1 + number % 4)) for number in range(40)]
+SETTINGS = [{}, {"rm3": True, "threads": 1}]
+
+Lists = list[list[tuple[str, float]]]
+
+
+def found(searcher: Searcher, k: int = 300, **settings: object) -> Lists:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # a query may match nothing that fulfils a filter
+        lists = searcher.search(QUERIES, k, **settings)  # type: ignore[arg-type]
+    return [[(hit.item.item_id, hit.score) for hit in hits] for hits in lists]
+
+
+def at_once(items: list[SearchableItem], path: Path, settings: dict[str, object]) -> Lists:
+    searcher = Searcher([PyseriniRetriever(**settings)])  # type: ignore[arg-type]
+    searcher.index(items, path)
+    return found(searcher)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["bm25", "rm3"])
+def test_additions_score_as_if_built_at_once_and_deletions_do_after_compaction(
+    tmp_path: Path, settings: dict[str, object]
+) -> None:
+    searcher = Searcher([PyseriniRetriever(**settings)])  # type: ignore[arg-type]
+    searcher.index(ITEMS[:200], tmp_path / "index")
+    searcher.add(ITEMS[200:229], auto_compact=False)
+    searcher.add(ITEMS[229:], auto_compact=False)
+    assert found(searcher) == at_once(ITEMS, tmp_path / "all", settings)
+    searcher.delete([item.item_id for item in ITEMS[::7]], auto_compact=False)
+    left = [item for item in ITEMS if item not in ITEMS[::7]]
+    assert {item_id for hits in found(searcher) for item_id, _ in hits} <= {item.item_id for item in left}
+    if not settings:  # feedback reads deleted items too, so that other terms join the queries
+        matching = [{item_id for item_id, _ in hits} for hits in at_once(left, tmp_path / "some", settings)]
+        assert [{item_id for item_id, _ in hits} for hits in found(searcher)] == matching
+        assert [hits[:5] for hits in found(searcher)] == found(searcher, 5)
+    searcher.compact()
+    assert found(searcher) == at_once(left, tmp_path / "left", settings)
+
+
+@pytest.mark.parametrize("where", [{"part": 0}, {"rare": True}], ids=["fetched deeper", "told to Lucene"])
+def test_a_filter_holds_over_all_segments_and_moves_no_score(tmp_path: Path, where: dict[str, object]) -> None:
+    searcher = Searcher([PyseriniRetriever()])
+    searcher.index(ITEMS[:100], tmp_path / "index")
+    searcher.add(ITEMS[100:180], auto_compact=False)
+    searcher.add(ITEMS[180:], auto_compact=False)
+    searcher.delete(["d0", "d3"], auto_compact=False)
+    filtered = found(searcher, where=where)
+    ((key, value),) = where.items()
+    wanted = {item.item_id for item in ITEMS if item.metadata[key] == value} - {"d0", "d3"}
+    assert filtered == [[pair for pair in hits if pair[0] in wanted] for hits in found(searcher)]
+    assert found(searcher, 3, where=where) == [hits[:3] for hits in filtered]
+    assert max(map(len, filtered)) > 3
+
+
+def test_a_segment_of_another_size_is_damage(tmp_path: Path) -> None:
+    from nlp_retrieval.core.index.segments import SegmentFolder
+
+    retriever = PyseriniRetriever()
+    searcher = Searcher([retriever])
+    searcher.index(ITEMS[:10], tmp_path / "index")
+    (segment,) = searcher.index_records()[0].segments
+    with pytest.raises(IndexDamagedError, match="holds 10 documents, and the manifest says 11"):
+        retriever.load_segments([SegmentFolder(tmp_path / "index" / segment.folder, 0, 11)])

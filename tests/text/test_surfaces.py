@@ -1,0 +1,270 @@
+"""Surfaces: which titles count, and where a text mentions them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from graph.corpora import passage
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nlp_retrieval.text.mentions import FUNCTION_WORDS
+from nlp_retrieval.text.surfaces import (
+    MOST_WORDS,
+    Surface,
+    SurfaceMatcher,
+    first_mention,
+    surface_of,
+    surfaces_of,
+    words_of,
+)
+
+
+def mentioned(text: str, *titles: str) -> list[tuple[str, str]]:
+    """The title and the words of each mention."""
+    surfaces = [(row, surface) for row, title in enumerate(titles) if (surface := surface_of(title, 1)) is not None]
+    matcher = SurfaceMatcher(surfaces)
+    return [(titles[matcher.rows[matcher.offsets[number]]], text[start:end]) for number, start, end in matcher.mentions(text)]
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("Heat (1995 film)", "heat"),
+        ("Heat  (1995 film) ", "heat"),
+        ("Heat (film (1995))", "heat"),
+        ("Heat (1995) 2", "heat 1995 2"),
+        ("(Untitled)", "untitled"),
+        ("Heat (", "heat"),
+        ("Heat )", "heat"),
+        ("Heat) (film)", "heat"),
+        ("Schindler's List", "schindler list"),
+        ("Spider-Man: Far_from Home", "spider man far from home"),
+        ("O'Neill", "o neill"),
+        ("O'Sullivan", "o sullivan"),
+        ("Beyoncé", "beyonce"),
+        ("Beyonce\u0301", "beyonce"),
+        ("Stra\u00dfe", "strasse"),
+        ("U2", "u2"),
+        ("NASA", "nasa"),
+        ("X-Y", "x y"),
+        ("1984 (novel) 2", "1984 novel 2"),
+        ("شكسبير", "شكسبير"),
+        ("हिन्दी भाषा", "हिनदी भाषा"),
+        ("iPod", "ipod"),
+    ],
+)
+def test_a_surface_is_the_words_of_a_title_without_its_qualifier(title: str, words: str) -> None:
+    surface = surface_of(title)
+    assert surface is not None
+    assert surface.words == tuple(unicodedata.normalize("NFKD", words).split())
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["", " ", "?!", "!!! (album)", "X", "Up", "Her", "42", "1984", "This", "A", "(", ")", "()", "🦊", "\u0301", "a " * 33],
+)
+def test_titles_that_would_be_mentioned_by_chance_or_have_no_words_do_not_count(title: str) -> None:
+    assert surface_of(title) is None
+
+
+def test_the_fewest_characters_of_a_word_are_a_parameter() -> None:
+    assert surface_of("Up", min_characters=2) == Surface(("up",))
+    assert surface_of("Heat", min_characters=5) is None
+    assert surface_of("Up High", min_characters=50) == Surface(("up", "high"))
+
+
+def test_a_title_of_32_words_counts_and_one_of_33_does_not() -> None:
+    assert surface_of("Word " * MOST_WORDS) is not None
+    assert surface_of("Word " * (MOST_WORDS + 1)) is None
+
+
+def test_a_title_in_lower_case_may_be_mentioned_in_any_case() -> None:
+    assert mentioned("An iPod, an Ipod, an IPOD, an ipod.", "iPod") == [
+        ("iPod", word) for word in "iPod Ipod IPOD ipod".split()
+    ]
+    assert mentioned("the heat of the Heat", "Heat") == [("Heat", "Heat")]
+
+
+def test_titles_that_differ_in_the_case_of_their_first_letter_share_only_what_may_mean_both() -> None:
+    matcher = SurfaceMatcher([(0, Surface(("heat",))), (1, Surface(("heat",), lower=True))])
+    found = [
+        matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist()
+        for number, _, _ in matcher.mentions("Heat, heat")
+    ]
+    assert found == [[0, 1], [1]]
+
+
+def test_the_longest_mention_counts_and_mentions_do_not_overlap() -> None:
+    titles = ["New York", "New York City", "City Hall", "York"]
+    assert [words for _, words in mentioned("New York City Hall in New York, York", *titles)] == [
+        "New York City",
+        "New York",
+        "York",
+    ]
+
+
+def test_where_the_longest_surface_goes_on_differently_a_shorter_one_counts() -> None:
+    titles = ["New York", "New York City Ballet Company", "City Ballet"]
+    assert [words for _, words in mentioned("New York City Ballet", *titles)] == ["New York", "City Ballet"]
+
+
+def test_where_the_longer_title_may_not_begin_in_lower_case_the_shorter_one_counts() -> None:
+    assert mentioned("the ipod touch", "iPod", "IPod Touch") == [("iPod", "ipod")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Kubrick's", "KUBRICK\u2019S", "(Kubrick)", "Kubrick-", "Kübrick", "Ku\u0308brick", "_Kubrick_", "Kubrick…"]
+)
+def test_a_mention_is_found_without_case_accents_possessives_and_punctuation(text: str) -> None:
+    ((_, words),) = mentioned(f"By {text} himself", "Kubrick")
+    assert words == text.strip("(_)-…").removesuffix("'s").removesuffix("\u2019S")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Abraham Lincoln met Mary.", ["Mary"]),
+        ("The Lincoln of 1984", ["Lincoln"]),
+        ("In Lincoln, Abraham", ["Lincoln", "Abraham"]),
+        ("September 4, 4 September, in September", ["September"]),
+        ("Lincoln-Douglas, Anti-Lincoln", []),
+        ("Lincoln\nAbraham", ["Lincoln", "Abraham"]),
+        ("Lincoln's Mary", ["Lincoln", "Mary"]),
+        ("Mary Todd Lincoln", ["Mary Todd Lincoln"]),
+    ],
+)
+def test_a_title_of_one_word_is_no_mention_inside_a_longer_name(text: str, expected: list[str]) -> None:
+    titles = ["Lincoln", "Abraham", "Mary", "September", "Mary Todd Lincoln"]
+    assert [words for _, words in mentioned(text, *titles)] == expected
+
+
+@pytest.mark.parametrize("text", ["Kubricks", "SKubrick", "Kubrick2", "Ku brick", "kubrick"])
+def test_parts_of_words_are_no_mentions(text: str) -> None:
+    assert mentioned(f"by {text} himself", "Kubrick") == []
+
+
+@pytest.mark.parametrize("title", [".*", "(a+)+$", "[a-z]", "\\d", "a|b", "^", "$", "(?P<x>", "\\"])
+def test_titles_that_are_regular_expressions_are_words_like_any(title: str) -> None:
+    text = "aaaaaaaaaaaaaaaaaaaaaaaaaaaa! 1 P x " * 50
+    assert {words for _, words in mentioned(text, title)} <= {"P x", "x", "a", "P"}
+
+
+def test_titles_from_right_to_left_and_without_case_are_found() -> None:
+    assert mentioned("כתב שלום עליכם, סופר", "שלום עליכם") == [("שלום עליכם", "שלום עליכם")]
+    assert mentioned("作者「村上春樹」です", "村上春樹") == [("村上春樹", "村上春樹")]
+
+
+def test_aliases_are_surfaces_as_titles_are_and_anything_else_is_none() -> None:
+    assert [surface.words for surface in surfaces_of(passage("Heat (film)", aliases="Los Angeles Heat"))] == [
+        ("heat",),
+        ("los", "angeles", "heat"),
+    ]
+    assert len(surfaces_of(passage("Heat", aliases=["HEAT", "Heat!", "It", "Hitze"]))) == 2
+    for wrong in (7, None, {"a": "Heat"}, [1, None, ["Heat"]], "", []):
+        assert surfaces_of(passage(wrong, item_id="x", aliases=wrong)) == []
+
+
+def test_a_first_mention_is_hidden_by_a_longer_title_and_by_an_equal_one() -> None:
+    york, city = Surface(("new", "york")), Surface(("new", "york", "city"))
+    assert first_mention("New York City, then New York.", [york]) == (0, 8)
+    assert first_mention("New York City, then New York.", [york], [city]) == (20, 28)
+    assert first_mention("New York.", [york], [york]) is None
+    assert first_mention("New York.", []) is None
+
+
+# an independent reading of the same rules, one surface and one place at a time
+
+WORDS = st.sampled_from(["New", "new", "York", "york", "City", "iPod", "É", "e\u0301", "a", "A", "2", "The", "the", "s"])
+TEXT = st.lists(WORDS | st.sampled_from(["-", "'s", "\u2019S", ".", "(", ")", "'", "_", "🦊"]), max_size=14)
+TITLES = st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), max_size=6)
+
+
+def plain(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+
+
+def names(word: str) -> bool:
+    """Whether a word beside another makes a longer name of it."""
+    return (word[0].isupper() or word[0].isdecimal()) and plain(word) not in FUNCTION_WORDS
+
+
+def naive(text: str, titles: list[str]) -> list[tuple[set[int], int, int]]:
+    """Every word of a text tried against every title: the rows, the beginning and the end of the mentions."""
+    spans, place = [], 0
+    while place < len(text):
+        end = place
+        while end < len(text) and (text[end].isalnum() or (end > place and unicodedata.combining(text[end]))):
+            end += 1
+        if end > place:
+            spans.append((place, end))
+            owned = text[end : end + 2].lower() in ("'s", "\u2019s") and not text[end + 2 : end + 3].isalnum()
+            end += 2 * owned
+        place = max(end, place + 1)
+    words = [plain(text[start:end]) for start, end in spans]
+    found, number = [], 0
+    while number < len(words):
+        best: dict[int, set[int]] = {}
+        for row, title in enumerate(titles):
+            wanted = plain(title).split()
+            if len(wanted) == 1 and (wanted[0].isdecimal() or wanted[0] in FUNCTION_WORDS):
+                continue
+            fits = words[number : number + len(wanted)] == wanted
+            if fits and (title[0].islower() or not text[spans[number][0]].islower()):
+                best.setdefault(len(wanted), set()).add(row)
+        if best:
+            length = max(best)
+            start, end = spans[number][0], spans[number + length - 1][1]
+            before, after = (
+                [text[slice(*span)] for span in spans[:number]],
+                [text[slice(*span)] for span in spans[number + 1 :]],
+            )
+            joined = [
+                before and text[spans[number - 1][1] : start] == "-",
+                after and text[end : spans[number + length][0]] == "-" if length == 1 else False,
+                before and text[spans[number - 1][1] : start] == " " and names(before[-1]),
+                after and length == 1 and text[end : spans[number + 1][0]] == " " and names(after[0]),
+            ]
+            if length > 1 or not any(joined):
+                found.append((best[length], start, end))
+            number += length
+        else:
+            number += 1
+    return found
+
+
+@example(["New", "York", "City"], ["New York", "new york city", "York City"], " ")
+@example(["e\u0301", "'s", "A"], ["É", "A"], "")
+@given(TEXT, TITLES, st.sampled_from([" ", "", "-", ", "]))
+def test_mentions_are_those_of_a_naive_reading(parts: list[str], titles: list[str], between: str) -> None:
+    text = between.join(parts)
+    matcher = SurfaceMatcher((row, surface) for row, title in enumerate(titles) if (surface := surface_of(title, 1)))
+    found = [
+        (set(matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist()), start, end)
+        for number, start, end in matcher.mentions(text)
+    ]
+    assert found == naive(text, titles)
+    assert {number for number, _, _ in matcher.mentions(text)} == matcher.named_in([text])[0]
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=10), max_size=5))
+def test_any_text_and_titles_are_harmless(text: str, titles: list[str]) -> None:
+    for title, words in mentioned(text, *titles):
+        surface = surface_of(title, 1)
+        assert surface is not None
+        assert surface.words == words_of(words)
+
+
+def test_titles_made_to_be_almost_mentioned_everywhere_cost_no_more_than_their_32_words() -> None:
+    class Counting(dict[int, int]):
+        looked_up = 0
+
+        def get(self, key, default=None):  # type: ignore[no-untyped-def, override]
+            self.looked_up += 1
+            return super().get(key, default)
+
+    matcher = SurfaceMatcher([(row, Surface(("a",) * length + ("b",), lower=True)) for row, length in enumerate(range(1, 32))])
+    matcher._steps = steps = Counting(matcher._steps)
+    assert matcher.named_in(["a " * 10_000]) == [set()]
+    assert steps.looked_up <= 10_000 * (MOST_WORDS + 1)
