@@ -39,7 +39,7 @@ from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.pipelines.link_graph_tuning import TuningReport, tune
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 
@@ -188,7 +188,7 @@ def _judged(name: str, pairs: list[tuple[Query, Gold]]) -> Judged:
     return Judged(name, [query for query, _ in pairs], [gold for _, gold in pairs])
 
 
-def _reached(collection: Collection, judged: Judged, pools: list[Pool]) -> float:
+def _reached(collection: Collection, judged: Judged, pools: list[GraphCandidates]) -> float:
     """Which share of all gold is in the pools."""
     row_of = {item_id: row for row, item_id in enumerate(collection.ids)}
     found = wanted = 0

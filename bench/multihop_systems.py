@@ -17,14 +17,14 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence
 from nlp_retrieval.graph.links.shared_entities import SharedEntities
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.graph.store.link_graph import Links
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 CUTOFFS = (2, 5, 10, 21)
@@ -120,7 +120,7 @@ class Shuffled(BaseLinkExtractor):
         other = np.random.default_rng(self.seed).permutation(len(items))
         return Links(other[links.sources], other[links.targets], links.weights)
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         del source, target  # no sentence says why
         return None
 
@@ -135,7 +135,7 @@ class NoLinks(BaseLinkExtractor):
         del items
         return Links.joined([])
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         del source, target
         return None
 
@@ -144,14 +144,14 @@ class Probe(LinkGraphRetriever):
     """A link graph that walks once per query, whatever weights are tried, and that can be blinded to kinds of evidence."""
 
     blind: frozenset[str] = frozenset()
-    walked: dict[str, Pool]
+    walked: dict[str, GraphCandidates]
 
     def load(self, folder: Path) -> None:
         super().load(folder)
         if "similarity" in self.blind:
             self._open_dense = None
 
-    def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[Pool]:
+    def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[GraphCandidates]:
         new = [query for query in queries if query not in self.walked]
         for query, pool in zip(new, super().pools(new, allowed, at_least), strict=True):
             hidden = {kind: np.zeros_like(pool.evidence[kind]) for kind in self.blind}

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from nlp_retrieval.benchmarks.cost.figures import Cost
 from nlp_retrieval.benchmarks.judging import masks_of
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
 from nlp_retrieval.evaluation.changed_queries import measured

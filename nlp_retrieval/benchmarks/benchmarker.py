@@ -20,6 +20,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
+from nlp_retrieval.benchmarks.cost.figures import Cost
 from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, language_model_cost, measure_alone
 from nlp_retrieval.benchmarks.cost.prices import Prices
 from nlp_retrieval.benchmarks.explained import explained_queries
@@ -27,7 +28,7 @@ from nlp_retrieval.benchmarks.grid.grid import build_grid
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, FailedConfiguration
+from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore

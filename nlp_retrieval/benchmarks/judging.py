@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost
+from nlp_retrieval.benchmarks.cost.figures import Cost
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group

@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 from nlp_retrieval.errors import EngineError
 
 Rows = NDArray[np.int64]
+"""Rows of items, or of candidates; 64-bit whole numbers."""
+
 Scores = NDArray[np.float64]
+"""Scores of candidates, float64; higher is better."""
+
 Mask = NDArray[np.bool_]
+"""``[items]``: which of them may be found."""
 
 
 @dataclass(frozen=True)

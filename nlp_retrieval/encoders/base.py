@@ -12,6 +12,7 @@ from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.errors import ModelError
 
 Vectors = NDArray[np.float32]
+"""``[texts, dimension]``, float32; of a token encoder ``[tokens, dimension]`` for each text."""
 
 LONGEST_VECTOR = 1e18
 """Of a vector's length: the inner product of any two such vectors is far below what 32 bits can hold."""

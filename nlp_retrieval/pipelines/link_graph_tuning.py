@@ -24,7 +24,7 @@ from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_number
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
-from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 __all__ = ["TuningReport", "fit_weights", "tune"]
@@ -121,7 +121,9 @@ def tune(
     )
 
 
-def fit_weights(pools: Sequence[Pool], golden: Sequence[NDArray[np.bool_]], start: dict[str, float]) -> dict[str, float]:
+def fit_weights(
+    pools: Sequence[GraphCandidates], golden: Sequence[NDArray[np.bool_]], start: dict[str, float]
+) -> dict[str, float]:
     """Fit weights to pools of candidates.
 
     Args:
@@ -184,16 +186,16 @@ def listwise_loss(
     return float(value), slope
 
 
-def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> list[Pool]:
+def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> list[GraphCandidates]:
     asked = [text for text in dict.fromkeys(texts) if not says_nothing(text)]
     found = dict(zip(asked, opened.pools(asked, at_least=at_least), strict=True))
     nothing = np.zeros(0)
-    empty = Pool(np.zeros(0, np.int64), nothing, nothing, dict.fromkeys(_KINDS, nothing), {})
+    empty = GraphCandidates(np.zeros(0, np.int64), nothing, nothing, dict.fromkeys(_KINDS, nothing), {})
     return [found.get(text, empty) for text in texts]
 
 
 def _golden(
-    judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[Pool]
+    judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[GraphCandidates]
 ) -> tuple[list[NDArray[np.bool_]], int]:
     """Per query, which of the candidates that have evidence are gold; and how many gold documents are no candidates."""
     documents = relevant_documents(judged)
@@ -207,12 +209,12 @@ def _golden(
 
 
 def _chosen(
-    pools: list[Pool], golden: list[NDArray[np.bool_]], chosen: NDArray[np.bool_]
-) -> tuple[list[Pool], list[NDArray[np.bool_]]]:
+    pools: list[GraphCandidates], golden: list[NDArray[np.bool_]], chosen: NDArray[np.bool_]
+) -> tuple[list[GraphCandidates], list[NDArray[np.bool_]]]:
     return [pools[place] for place in np.flatnonzero(chosen)], [golden[place] for place in np.flatnonzero(chosen)]
 
 
-def _evaluated(evaluator: RetrievalEvaluator, pools: list[Pool], weights: list[dict[str, float]]) -> Evaluation:
+def _evaluated(evaluator: RetrievalEvaluator, pools: list[GraphCandidates], weights: list[dict[str, float]]) -> Evaluation:
     depth = evaluator.k_values[-1]
     rows = np.full((len(pools), depth), -1, np.int64)
     for number, (pool, chosen) in enumerate(zip(pools, weights, strict=True)):

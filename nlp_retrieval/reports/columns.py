@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import price_per_1000_queries, price_spent
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Cost, LanguageModelCost
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"

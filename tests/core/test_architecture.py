@@ -1,31 +1,47 @@
-"""The arrows between rooms, the modules that nobody may import, and the public names."""
+"""The floors and rooms of the package, how large they may be, the modules that nobody may import, and the public names."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import nlp_retrieval
+from nlp_retrieval import testing
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-ROOMS = {"loaders", "processors", "retrievers", "rerankers"}
-BASE = {"core", "errors", "_version"}
-MAY_IMPORT = (
-    {"errors": set(), "_version": set(), "core": {"errors", "_version"}, "demo": set()}
-    | {"encoders": BASE, "graph": BASE, "lm": BASE}
-    | {room: BASE | {"encoders", "graph", "lm"} for room in ROOMS}
-    | {"pipelines": BASE | ROOMS | {"encoders", "graph", "lm"}}
-    | {"benchmarks": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines"}}
-    | {"testing": BASE | {"encoders"}}
-    | {"cli": BASE | ROOMS | {"encoders", "graph", "lm", "pipelines", "benchmarks", "demo"}}
+
+FLOORS = (
+    "errors _version",
+    "core",
+    "core.components",
+    "core.files",
+    "core.index",
+    "core.search",
+    "text",
+    "loaders encoders lm graph evaluation",
+    "processors retrievers rerankers",
+    "pipelines",
+    "benchmarks",
+    "reports",
+    "demo",
+    "testing cli",
 )
+"""From the ground up: a room imports rooms of the floors below it, and none beside it."""
+
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph"}
+ENGINES_MAY_IMPORT = {("link_graph", "faiss")}
+MANY_MODULES = {"cli", "testing"}
+MOST_MODULES, MOST_LINES, LARGEST_ROOM = 15, 300, 0.15
 CODE_IN_DATA = {"pickle", "_pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal", "jsonpickle"}
 
 CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | {
@@ -33,9 +49,27 @@ CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | 
 }
 
 
-def room_of(file: Path) -> str:
-    """The room that a file is in; a module beside the rooms is a room of its own."""
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def room_of(module: str) -> str:
+    """The room of a module, by its full name; the rooms of ``core`` are rooms of their own."""
+    parts = module.split(".")[1:]
+    if parts[:1] == ["core"] and ".".join(parts[:2]) in FLOOR:
+        return ".".join(parts[:2])
+    return parts[0] if parts else ""
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(file): file for file in FILES}
+
+
+def known(name: str) -> str:
+    """The module that an imported name is, or is in."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def imported(file: Path) -> Iterator[tuple[int, str]]:
@@ -57,22 +91,119 @@ def identified(files, check) -> list[str]:
 
 
 def test_every_room_is_known():
-    assert {room_of(file) for file in FILES} - {"__init__"} <= set(MAY_IMPORT)
+    assert {room_of(module) for module in MODULES} - {""} <= set(FLOOR)
 
 
-def test_rooms_import_along_the_arrows_only():
+def test_rooms_import_from_the_floors_below_them_only():
     def against(file):
-        room = room_of(file)
+        module, room = module_of(file), room_of(module_of(file))
         for line, name in imported(file):
-            parts = name.split(".")
-            if parts[0] != "nlp_retrieval" or room == "__init__":
+            target = known(name)
+            if not name.startswith("nlp_retrieval") or module == "nlp_retrieval":
                 continue
-            if len(parts) == 1 or parts[1] not in MAY_IMPORT:
+            other = room_of(target)
+            if target == name and file.name != "__init__.py" and MODULES[target].name == "__init__.py":
                 yield line, f"{name}: import from the module that defines it"
-            elif parts[1] != room and parts[1] not in MAY_IMPORT[room]:
+            elif other != room and FLOOR.get(other, 99) >= FLOOR[room]:
                 yield line, f"{room} imports {name}"
 
     assert identified(FILES, against) == []
+
+
+def test_engines_do_not_import_one_another():
+    def engine_of(name):
+        parts = name.split(".")
+        return parts[2] if parts[1:2] == ["retrievers"] and len(parts) > 2 and parts[2] in ENGINES else ""
+
+    def against(file):
+        engine = engine_of(module_of(file))
+        for line, name in imported(file):
+            other = engine_of(name)
+            if engine and other and other != engine and (engine, other) not in ENGINES_MAY_IMPORT:
+                yield line, f"{engine} imports {name}"
+
+    assert identified(FILES, against) == []
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    """Imports inside functions and for types alone included."""
+    arrows = {
+        module: {target for _, name in imported(file) if (target := known(name)) not in {"", "nlp_retrieval", module}}
+        for module, file in MODULES.items()
+        if module != "nlp_retrieval"
+    }
+    done: set[str] = set()
+    while True:
+        free = {module for module, targets in arrows.items() if module not in done and targets <= done}
+        if not free:
+            break
+        done |= free
+    assert sorted(set(arrows) - done) == []
+
+
+def folders() -> dict[Path, list[Path]]:
+    """The modules of each folder, without those that only say what the folder is."""
+    return {
+        folder: [file for file in sorted(folder.glob("*.py")) if file.name != "__init__.py"]
+        for folder in {file.parent for file in FILES}
+    }
+
+
+def test_a_folder_shows_what_it_holds():
+    crowded = {
+        str(folder.relative_to(PACKAGE)): len(files)
+        for folder, files in folders().items()
+        if len(files) > MOST_MODULES and folder.relative_to(PACKAGE).as_posix() not in MANY_MODULES
+    }
+    assert crowded == {}
+
+
+def test_three_modules_with_one_prefix_are_a_folder():
+    alike = []
+    for folder, files in folders().items():
+        prefixes = Counter(file.stem.partition("_")[0] for file in files)
+        alike += [f"{folder.relative_to(PACKAGE)}/{prefix}_*" for prefix, count in prefixes.items() if count > 2]
+    assert alike == []
+
+
+def test_a_module_can_be_read_in_one_go():
+    sources = [*FILES, *PACKAGE.rglob("*.js"), *PACKAGE.rglob("*.css")]
+    long = {str(file.relative_to(PACKAGE)): lines for file in sources if (lines := lines_of(file)) > MOST_LINES}
+    assert long == {}
+
+
+def lines_of(file: Path) -> int:
+    return file.read_text("utf-8").count("\n")
+
+
+def test_no_room_holds_more_than_its_share():
+    total = sum(map(lines_of, FILES))
+    sizes: Counter[str] = Counter()
+    for module, file in MODULES.items():
+        sizes[room_of(module)] += lines_of(file)
+    assert {room: size for room, size in sizes.items() if size > LARGEST_ROOM * total} == {}
+
+
+def test_a_class_name_stands_for_one_class():
+    places: dict[str, list[str]] = {}
+    for module, file in MODULES.items():
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_what_the_documents_import_is_public():
+    public = {"nlp_retrieval": set(nlp_retrieval.__all__), "nlp_retrieval.testing": set(testing.__all__)}
+    documents = [*PACKAGE.parent.glob("*.md"), *PACKAGE.parent.glob("docs/*.md")]
+    found = [
+        f"{document.name}: from {module} import {name}"
+        for document in documents
+        for module, names in re.findall(r"from (nlp_retrieval[\w.]*) import (\([^)]*\)|[^\n]*)", document.read_text("utf-8"))
+        for name in re.findall(r"\w+", names.partition("#")[0])
+        if name not in public.get(module, set())
+    ]
+    assert found == []
 
 
 def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
@@ -81,7 +212,7 @@ def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda self, *a: source)
     assert [name for _, name in imported(file)] == [
         "nlp_retrieval.loaders.jsonl.JsonlLoader",
-        "nlp_retrieval.retrievers.faiss.retriever",
+        "nlp_retrieval.retrievers.faiss",
     ]
 
 
@@ -129,7 +260,7 @@ def test_nothing_prints():
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
                 yield node.lineno, "print"
 
-    assert identified([file for file in FILES if room_of(file) != "cli"], printing) == []
+    assert identified([file for file in FILES if room_of(module_of(file)) != "cli"], printing) == []
 
 
 @pytest.mark.parametrize(
@@ -142,29 +273,20 @@ def test_every_module_says_what_it_decides(file):
 # public names
 
 
-def test_the_public_names_are_those_of_the_lazy_table():
-    assert sorted(nlp_retrieval.__all__) == sorted([*nlp_retrieval._MODULES, "__version__"])
-    assert len(set(nlp_retrieval.__all__)) == len(nlp_retrieval.__all__)
-    assert set(dir(nlp_retrieval)) == set(nlp_retrieval.__all__)
+def test_the_public_names_are_those_that_type_checkers_are_told():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8"))
+    told = {alias.asname: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert told == nlp_retrieval._modules()
+    assert nlp_retrieval.__all__ == sorted(told) == dir(nlp_retrieval)
 
 
-def test_type_checkers_see_the_names_of_the_lazy_table_in_the_same_modules():
-    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {
-        alias.name: str(node.module).removeprefix("nlp_retrieval.")
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert seen == nlp_retrieval._MODULES
-
-
-@pytest.mark.parametrize("name", sorted(nlp_retrieval._MODULES))
+@pytest.mark.parametrize("name", sorted(set(nlp_retrieval.__all__) - {"__version__"}))
 def test_every_public_name_is_importable(name):
+    module = importlib.import_module(nlp_retrieval._modules()[name])
     value = getattr(nlp_retrieval, name)
-    assert value is getattr(importlib.import_module(f"nlp_retrieval.{nlp_retrieval._MODULES[name]}"), name)
-    assert value.__module__ == f"nlp_retrieval.{nlp_retrieval._MODULES[name]}", "not where it is defined"
+    assert value is getattr(module, name)
+    if isinstance(value, type) or callable(value):
+        assert getattr(value, "__module__", module.__name__) in {module.__name__, "numpy"}, "not where it is defined"
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

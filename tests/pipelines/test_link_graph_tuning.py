@@ -15,7 +15,7 @@ from nlp_retrieval import Bm25sRetriever, Gold, LinkGraphRetriever, Query, Retri
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
 from nlp_retrieval.pipelines.link_graph_tuning import fit_weights, listwise_loss
-from nlp_retrieval.retrievers.link_graph.candidates import Pool
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 
 KINDS = list(DEFAULT_WEIGHTS)
 ITEMS = wiki(70, seed=2)
@@ -49,10 +49,10 @@ def report(folder: Path) -> TuningReport:
     return tune(RETRIEVER, folder, QUERIES, GOLD, k_values=(2, 5, 10), folds=4)
 
 
-def pool_of(evidence: np.ndarray) -> Pool:
+def pool_of(evidence: np.ndarray) -> GraphCandidates:
     """A pool with this evidence, ``[candidates, kinds]``."""
     flat = np.ones(len(evidence)) / len(evidence)
-    return Pool(np.arange(len(evidence)), flat, flat, dict(zip(KINDS, evidence.T, strict=True)), {})
+    return GraphCandidates(np.arange(len(evidence)), flat, flat, dict(zip(KINDS, evidence.T, strict=True)), {})
 
 
 # the loss
@@ -94,7 +94,7 @@ def test_the_loss_of_scores_that_are_far_apart_is_finite() -> None:
 # fitting
 
 
-def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[Pool], list[np.ndarray]]:
+def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[GraphCandidates], list[np.ndarray]]:
     """Pools of evidence at random in which the two foremost by known weights are gold."""
     draw = np.random.default_rng(seed)
     scales = np.array([4.0, 3.0, 0.2, 1.0, 0.3, 0.3, 0.3, 1.0])
@@ -107,7 +107,7 @@ def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[Pool], 
     return pools, golden
 
 
-def perfect(pools: list[Pool], golden: list[np.ndarray], weights: dict[str, float]) -> float:
+def perfect(pools: list[GraphCandidates], golden: list[np.ndarray], weights: dict[str, float]) -> float:
     """The share of pools whose gold stands before everything else."""
     return float(np.mean([golden[n][pool.ranked(weights, 2)[0]].all() for n, pool in enumerate(pools)]))
 

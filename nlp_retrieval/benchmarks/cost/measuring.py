@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.results import LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost, ModelTokens
 from nlp_retrieval.benchmarks.stages.shared import Found
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation

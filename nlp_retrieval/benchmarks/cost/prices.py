@@ -11,14 +11,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
+from nlp_retrieval.benchmarks.cost.figures import Cost, ModelTokens
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.results import Cost, ModelTokens
 
 _CURRENCY = "currency"
 _EXAMPLE = "{openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"

@@ -34,24 +34,24 @@ class _Maker(Protocol):
     def __call__(self, cls: type[ComponentT], place: str) -> ComponentT: ...
 
 
-class _Part(BaseModel):
+class _ManifestPart(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class _Corpus(_Part):
+class _Corpus(_ManifestPart):
     loader: str | dict[str, Any]
 
 
-class _Latency(_Part):
+class _Latency(_ManifestPart):
     queries: int
     seed: int
 
 
-class _Configured(_Part):
+class _Configured(_ManifestPart):
     config: dict[str, Any]
 
 
-class _Manifest(_Part):
+class _Manifest(_ManifestPart):
     """What is needed of a manifest to repeat its run; what else stands in it is only compared."""
 
     corpus: _Corpus

@@ -61,7 +61,7 @@ class Reranked:
 
 
 @dataclass
-class Passage:
+class SearchTrace:
     """What searches passed through while it was recorded.
 
     Args:
@@ -104,14 +104,14 @@ class SharedStages(Stages):
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
         self._warm: set[tuple[Path, str]] = set()
-        self._passage = Passage()
+        self._passage = SearchTrace()
         self._saved = 0.0
 
     @contextmanager
-    def recording(self) -> Iterator[Passage]:
+    def recording(self) -> Iterator[SearchTrace]:
         """Record what the searches inside the block pass through."""
         before = self._passage, self._saved
-        passage = self._passage = Passage()
+        passage = self._passage = SearchTrace()
         self._saved = 0.0
         try:
             yield passage

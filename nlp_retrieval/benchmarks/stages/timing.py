@@ -22,7 +22,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching, generation_of, time_queries
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
-from nlp_retrieval.benchmarks.stages.shared import Found, Passage, Reranked, SharedStages
+from nlp_retrieval.benchmarks.stages.shared import Found, Reranked, SearchTrace, SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
@@ -96,7 +96,7 @@ class _Clock:
         content = {"processor": identity_of(processor), "queries": self._sample.taken()}
         return self._kept(content, partial(self._timed, lambda place: processor.process([self._sample.texts[place]])))
 
-    def composed(self, searcher: Searcher, passage: Passage, processing: Entry | None) -> Timing:
+    def composed(self, searcher: Searcher, passage: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up what the stages of a search take, and time what is left."""
         if (
             searcher.reranker is not None
@@ -156,7 +156,7 @@ class _Clock:
         }
         return self._kept(content, partial(self._timed, score)).arrays["seconds"]
 
-    def _left(self, searcher: Searcher, passage: Passage, lists: Rows) -> Timing:
+    def _left(self, searcher: Searcher, passage: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are at hand."""
 
         def search(place: int) -> tuple[float, StageSeconds]:
@@ -230,7 +230,7 @@ class _AtHand(Stages):
         last: where the lists of the next query begin.
     """
 
-    def __init__(self, passage: Passage, place: int, first: int, last: int) -> None:
+    def __init__(self, passage: SearchTrace, place: int, first: int, last: int) -> None:
         self._processed = [passage.processed[place]] if passage.processed is not None else []
         self._found = {label: _lists_of(found.batch, first, last) for label, found in passage.found.items()}
         self._columns: dict[str, Scores] = {}
@@ -261,7 +261,7 @@ class _AtHand(Stages):
         return reranker.reordered(batch, self._columns)
 
 
-def lists_of(searcher: Searcher, passage: Passage, n_queries: int) -> Rows:
+def lists_of(searcher: Searcher, passage: SearchTrace, n_queries: int) -> Rows:
     """Return where the lists of each query begin: one each, or one for each of its sub-queries.
 
     Args:

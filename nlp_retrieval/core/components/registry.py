@@ -51,7 +51,7 @@ def component_class(kind: str, name: str) -> type[Component]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedComponent:
     """A component that is going to be made: what is wanted is known, and nothing of it exists yet.
 
     Args:
@@ -129,7 +129,7 @@ def plan(
     wanted: type[Component] = Component,
     *,
     only_own: bool = False,
-) -> Plan:
+) -> PlannedComponent:
     """Find what plain values describe, and make nothing of it; the arguments are those of :func:`build`.
 
     Args:
@@ -153,7 +153,7 @@ def plan(
         entry = _entry(kind, name)
         package = entry.dist.name if entry.dist is not None else entry.module
         if only_own and not is_own_module(entry.module):
-            return Plan(kind, name, package, None, fields, where)
+            return PlannedComponent(kind, name, package, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
         raise ConfigurationError(f"{place}{error}") from None
@@ -163,7 +163,7 @@ def plan(
         if key not in parameters:
             raise ConfigurationError(f"{place}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
         fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
-    return Plan(kind, name, package, cls, fields, where)
+    return PlannedComponent(kind, name, package, cls, fields, where)
 
 
 def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
@@ -197,7 +197,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
-    """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
+    """PlannedComponent the components that a parameter's type hint asks for; leave everything else as it is."""
     if isinstance(value, Component):
         return value
     for option in _options(hint):
@@ -222,7 +222,7 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
 
 def _made(value: Any) -> Any:
     """Make the components of a parameter that were planned; leave everything else as it is."""
-    if isinstance(value, Plan):
+    if isinstance(value, PlannedComponent):
         return value.make()
     if isinstance(value, list):
         return [_made(part) for part in value]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from nlp_retrieval.core.components.component import with_held
-from nlp_retrieval.core.components.registry import ComponentT, Plan
+from nlp_retrieval.core.components.registry import ComponentT, PlannedComponent
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import RetrievalWarning, UntrustedError
 
@@ -145,7 +145,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
 """By kind, registry name and parameter. A component or a parameter that does not stand here has to be trusted."""
 
 
-def asked_for(plan: Plan) -> Iterator[str]:
+def asked_for(plan: PlannedComponent) -> Iterator[str]:
     """Yield what a component that a manifest describes would do that a manifest may not decide, a phrase each.
 
     Args:
@@ -189,11 +189,11 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
     warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
 
 
-def made_as_described(cls: type[ComponentT], plan: Plan, *, trust: bool) -> ComponentT:
+def made_as_described(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
     """Make a component that a manifest describes; one that is not trusted looks for models on this machine alone.
 
     Raises:
-        ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.Plan.make_as`.
+        ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.PlannedComponent.make_as`.
     """
     made = plan.make_as(cls)
     if not trust:
@@ -202,8 +202,8 @@ def made_as_described(cls: type[ComponentT], plan: Plan, *, trust: bool) -> Comp
     return made
 
 
-def _plans_in(value: Any) -> Iterator[Plan]:
-    if isinstance(value, Plan):
+def _plans_in(value: Any) -> Iterator[PlannedComponent]:
+    if isinstance(value, PlannedComponent):
         yield value
     elif isinstance(value, list | dict):
         for part in value.values() if isinstance(value, dict) else value:

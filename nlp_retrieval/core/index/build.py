@@ -31,7 +31,7 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.publishing import guarded, new_scratch, publish, sweep, write_segment, writing
+from nlp_retrieval.core.index.publishing import guarded, new_scratch, publish, remove_unused, write_segment, writing
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.secrets import without_secrets
@@ -120,7 +120,7 @@ def build_index(
         if old is None or old.corpus != corpus or old.retrievers != kept:
             generation = old.generation + 1 if old is not None else 1
             write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
-        sweep(directory)
+        remove_unused(directory)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
 

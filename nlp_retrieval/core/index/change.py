@@ -41,7 +41,7 @@ _Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
 """Writes what a retriever has of the items of the last segment into an empty folder."""
 
 
-class Joining(NamedTuple):
+class NewItems(NamedTuple):
     """Items that join an index: where they were written, their fingerprint and their ids."""
 
     scratch: Path
@@ -59,7 +59,7 @@ class IndexChange:
         self.added = self.replaced = self.deleted = 0
         self._builders = builders
 
-    def change(self, gone: Rows, joining: Joining | None) -> None:
+    def change(self, gone: Rows, joining: NewItems | None) -> None:
         """Publish the index with some rows deleted and other items added behind it.
 
         Args:

@@ -27,11 +27,11 @@ FORMAT = 2
 _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]
 
 
-class _Part(BaseModel):
+class _ManifestField(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class FolderRecord(_Part):
+class FolderRecord(_ManifestField):
     """A folder of the index, and what each of its files must be."""
 
     folder: _PlainName
@@ -50,7 +50,7 @@ class Segment(FolderRecord):
     end_row: int = Field(ge=1)
 
 
-class CorpusRecord(_Part):
+class CorpusRecord(_ManifestField):
     """The items.
 
     Args:
@@ -76,14 +76,14 @@ class CorpusRecord(_Part):
         return len(self.segments) > 1 or self.deleted is not None
 
 
-class BuildCost(_Part):
+class BuildCost(_ManifestField):
     """What a build took: seconds, and the largest resident memory of the process meanwhile."""
 
     seconds: float
     peak_bytes: int
 
 
-class RetrieverRecord(_Part):
+class RetrieverRecord(_ManifestField):
     """One retriever of the index.
 
     Args:
@@ -101,7 +101,7 @@ class RetrieverRecord(_Part):
     cost: BuildCost
 
 
-class Manifest(_Part):
+class Manifest(_ManifestField):
     """The state of an index directory."""
 
     format: Literal[2] = 2

@@ -156,10 +156,10 @@ def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, 
 def tidy(directory: Path) -> None:
     """Remove what an earlier update left to readers that are gone by now; where somebody writes, that writer does it."""
     with suppress(IndexLockedError, OSError), writing(directory):
-        sweep(directory)
+        remove_unused(directory)
 
 
-def sweep(directory: Path) -> None:
+def remove_unused(directory: Path) -> None:
     """Remove folders of ours that the manifest does not name and no reader holds; a later build comes back for those held.
 
     What counts is the manifest that is there now: a build that was interrupted may have been published. Without one that can

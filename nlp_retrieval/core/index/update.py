@@ -20,10 +20,10 @@ import numpy as np
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import explained_writes
-from nlp_retrieval.core.index.change import IndexChange, Joining
+from nlp_retrieval.core.index.change import IndexChange, NewItems
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, index_directory, read_manifest
-from nlp_retrieval.core.index.publishing import guarded, new_scratch, sweep, writing
+from nlp_retrieval.core.index.publishing import guarded, new_scratch, remove_unused, writing
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
@@ -90,7 +90,7 @@ def add_items(
             if not replace and (gone >= 0).any():
                 taken = ids[int(np.flatnonzero(gone >= 0)[0])]
                 raise ItemError(f"item {taken!r} is in {update.directory} already; update it, or leave it out")
-            update.change(np.sort(gone[gone >= 0]), Joining(scratch, fingerprint, ids))
+            update.change(np.sort(gone[gone >= 0]), NewItems(scratch, fingerprint, ids))
             update.replaced = int((gone >= 0).sum())
             update.added = len(ids) - update.replaced
     return _reported(update, begin)
@@ -163,7 +163,7 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 if auto_compact:
                     _join_where_due(update)
             finally:
-                sweep(directory)
+                remove_unused(directory)
 
 
 def _join_where_due(update: IndexChange) -> None:

@@ -28,7 +28,7 @@ Weights = (
 
 
 @dataclass(frozen=True)
-class Pool:
+class FusionPool:
     """The candidates of a batch of lists, each once per list, with what every retriever said of them.
 
     Args:
@@ -52,7 +52,7 @@ class BaseFusion(Component, ABC):
     kind: ClassVar[str] = "fusions"
 
     @abstractmethod
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         """Return the fused score of every candidate, ``[candidates]``; higher is better."""
 
     def fuse(self, batches: Mapping[str, CandidateBatch]) -> CandidateBatch:
@@ -73,7 +73,7 @@ class BaseFusion(Component, ABC):
             position[number, place] = np.arange(len(place))
             scores[place, number], ranks[place, number] = batch.scores, batch.ranks
         owner, rows = pooled // width, pooled % width
-        fused = self.combine(Pool(labels, owner, n_lists, scores, ranks))
+        fused = self.combine(FusionPool(labels, owner, n_lists, scores, ranks))
         order = sort_lists(owner, fused, rows)
         if order is not None:
             rows, fused, position, scores = rows[order], fused[order], position[:, order], scores[order]
@@ -108,7 +108,7 @@ class RawScore(BaseFusion):
 
     name = "raw"
 
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         best: Scores = np.fmax.reduce(pool.scores, axis=1)
         return best
 
@@ -127,7 +127,7 @@ class ReciprocalRankFusion(BaseFusion):
         self.k = k
         self.weights = _checked_weights(weights)
 
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         parts = _weights_for(self.weights, pool.labels) / (self.k + pool.ranks)
         summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
         return summed
@@ -147,7 +147,7 @@ class WeightedSum(BaseFusion):
         self.weights = _checked_weights(weights)
         self.normalization: Normalization = normalization
 
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         summed: Scores = normalized(pool, self.normalization) @ _weights_for(self.weights, pool.labels)
         return summed
 
@@ -164,7 +164,7 @@ class CombSUM(BaseFusion):
     def __init__(self, normalization: Normalization = "minmax") -> None:
         self.normalization: Normalization = normalization
 
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         summed: Scores = normalized(pool, self.normalization).sum(axis=1)
         return summed
 
@@ -181,13 +181,13 @@ class CombMNZ(BaseFusion):
     def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
         self.normalization: Literal["minmax", "rank"] = normalization
 
-    def combine(self, pool: Pool) -> Scores:
+    def combine(self, pool: FusionPool) -> Scores:
         found = np.isfinite(pool.scores).sum(axis=1)
         product: Scores = normalized(pool, self.normalization).sum(axis=1) * found
         return product
 
 
-def normalized(pool: Pool, rule: Normalization) -> Scores:
+def normalized(pool: FusionPool, rule: Normalization) -> Scores:
     """Scores made comparable, ``[candidates, retrievers]``, per list and retriever.
 
     A list whose scores are all equal becomes 1 (``minmax``) or 0 (``zscore``). A candidate that a retriever did not find

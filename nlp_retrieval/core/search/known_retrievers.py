@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nlp_retrieval.core.components.registry import Plan, plan
+from nlp_retrieval.core.components.registry import PlannedComponent, plan
 from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
 from nlp_retrieval.core.index.generation import fingerprint_of, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
@@ -72,11 +72,11 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
     return [one for one in retrievers if one.identity not in needed]
 
 
-def _plan_of(record: RetrieverRecord, *, trust: bool) -> Plan:
+def _plan_of(record: RetrieverRecord, *, trust: bool) -> PlannedComponent:
     return plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever, only_own=not trust)
 
 
-def _require_trust(plans: Iterable[Plan], directory: Path, cure: str, *, trust: bool) -> None:
+def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str, *, trust: bool) -> None:
     asked = [phrase for described in plans for phrase in asked_for(described)]  # of all, so that nothing is trusted unseen
     require_trust(asked, str(directory / MANIFEST_FILE), cure, trust=trust)
 

@@ -20,7 +20,7 @@ from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
-from nlp_retrieval.core.search.fusion import Pool, ReciprocalRankFusion, normalized
+from nlp_retrieval.core.search.fusion import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 
 Blend = Literal["replace", "rank", "score"]
@@ -213,7 +213,7 @@ class BaseReranker(Component, ABC):
     def _blended(self, batch: CandidateBatch, scores: Scores) -> Scores:
         if self.blend == "replace":
             return scores
-        pool = Pool(
+        pool = FusionPool(
             ["incoming", "own"],
             batch.owner,
             batch.n_lists,

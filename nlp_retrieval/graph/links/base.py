@@ -16,7 +16,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.links import Links
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -33,7 +33,7 @@ _ABBREVIATIONS = frozenset(
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LinkSentence:
     """Why one passage links to another.
 
     Args:
@@ -78,7 +78,7 @@ class BaseLinkExtractor(Component, ABC):
         """Find all links of a corpus, and what :meth:`extend` wants to know again when items join: ``tables`` names it."""
         return Extracted(self.extract(items))
 
-    def extend(self, joining: Joining) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links that touch items which join an index; rows are those of the index, and deleted items have none.
 
         By default all links of all items are found anew, which takes as long as building the index does.
@@ -87,11 +87,11 @@ class BaseLinkExtractor(Component, ABC):
         return Extracted(found, self.extracted(joining.items).tables if self.tables else {})
 
     @abstractmethod
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         """Return the sentence that links two linked passages, or None where no sentence does."""
 
 
-def sentence_at(text: str, start: int, end: int) -> Evidence:
+def sentence_at(text: str, start: int, end: int) -> LinkSentence:
     """Return the sentence around a mention, cut to about 300 characters.
 
     A sentence ends at a full stop, question or exclamation mark before white space, unless a lower-case letter follows or
@@ -124,7 +124,7 @@ def sentence_at(text: str, start: int, end: int) -> Evidence:
     begin += len(text[begin:start]) - len(text[begin:start].lstrip())
     stop -= len(text[end:stop]) - len(text[end:stop].rstrip())
     before, after = "…" * cut_before, "…" * cut_after
-    return Evidence(before + text[begin:stop] + after, len(before) + start - begin, len(before) + end - begin)
+    return LinkSentence(before + text[begin:stop] + after, len(before) + start - begin, len(before) + end - begin)
 
 
 def _boundaries(text: str, first: int, last: int) -> Iterator[int]:

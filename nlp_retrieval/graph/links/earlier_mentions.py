@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
-from nlp_retrieval.graph.links.joining import Joining
+from nlp_retrieval.graph.links.joining import JoiningItems
 from nlp_retrieval.text.surfaces import Surface, plain_part
 
 _STEP = 1024
@@ -24,7 +24,9 @@ MOST_READ, ONE_IN = 1000, 500
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def mentions_before(joining: Joining, surfaces: Sequence[tuple[int, Surface]], is_new: Mask) -> tuple[Rows, NDArray[np.int64]]:
+def mentions_before(
+    joining: JoiningItems, surfaces: Sequence[tuple[int, Surface]], is_new: Mask
+) -> tuple[Rows, NDArray[np.int64]]:
     """Return rows of passages that were there before, and the new titles that their contents mention, each pair once.
 
     Args:
@@ -43,7 +45,7 @@ def mentions_before(joining: Joining, surfaces: Sequence[tuple[int, Surface]], i
     return np.array(sources, np.int64), np.array(mentioned, np.int64)
 
 
-def _read(joining: Joining, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
+def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
     """Rows and contents of the passages in which the words of some surface stand in a row."""
     phrases = [Phrase(surface) for surface in surfaces]
     held = joining.terms.holding([surface.words for surface in surfaces])

@@ -16,8 +16,8 @@ from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, RetrievalWarning
-from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
-from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight, sentence_at
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.links.named_rows import names_itself, shared_links
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.store.links import Links
@@ -76,7 +76,7 @@ class Hyperlinks(BaseLinkExtractor):
         links, given = self._links(names, self._given(enumerate(items.stream({self.links}))), items)
         return Extracted(links, {_NAMES: names, _GIVEN: given})
 
-    def extend(self, joining: Joining) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links from and to items that join: those that they have when all items are indexed at once.
 
         Links among the items before stay as they were until ``compact``: one whose name a new item carries too keeps its
@@ -96,7 +96,7 @@ class Hyperlinks(BaseLinkExtractor):
         by_new = HashedRows.of((_words_key(name), row - first_row) for row, name in given if row >= first_row)
         return Extracted(joining.touching(links), {_NAMES: new_names, _GIVEN: by_new})
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         wanted, own = surface_of(target.title, min_characters=1), surface_of(source.title, min_characters=1)
         if wanted is None:
             return None

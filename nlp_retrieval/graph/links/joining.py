@@ -34,7 +34,7 @@ class Extracted(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Joining:
+class JoiningItems:
     """Items that join an index.
 
     Args:

@@ -11,8 +11,8 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence, WalkWeight
-from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.store.links import Links
 from nlp_retrieval.text.surfaces import grouped
@@ -55,7 +55,7 @@ class SameParent(BaseLinkExtractor):
         table = self._members(items)
         return Extracted(self._links(table), {_TABLE: table})
 
-    def extend(self, joining: Joining) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links of passages that join: those that they have when all passages are indexed at once.
 
         Passages before that a deleted one stood between draw together at ``compact``.
@@ -83,6 +83,6 @@ class SameParent(BaseLinkExtractor):
             parts.append(Links(table.rows[near], table.rows[near + distance], weights))
         return Links.joined(parts)
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         del source, target
         return None

@@ -13,8 +13,8 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
-from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
-from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight, sentence_at
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.store.links import Links, merged_links
 from nlp_retrieval.text.mentions import entities_by_rules
@@ -72,7 +72,7 @@ class SharedEntities(BaseLinkExtractor):
         table = self._naming(items)
         return Extracted(self._links(table, len(items)), {_TABLE: table})
 
-    def extend(self, joining: Joining) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links of passages that join; they weigh what they do when all passages are indexed at once.
 
         Links among those before keep their weights, and stay where an entity has become too common, until ``compact``.
@@ -105,7 +105,7 @@ class SharedEntities(BaseLinkExtractor):
             keys[place], weights[place] = lower * n_items + higher, 1 / count
         return merged_links(keys, weights, self.name, n_items)
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         mine, theirs = self._entities([source.text, target.text])
         for entity in sorted(mine & theirs, key=lambda entity: (-len(entity), entity)):
             span = first_mention(source.text, [Surface(words_of(entity), lower=True)])

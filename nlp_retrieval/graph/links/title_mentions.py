@@ -17,9 +17,9 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.graph.links.base import BaseLinkExtractor, Evidence, WalkWeight, sentence_at
+from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight, sentence_at
 from nlp_retrieval.graph.links.earlier_mentions import mentions_before
-from nlp_retrieval.graph.links.joining import Extracted, Joining
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.links.named_rows import NamedRows, names_itself, shared_links
 from nlp_retrieval.graph.store.links import Links
 from nlp_retrieval.graph.store.title_table import TitleTable
@@ -82,7 +82,7 @@ class TitleMentions(BaseLinkExtractor):
         links = self._shared(items, matcher, sources, mentioned)
         return self._weighed(links, np.bincount(links.targets, minlength=len(items)))
 
-    def extend(self, joining: Joining) -> Extracted:
+    def extend(self, joining: JoiningItems) -> Extracted:
         """Find what passages that join mention, and which passages before mention them; deleted passages do not count.
 
         These are the links that touch the new passages when all are indexed at once, with the same shares. What differs
@@ -112,7 +112,7 @@ class TitleMentions(BaseLinkExtractor):
             times_mentioned[targets] += joining.graph.n_incoming(joining.kind, targets)
         return Extracted(self._weighed(links, times_mentioned))
 
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> Evidence | None:
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
         return None if span is None else sentence_at(source.content, *span)
 

@@ -11,7 +11,7 @@ from nlp_retrieval.graph.store.link_graph import WeightedGraph
 
 
 @dataclass(frozen=True)
-class Chain:
+class LinkChain:
     """A path over links.
 
     Args:
@@ -25,7 +25,7 @@ class Chain:
 
 def strongest_chains(
     graph: WeightedGraph, restart_rows: Rows, restart_shares: Scores, targets: Rows, damping: float, longest: int = 4
-) -> list[Chain | None]:
+) -> list[LinkChain | None]:
     """Find the strongest chain to each target, by dynamic programming over the number of links.
 
     Of equally strong chains the shorter is taken, and of equally long ones that whose last row but one is lower, and so on
@@ -73,7 +73,7 @@ class _Layer:
     before: Rows
 
 
-def _traced(layers: list[_Layer], target: int) -> Chain | None:
+def _traced(layers: list[_Layer], target: int) -> LinkChain | None:
     """The chain of the last layer that holds a node, which is its strongest."""
     for number in range(len(layers) - 1, -1, -1):
         place = int(np.searchsorted(layers[number].rows, target))
@@ -82,5 +82,5 @@ def _traced(layers: list[_Layer], target: int) -> Chain | None:
             for later in range(number, 0, -1):
                 place = int(layers[later].before[place])
                 rows.append(int(layers[later - 1].rows[place]))
-            return Chain(rows[::-1], strength)
+            return LinkChain(rows[::-1], strength)
     return None

@@ -46,7 +46,7 @@ class PreparedPhrases(BaseUserQueryProcessor):
         return _prepared.get()
 
 
-class _Parts:
+class _DecomposingParts:
     """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
 
     def __init__(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
@@ -63,7 +63,7 @@ class _Parts:
             quota=searcher.quota,
         )
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Parts:
+    def __deepcopy__(self, memo: dict[int, Any]) -> _DecomposingParts:
         return self
 
 
@@ -120,7 +120,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         return made
 
     def _take(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
-        self.parts = _Parts(searcher, processor, k)
+        self.parts = _DecomposingParts(searcher, processor, k)
         self.decompose = dspy.Predict(DecomposeClaim)
         if processor.compiled is not None:
             load_program(self, processor.compiled)

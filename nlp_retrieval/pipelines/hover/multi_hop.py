@@ -28,7 +28,7 @@ PASSAGE_CHARACTERS = 1500
 """Seven such documents fit small context windows."""
 
 
-class _Parts:
+class _MultiHopParts:
     """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
 
     def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int, passage_characters: int) -> None:
@@ -40,7 +40,7 @@ class _Parts:
     def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
         return self.searcher.search(queries, k)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Parts:
+    def __deepcopy__(self, memo: dict[int, Any]) -> _MultiHopParts:
         return self
 
 
@@ -70,7 +70,7 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
     ) -> None:
         super().__init__()
         searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
-        self.parts = _Parts(searcher, lm, per_hop, passage_characters)
+        self.parts = _MultiHopParts(searcher, lm, per_hop, passage_characters)
         self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
         self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
         if program is not None:

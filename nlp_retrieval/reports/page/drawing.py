@@ -43,7 +43,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """A scale from values to pixels.
 
     Args:
@@ -76,7 +76,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def quality_axis(values: list[float], height: float) -> Axis:
+def quality_axis(values: list[float], height: float) -> ChartAxis:
     """Return a scale with round ticks, of a tenth or more: a small difference must not fill the chart.
 
     Args:
@@ -91,10 +91,10 @@ def quality_axis(values: list[float], height: float) -> Axis:
         grow_down = first > 0 and (below < above or (last + 1) * step > 1 + 1e-9)
         first, last = (first - 1, last) if grow_down else (first, last + 1)
     ticks = [round(number * step, 2) for number in range(first, last + 1)]
-    return Axis(ticks[0], ticks[-1], height - BOTTOM, TOP, ticks)
+    return ChartAxis(ticks[0], ticks[-1], height - BOTTOM, TOP, ticks)
 
 
-def cutoff_axis(k_values: list[int], right: float) -> Axis:
+def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
     """Return a scale with the cutoffs as ticks, logarithmic where the largest is more than ten times the smallest.
 
     Args:
@@ -103,17 +103,17 @@ def cutoff_axis(k_values: list[int], right: float) -> Axis:
     """
     low, high = min(k_values), max(k_values)
     if low == high:
-        return Axis(low - 1, high + 1, LEFT + 8, right, k_values)
+        return ChartAxis(low - 1, high + 1, LEFT + 8, right, k_values)
     logarithmic = high / low > 10
-    axis = Axis(low, high, LEFT + 8, right, k_values, logarithmic)
+    axis = ChartAxis(low, high, LEFT + 8, right, k_values, logarithmic)
     ticks: list[float] = []
     for k in sorted(k_values, reverse=True):  # the largest cutoff keeps its label where labels would touch
         if not ticks or axis.at(ticks[-1]) - axis.at(k) > _DIGIT * (len(str(k)) + len(str(int(ticks[-1])))) / 2 + 6:
             ticks.append(k)
-    return Axis(low, high, LEFT + 8, right, ticks, logarithmic)
+    return ChartAxis(low, high, LEFT + 8, right, ticks, logarithmic)
 
 
-def cost_axis(values: list[float], right: float) -> Axis:
+def cost_axis(values: list[float], right: float) -> ChartAxis:
     """Return a logarithmic scale of at least one decade; what costs 0 stands at the left end.
 
     Args:
@@ -131,10 +131,10 @@ def cost_axis(values: list[float], right: float) -> Axis:
     ticks = [tick for tick in ticks if low <= tick <= high]
     if len(ticks) > 7:
         ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
-    return Axis(low, high, LEFT + 8, right, ticks, True)
+    return ChartAxis(low, high, LEFT + 8, right, ticks, True)
 
 
-def grid(x: Axis, y: Axis, right: float, height: float, y_title: str, x_title: str) -> list[str]:
+def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, x_title: str) -> list[str]:
     """Return lines, ticks and titles of two scales.
 
     Args:

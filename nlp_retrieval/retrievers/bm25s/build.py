@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
 from nlp_retrieval.core.files.column_streams import Stream
-from nlp_retrieval.retrievers.bm25s.files import FREQUENCIES, ROWS, OpenedFiles, write_terms
+from nlp_retrieval.retrievers.bm25s.files import FREQUENCIES, ROWS, PostingFiles, write_terms
 from nlp_retrieval.retrievers.bm25s.scoring import found_in, term_cuts
 
 Numbers = NDArray[np.int32]
@@ -32,7 +32,7 @@ _TOKENS_AT_ONCE = 2**20
 _POSTINGS_AT_ONCE = 2**20
 
 
-class Column(Protocol):
+class PostingColumn(Protocol):
     """Numbers that are read a slice at a time."""
 
     def __getitem__(self, part: slice, /) -> NDArray[Any]: ...
@@ -53,8 +53,8 @@ class Run:
 
     terms: NDArray[np.integer]
     counts: NDArray[np.integer]
-    rows: Column
-    frequencies: Column
+    rows: PostingColumn
+    frequencies: PostingColumn
     kept: NDArray[np.integer]
     targets: Numbers | None = None
 
@@ -85,7 +85,7 @@ def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocab
     (folder / _SPOOL).unlink()
 
 
-def join_files(folder: Path, segments: Sequence[tuple[OpenedFiles, Mask | None]]) -> None:
+def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
     """Write one index of several: without deleted items, and with rows counted through.
 
     Args:

@@ -27,7 +27,7 @@ _VOCABULARY = "vocabulary.json"
 _POSTINGS_AT_ONCE = 2**20
 
 
-class OpenedFiles(NamedTuple):
+class PostingFiles(NamedTuple):
     """What lies in a folder: the postings, and the numbers of their terms by stem, which rise with the stem."""
 
     postings: Postings
@@ -49,7 +49,7 @@ def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int
     (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
 
 
-def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
+def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     """Open an index.
 
     Args:
@@ -78,7 +78,7 @@ def open_files(folder: Path, n_items: int | None = None) -> OpenedFiles:
         counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
     if not (counted == lengths).all():
         raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
-    return OpenedFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
+    return PostingFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:

@@ -22,7 +22,7 @@ from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
-from nlp_retrieval.retrievers.bm25s.files import OpenedFiles, open_files
+from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
 from nlp_retrieval.retrievers.bm25s.scoring import Backend
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
 
@@ -84,7 +84,7 @@ class Bm25sRetriever(BaseRetriever):
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._open([(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
 
-    def _open(self, segments: Sequence[tuple[OpenedFiles, Mask | None]]) -> None:
+    def _open(self, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
         self._scorer = SegmentedScorer(segments, self.k1, self.b, self.backend)
         self._analyzer = Analyzer(self.stemmer, self.stopwords, self._scorer.vocabulary)
 

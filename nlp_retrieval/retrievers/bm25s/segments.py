@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.segments import search_parts
-from nlp_retrieval.retrievers.bm25s.files import OpenedFiles
+from nlp_retrieval.retrievers.bm25s.files import PostingFiles
 from nlp_retrieval.retrievers.bm25s.scoring import Backend, Scorer, found_in, inverse_frequencies, length_norms
 
 
-class _Part(NamedTuple):
+class _SegmentPart(NamedTuple):
     """A segment: its scorer, its rows in the index, and its numbers of all terms (None: the same)."""
 
     scorer: Scorer
@@ -38,7 +38,7 @@ class SegmentedScorer:
         backend: the same.
     """
 
-    def __init__(self, segments: Sequence[tuple[OpenedFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
+    def __init__(self, segments: Sequence[tuple[PostingFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
         self.vocabulary = dict(segments[0][0].vocabulary)
         """Numbers by term, of all segments; those of the first segment as they are in it."""
         shared = [
@@ -54,7 +54,7 @@ class SegmentedScorer:
             total += int(lengths.sum(dtype=np.int64))
         frequencies = inverse_frequencies(found, n_items)
         mean = max(total / max(n_items, 1), 1.0)
-        self._parts: list[_Part] = []
+        self._parts: list[_SegmentPart] = []
         first = 0
         for (opened, _), numbers in zip(segments, shared, strict=True):
             rows = slice(first, first + len(opened.postings.lengths))
@@ -62,7 +62,7 @@ class SegmentedScorer:
             local = np.full(len(found), len(numbers), np.int32)  # the term that has no postings, where the segment lacks one
             local[numbers] = np.arange(len(numbers), dtype=np.int32)
             scorer = Scorer(opened.postings, frequencies[numbers], norms, backend)
-            self._parts.append(_Part(scorer, rows, local if len(segments) > 1 else None))
+            self._parts.append(_SegmentPart(scorer, rows, local if len(segments) > 1 else None))
             first = rows.stop
 
     def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:

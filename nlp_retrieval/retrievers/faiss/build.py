@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from nlp_retrieval.retrievers.faiss.index import (
 )
 from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
 
-if TYPE_CHECKING:
-    from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-
 _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
 """How many items an index had when its quantiser was trained."""
@@ -43,7 +40,18 @@ _adding = Lock()
 """FAISS has one set of instructions for the whole process; searches beside are right with any."""
 
 
-def build_ann_index(folder: Path, index_type: IndexType, settings: FaissRetriever) -> None:
+class AnnSettings(Protocol):
+    """The parameters of a FAISS index that is not flat; :class:`~nlp_retrieval.FaissRetriever` says what each means."""
+
+    hnsw_m: int
+    ef_construction: int
+    nlist: int | None
+    pq_bytes: int
+    train_size: int
+    seed: int
+
+
+def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) -> None:
     """Build an index that is not flat in place of the vectors in a folder.
 
     Args:
@@ -154,7 +162,7 @@ def _number_anew(lists: Any, numbers: Rows) -> None:
             ids[:] = numbers[ids]
 
 
-def _sample(path: Path, n_items: int, dimension: int, settings: FaissRetriever) -> Vectors:
+def _sample(path: Path, n_items: int, dimension: int, settings: AnnSettings) -> Vectors:
     """Vectors to train on, in the order of their rows."""
     count = min(settings.train_size, n_items)
     chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
@@ -181,7 +189,7 @@ def _write(index: Any, folder: Path) -> None:
         raise IndexWriteError(f"FAISS cannot write {folder / ANN_FILE}: {error}; is the disk full?") from error
 
 
-def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: FaissRetriever) -> Any:
+def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: AnnSettings) -> Any:
     metric = faiss.METRIC_INNER_PRODUCT
     if index_type == "hnsw":
         index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)

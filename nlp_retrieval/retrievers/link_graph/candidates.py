@@ -34,7 +34,7 @@ class Seeded:
 
 
 @dataclass(frozen=True)
-class Pool:
+class GraphCandidates:
     """The candidates of a query, those first that its walk is at most often.
 
     Args:

@@ -11,12 +11,12 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.links.base import BaseLinkExtractor
 from nlp_retrieval.graph.store.link_graph import WeightedGraph
-from nlp_retrieval.graph.walk.chains import Chain
+from nlp_retrieval.graph.walk.chains import LinkChain
 from nlp_retrieval.retrievers.link_graph.candidates import Seeded
 
 
 def explanation_of(
-    chain: Chain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
+    chain: LinkChain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
 ) -> Explanation:
     """Put a chain into words.
 

@@ -16,7 +16,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.links.base import BaseLinkExtractor
-from nlp_retrieval.graph.links.joining import Extracted, Joining, kept_tables
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems, kept_tables
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.graph.store.added_links import join_added_links, live_of, open_graph, write_added_links
 from nlp_retrieval.graph.store.hashed_rows import HashedRows
@@ -77,7 +77,7 @@ def extend_files(
     found: dict[str, Extracted] = {}
     for number, (kind, extractor) in enumerate(kinds.items()):
         known = all_titles if extractor is titles else None
-        found[kind] = extractor.extend(Joining(items, everything, segments, kind, _prefix(number), known, folder))
+        found[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), known, folder))
     write_added_links(folder, {kind: one.links for kind, one in found.items()}, len(everything))
     _write_tables(folder, found)
     new_titles.write(folder)

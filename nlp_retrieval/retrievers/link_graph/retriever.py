@@ -34,7 +34,7 @@ from nlp_retrieval.graph.walk.chains import strongest_chains
 from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import Pool, Seeded, by_row, foremost, looked_up, normalised
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, foremost, looked_up, normalised
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 
@@ -145,7 +145,7 @@ class LinkGraphRetriever(BaseRetriever):
         columns = {key: np.concatenate([told[key] for told in signals]) for key in keys}
         return replace(Hits.from_lists(lists), signals=columns)
 
-    def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[Pool]:
+    def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[GraphCandidates]:
         """Walk from the seeds of each query, and yield what lies nearest with its evidence: what scoring weighs.
 
         Args:
@@ -256,7 +256,7 @@ class LinkGraphRetriever(BaseRetriever):
         ranks: Scores,
         allowed: Mask | None,
         at_least: int,
-    ) -> Pool:
+    ) -> GraphCandidates:
         if allowed is not None:
             rows, ranks = rows[allowed[rows]], ranks[allowed[rows]]
         walked: Scores = np.log(ranks + FLOOR).round(_DECIMALS)
@@ -276,7 +276,7 @@ class LinkGraphRetriever(BaseRetriever):
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
         } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph, pooled), first)
         seeds = {label: looked_up(rows, *by_row(*found), np.nan) for label, found in seeded.scores.items()}
-        return Pool(rows, ranks, shares, evidence, seeds)
+        return GraphCandidates(rows, ranks, shares, evidence, seeds)
 
 
 def default_links() -> list[BaseLinkExtractor]:

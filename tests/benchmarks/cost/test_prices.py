@@ -20,6 +20,7 @@ from rich.console import Console
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25sRetriever, ClaimDecomposition, HyDE, Searcher, write_run_files
+from nlp_retrieval.benchmarks.cost.figures import Cost, ModelTokens
 from nlp_retrieval.benchmarks.cost.prices import (
     ModelPrice,
     Prices,
@@ -28,7 +29,7 @@ from nlp_retrieval.benchmarks.cost.prices import (
     read_prices,
     unpriced,
 )
-from nlp_retrieval.benchmarks.results import BenchmarkReport, Cost, ModelTokens
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.rerun import read_manifest
 from nlp_retrieval.errors import ConfigurationError

@@ -7,7 +7,7 @@ import pytest
 from graph.corpora import approximately, links_of, passage
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, RetrievalWarning
-from nlp_retrieval.graph.links.base import Evidence
+from nlp_retrieval.graph.links.base import LinkSentence
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
 
 
@@ -96,7 +96,7 @@ def test_names_come_in_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_evidence_is_the_sentence_that_names_the_target_if_there_is_one() -> None:
     source = passage("Heat", "A film. It stars Al Pacino. Up is not in it.")
-    assert Hyperlinks().evidence(source, passage("Al Pacino (actor)")) == Evidence("It stars Al Pacino.", 9, 18)
-    assert Hyperlinks().evidence(source, passage("Up (2009 film)")) == Evidence("Up is not in it.", 0, 2)
+    assert Hyperlinks().evidence(source, passage("Al Pacino (actor)")) == LinkSentence("It stars Al Pacino.", 9, 18)
+    assert Hyperlinks().evidence(source, passage("Up (2009 film)")) == LinkSentence("Up is not in it.", 0, 2)
     for other in (passage("Robert De Niro"), passage(None, item_id="x"), passage("!!!"), passage("Heat")):
         assert Hyperlinks().evidence(source, other) is None

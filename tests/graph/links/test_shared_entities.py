@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph.corpora import approximately, links_of, passage
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.graph.links.base import Evidence
+from nlp_retrieval.graph.links.base import LinkSentence
 from nlp_retrieval.graph.links.shared_entities import SharedEntities
 from nlp_retrieval.text.mentions import entities_by_rules, mentions_by_rules
 
@@ -59,10 +59,10 @@ def test_entities_alone_are_the_entities_among_all_mentions(text: str) -> None:
 def test_the_evidence_is_the_sentence_that_names_the_longest_shared_entity() -> None:
     extractor = SharedEntities()
     source = passage("Heat", "Shot in Paris. It stars Al Pacino's rival. The end.")
-    assert extractor.evidence(source, passage(None, "Al Pacino left Paris.", "x")) == Evidence(
+    assert extractor.evidence(source, passage(None, "Al Pacino left Paris.", "x")) == LinkSentence(
         "It stars Al Pacino's rival.", 9, 18
     )
-    assert extractor.evidence(source, passage(None, "he saw Heat", "x")) == Evidence("Heat.", 0, 4)
+    assert extractor.evidence(source, passage(None, "he saw Heat", "x")) == LinkSentence("Heat.", 0, 4)
     assert extractor.evidence(source, passage(None, "he saw nothing", "x")) is None
 
 
@@ -99,7 +99,7 @@ def test_a_spacy_pipeline_finds_the_entities_where_one_is_given(pipeline: Path) 
     extractor = SharedEntities(mentions=str(pipeline))
     items = [passage(None, "Paris saw a clockwork orange.", "a"), passage(None, "a clockwork orange", "b"), passage("Paris")]
     assert links_of(extractor, items) == {("a", "b"): 0.5}
-    assert extractor.evidence(items[0], items[1]) == Evidence("Paris saw a clockwork orange.", 10, 28)
+    assert extractor.evidence(items[0], items[1]) == LinkSentence("Paris saw a clockwork orange.", 10, 28)
     assert extractor.evidence(items[0], items[2]) is None
 
 

@@ -14,7 +14,7 @@ from text.test_surfaces import TEXT, naive
 from graph.corpora import approximately, links_of, passage, table_of
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.graph.links.base import Evidence
+from nlp_retrieval.graph.links.base import LinkSentence
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.text.surfaces import SurfaceMatcher
 
@@ -137,8 +137,8 @@ def test_links_are_those_of_a_naive_reading(rows: list[tuple[str, list[str]]], r
 
 def test_the_evidence_is_the_sentence_of_the_mention() -> None:
     source = passage("Heat", "A film. It stars Al Pacino's rival. The end.")
-    assert TitleMentions().evidence(source, passage("Al Pacino (actor)")) == Evidence("It stars Al Pacino's rival.", 9, 18)
-    assert TitleMentions().evidence(source, passage("x", aliases=["Pacino", "The End"])) == Evidence("The end.", 0, 7)
+    assert TitleMentions().evidence(source, passage("Al Pacino (actor)")) == LinkSentence("It stars Al Pacino's rival.", 9, 18)
+    assert TitleMentions().evidence(source, passage("x", aliases=["Pacino", "The End"])) == LinkSentence("The end.", 0, 7)
     for other in (passage("Robert De Niro"), passage(None, item_id="x"), passage("Film"), passage("Heat (song)")):
         assert TitleMentions().evidence(source, other) is None
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.graph.walk.chains import Chain, strongest_chains
+from nlp_retrieval.graph.walk.chains import LinkChain, strongest_chains
 
 Ways = dict[str, tuple[float, float]]
 
@@ -28,7 +28,7 @@ def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int, float]]], ways:
         return LinkGraph.open(Path(folder)).weighted(ways or dict.fromkeys(kinds, (1.0, 0.0)))
 
 
-def chains(graph: WeightedGraph, restarts: dict[int, float], damping: float = 0.5, longest: int = 4) -> list[Chain | None]:
+def chains(graph: WeightedGraph, restarts: dict[int, float], damping: float = 0.5, longest: int = 4) -> list[LinkChain | None]:
     """The chain to every node."""
     rows = sorted(restarts)
     shares = np.array([restarts[row] for row in rows], np.float64)
@@ -106,10 +106,10 @@ def test_the_strength_of_a_chain_is_the_product_along_it(case: tuple[WeightedGra
 def test_a_chain_by_hand() -> None:
     graph = graph_of(4, {"a": [(0, 1, 3.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
     assert chains(graph, {0: 0.8, 2: 0.2}) == [
-        Chain([0], 0.8),
-        Chain([0, 1], pytest.approx(0.8 * 0.5 * 0.75)),
-        Chain([2], 0.2),
-        Chain([0, 1, 3], pytest.approx(0.8 * 0.5 * 0.75 * 0.5)),
+        LinkChain([0], 0.8),
+        LinkChain([0, 1], pytest.approx(0.8 * 0.5 * 0.75)),
+        LinkChain([2], 0.2),
+        LinkChain([0, 1, 3], pytest.approx(0.8 * 0.5 * 0.75 * 0.5)),
     ]
 
 
@@ -117,8 +117,8 @@ def test_a_chain_that_grows_stronger_in_the_last_round_does_not_lengthen_what_wa
     """Node 4 is reached first from the weak restart 0, in two links; by the strong restart 1 it would take five."""
     path = [(1, 2, 1.0), (2, 3, 1.0), (3, 5, 1.0), (5, 6, 1.0), (0, 6, 1.0), (6, 4, 1.0)]
     found = chains(graph_of(7, {"a": path}), {0: 0.001, 1: 0.999})
-    assert found[6] == Chain([1, 2, 3, 5, 6], pytest.approx(0.999 * 0.5**4))
-    assert found[4] == Chain([0, 6, 4], pytest.approx(0.001 * 0.5**2))
+    assert found[6] == LinkChain([1, 2, 3, 5, 6], pytest.approx(0.999 * 0.5**4))
+    assert found[4] == LinkChain([0, 6, 4], pytest.approx(0.001 * 0.5**2))
 
 
 def test_nothing_leads_further_than_the_longest_chain_or_over_a_closed_way() -> None:
@@ -133,14 +133,14 @@ def test_nothing_leads_further_than_the_longest_chain_or_over_a_closed_way() -> 
 
 def test_without_damping_restarts_or_links_only_restarts_are_explained() -> None:
     graph = graph_of(3, {"a": [(0, 1, 1.0)]})
-    assert chains(graph, {0: 0.5, 2: 0.5}, damping=0.0) == [Chain([0], 0.5), None, Chain([2], 0.5)]
+    assert chains(graph, {0: 0.5, 2: 0.5}, damping=0.0) == [LinkChain([0], 0.5), None, LinkChain([2], 0.5)]
     assert chains(graph, {0: 0.0}) == [None, None, None]
     assert chains(graph, {}) == [None, None, None]
-    assert chains(graph_of(2, {}), {1: 1.0}) == [None, Chain([1], 1.0)]
+    assert chains(graph_of(2, {}), {1: 1.0}) == [None, LinkChain([1], 1.0)]
 
 
 def test_of_equal_chains_the_shorter_and_then_the_one_over_lower_rows_is_taken() -> None:
     diamond = graph_of(5, {"a": [(0, 2, 1.0), (0, 1, 1.0), (1, 4, 1.0), (2, 4, 1.0)]})
-    assert chains(diamond, {0: 1.0})[4] == Chain([0, 1, 4], 0.125)
+    assert chains(diamond, {0: 1.0})[4] == LinkChain([0, 1, 4], 0.125)
     shorter = graph_of(4, {"a": [(0, 1, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
-    assert chains(shorter, {0: 0.8, 2: 0.4})[3] == Chain([2, 3], 0.2)
+    assert chains(shorter, {0: 0.8, 2: 0.4})[3] == LinkChain([2, 3], 0.2)
