@@ -19,7 +19,8 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files

@@ -22,7 +22,9 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule, labelled
+from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.graph.links.base import BaseLinkExtractor
