@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
@@ -45,7 +46,7 @@ from nlp_retrieval.retrievers.colbert.files import (
     write_settings,
 )
 from nlp_retrieval.retrievers.colbert.join import join_segments, live_counts
-from nlp_retrieval.retrievers.colbert.search import Backend, CompressedIndex, SearchSettings
+from nlp_retrieval.retrievers.colbert.search import CompressedIndex, SearchSettings
 
 _BATCH = 256
 _FEW_CENTROIDS = 64
