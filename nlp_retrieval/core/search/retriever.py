@@ -27,9 +27,10 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.index.mismatch import no_such_index
 from nlp_retrieval.core.index.opened_files import OpenedFiles
-from nlp_retrieval.core.index.segments import SegmentFolder, search_parts
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.merge import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.ranking import best_of
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -87,12 +88,7 @@ class Scorer:
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
-        values = scores[matching]
-        if len(matching) > k:
-            keep = values >= np.partition(values, len(values) - k)[len(values) - k]
-            matching, values = matching[keep], values[keep]
-        order = np.lexsort((matching, -values))[:k]
-        return matching[order].astype(np.int64), values[order]
+        return best_of(matching, scores[matching], k)
 
     def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
         n_queries = len(bounds) - 1

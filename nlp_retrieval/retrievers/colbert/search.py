@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.blocks import best_of
 from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, in_units
 from nlp_retrieval.retrievers.colbert.files import Compressed
 from nlp_retrieval.retrievers.exact_kmeans import units_of

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, write_link_graph
-from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.graph.walk import pagerank as module
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 
