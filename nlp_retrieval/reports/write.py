@@ -25,6 +25,7 @@ from nlp_retrieval.reports.notes import comparison_notes
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
+from nlp_retrieval.reports.view import view_of
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -43,7 +44,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         OutputError: a file cannot be written.
     """
     target = Path(folder)
-    report = run.report
     files = {
         "report": target / "report.html",
         "results": target / "results.json",
@@ -60,7 +60,9 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "gold": target / GOLD,
         "trec": target / "trec",
     }
-    names, notes = list(run.lists.listings), comparison_notes(report)
+    report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
+    view = view_of(report)
+    names, notes = list(run.lists.listings), view.cautions
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until all is written the folder is no finished run
     for name, stem in zip(names, file_names(names), strict=True):
@@ -71,18 +73,17 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["results"], _json(results_of(report)))
     write_output(files["costs"], _json(_costs(report)))
     write_output(files["manifest"], _json(report.manifest))
-    write_output(files["markdown"], markdown_table(report).encode())
-    write_output(files["latex"], latex_table(report).encode())
-    write_output(files["parquet"], parquet_bytes(means_table(report), notes))
-    write_output(files["costs_parquet"], parquet_bytes(costs_table(report), notes))
+    write_output(files["markdown"], markdown_table(view).encode())
+    write_output(files["latex"], latex_table(view).encode())
+    write_output(files["parquet"], parquet_bytes(means_table(view), notes))
+    write_output(files["costs_parquet"], parquet_bytes(costs_table(view), notes))
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
     write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
-    written = replace(report, files={kind: str(path) for kind, path in files.items()})
-    write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
-    write_output(files["report_data"], report_bytes(written, target))
-    return written
+    write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
+    write_output(files["report_data"], report_bytes(report, target))
+    return report
 
 
 def _costs(report: BenchmarkReport) -> dict[str, Any]:
