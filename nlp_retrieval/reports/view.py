@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, corpora_of
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, cost_columns, measure_columns, query_groups, summary_columns
-from nlp_retrieval.reports.marks import ALPHA, Marks, by_chance, by_figure, legend, out_of_reach
+from nlp_retrieval.reports.marks import ALPHA, DAGGERS, SIGNS, TRIANGLES, Marks, by_chance, by_figure, legend, out_of_reach
 from nlp_retrieval.reports.notes import (
     comparison_notes,
     degraded_note,
@@ -22,7 +23,7 @@ from nlp_retrieval.reports.notes import (
     price_note,
     prices_legend,
 )
-from nlp_retrieval.reports.pareto import Front, front_legend, fronts
+from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ class ReportView:
         groups: of queries, all of them first.
         comparisons: with the baseline, by group, measure and configuration.
         fronts: the Pareto fronts, by the key of their cost.
+        legends: what the marks of a verdict mean, and which test they come from, for each way to write them.
+        front_legends: what the mark of a front means, by the mark; empty where there is no front.
+        main_measure: the one that is shown where there is room for one.
+        selection: how the configurations were chosen on the queries that they are judged by; empty where they were not.
+        corpora: which corpus each configuration was run on; None where that is not known.
         chance: how many marks chance alone may set; empty where that need not be said.
         out_of_reach: why no difference could have been borne out, with the groups of which that is so.
         prices: what the prices are of; empty where none is known.
@@ -135,6 +141,11 @@ class ReportView:
     groups: Sequence[QueryGroup]
     comparisons: Mapping[tuple[str, str, str], Comparison]
     fronts: Mapping[str, Front]
+    legends: Mapping[Marks, str]
+    front_legends: Mapping[str, str]
+    main_measure: str
+    selection: str
+    corpora: Mapping[str, RunCorpus | None]
     chance: str
     out_of_reach: Mapping[str, Sequence[QueryGroup]]
     prices: str
@@ -143,14 +154,6 @@ class ReportView:
     degraded: Mapping[str, str]
     latency: Mapping[str, str]
     unpriced: Mapping[str, str]
-
-    def legend(self, marks: Marks) -> str:
-        """Return what the marks mean and which test they come from; see :func:`~nlp_retrieval.reports.marks.legend`."""
-        return legend(self.report, marks)
-
-    def front_legend(self, mark: str) -> str:
-        """Return what the mark of a front means; empty where there is none."""
-        return front_legend(self.report, mark)
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
@@ -162,8 +165,11 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     if isinstance(report, ReportView):
         return report
     measures, costs = measure_columns(report), cost_columns(report)
-    comparisons, on_fronts = by_figure(report), fronts(report)
-    reasons = out_of_reach(report)
+    names, summary = query_groups(report), summary_columns(report)
+    comparisons, reasons = by_figure(report), out_of_reach(report)
+    legends, chance = {marks: legend(report, marks) for marks in (TRIANGLES, SIGNS, DAGGERS)}, by_chance(report)
+    on_fronts = fronts(report)
+    front_legends = {mark: front_legend(report, mark) for mark in (MARK, ASCII_MARK)}
     hopeless = {group: reason for reason, groups in reasons.items() for group in groups}
     groups = {
         name: QueryGroup(
@@ -174,7 +180,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
             report.comparisons.get(name, []),
             hopeless.get(name, ""),
         )
-        for number, name in enumerate(query_groups(report))
+        for number, name in enumerate(names)
     }
 
     def noted(note: Callable[[ConfigurationResult], str]) -> dict[str, str]:
@@ -184,12 +190,17 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     return ReportView(
         report=report,
         columns=[*measures, *costs],
-        summary=summary_columns(report),
+        summary=summary,
         model_columns=[one for one in costs if one not in COST_COLUMNS and one.key != "price_per_1000_queries"],
         groups=list(groups.values()),
         comparisons=comparisons,
         fronts=on_fronts,
-        chance=by_chance(report),
+        legends=legends,
+        front_legends=front_legends,
+        main_measure=report.main_measure,
+        selection=report.selection_note,
+        corpora=corpora_of(report),
+        chance=chance,
         out_of_reach={reason: [groups[name] for name in names if name in groups] for reason, names in reasons.items()},
         prices=prices_legend(report),
         cautions=comparison_notes(report),

@@ -14,18 +14,16 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.comparable import corpora_of
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
-from nlp_retrieval.reports.notes import comparison_notes
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
-from nlp_retrieval.reports.view import view_of
+from nlp_retrieval.reports.view import ReportView, view_of
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -70,8 +68,8 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
-    write_output(files["results"], _json(results_of(report)))
-    write_output(files["costs"], _json(_costs(report)))
+    write_output(files["results"], _json(results_of(view)))
+    write_output(files["costs"], _json(_costs(view)))
     write_output(files["manifest"], _json(report.manifest))
     write_output(files["markdown"], markdown_table(view).encode())
     write_output(files["latex"], latex_table(view).encode())
@@ -86,24 +84,24 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     return report
 
 
-def _costs(report: BenchmarkReport) -> dict[str, Any]:
-    other = _other_corpora(report)
-    return {one.name: asdict(one.cost) | other[one.name] for one in report.configurations if one.cost is not None}
+def _costs(view: ReportView) -> dict[str, Any]:
+    other = _other_corpora(view)
+    return {one.name: asdict(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None}
 
 
-def _other_corpora(report: BenchmarkReport) -> dict[str, dict[str, Any]]:
+def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
     """The corpus of each configuration, where they do not all have the same."""
-    corpora = corpora_of(report)
-    several = len(set(corpora.values())) > 1
-    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in corpora.items()}
+    several = len(set(view.corpora.values())) > 1
+    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in view.corpora.items()}
 
 
-def results_of(report: BenchmarkReport) -> dict[str, Any]:
+def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
     """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
 
     A group's name is ``""`` where all queries are meant. Runs of different corpora say so, each with its own, under ``notes``.
     """
-    notes, other = comparison_notes(report), _other_corpora(report)
+    view = view_of(report)
+    report, notes, other = view.report, view.cautions, _other_corpora(view)
     return {
         "baseline": report.baseline,
         "k": report.k_values,

@@ -19,7 +19,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.comparable import corpora_of
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.files.output import write_output
 from nlp_retrieval.evaluation.pool import Ranks
@@ -60,7 +59,7 @@ def render_page(
             "figures.html",
             view=view,
             report=report,
-            facts=_facts(report),
+            facts=_facts(view),
             families={family: list(columns) for family, columns in groupby(view.columns, key=lambda column: column.family)},
             pairs=pairwise_section(report.pairwise),
             charts=_charts(view),
@@ -107,12 +106,13 @@ def _asset(name: str) -> Markup:
     return Markup(text)  # noqa: S704 - a file of this package
 
 
-def _facts(report: BenchmarkReport) -> list[str]:
+def _facts(view: ReportView) -> list[str]:
     """What the figures are of, in a few words each."""
+    report = view.report
     facts = [
         counted(len(report.configurations), "configuration"),
         counted(report.query_counts.get("", 0), "query", "queries"),
-        _items(report),
+        _items(view),
         f"{'cutoff' if len(report.k_values) == 1 else 'cutoffs'} {listed([str(k) for k in report.k_values])}",
     ]
     finished = str(report.manifest.get(_DATE_KEY, ""))
@@ -123,11 +123,11 @@ def _facts(report: BenchmarkReport) -> list[str]:
     return [*facts, Markup('<time datetime="{0}">{0}</time>').format(day)] if day else facts
 
 
-def _items(report: BenchmarkReport) -> str:
-    sizes = sorted({corpus.items for corpus in corpora_of(report).values() if corpus is not None})
+def _items(view: ReportView) -> str:
+    sizes = sorted({corpus.items for corpus in view.corpora.values() if corpus is not None})
     if len(sizes) > 1:
         return f"{listed([f'{size:,}' for size in sizes])} items in different corpora"
-    return f"{counted(report.n_items, 'item')} in the corpus"
+    return f"{counted(view.report.n_items, 'item')} in the corpus"
 
 
 def _charts(view: ReportView) -> list[tuple[str, str, Mapping[str, str]]]:

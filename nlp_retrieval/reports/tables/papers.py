@@ -87,8 +87,8 @@ def _notes(view: ReportView) -> list[str]:
     hopeless = [
         f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
-    notes = [view.legend(DAGGERS), view.chance, *hopeless, NO_VERDICT, view.front_legend(MARK), view.prices]
-    return [note for note in [*notes, view.report.selection_note, *view.cautions, *view.failures] if note]
+    notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
+    return [note for note in [*notes, view.selection, *view.cautions, *view.failures] if note]
 
 
 def _short(group: QueryGroup) -> str:

@@ -37,11 +37,11 @@ class SummaryTable:
         yield table
         marks = SIGNS if options.ascii_only else TRIANGLES
         bold = f" {NO_VERDICT}" if console.is_terminal else ""
-        yield Text(f"* baseline. {_left_out(view.summary, shown)}{view.legend(marks)}{bold}".strip(), style=dim)
+        yield Text(f"* baseline. {_left_out(view.summary, shown)}{view.legends[marks]}{bold}".strip(), style=dim)
         if view.chance:
             yield Text(view.chance, style=dim)
         if any(column.key in view.fronts for column in shown):
-            yield Text(view.front_legend(ASCII_MARK if options.ascii_only else MARK), style=dim)
+            yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
         for reason, groups in view.out_of_reach.items():
             yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
         for note in (*map(printable, view.cautions), *view.failures):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
-from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, corpora_of
+from nlp_retrieval.benchmarks.runs.comparable import RunCorpus
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import OutputError
@@ -62,11 +62,10 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
     logging, view = _Logging(settings, mode, ledger, target), view_of(report)
     notes = {"notes": view.cautions} if view.cautions else {}
-    corpora = corpora_of(report)
     with quiet(), _told(wandb, target):
         for row in view.groups[0].rows:
             name = row.result.name
-            with logging.run(name, "configuration", _flat_config(row, report, corpora[name]) | notes) as run:
+            with logging.run(name, "configuration", _flat_config(row, report, view.corpora[name]) | notes) as run:
                 if run is not None:
                     _log_configuration(run, row, view)
                     log_run(run, name, report)
@@ -231,7 +230,7 @@ def _log_summary(wandb: Any, run: Any, view: ReportView) -> None:
     measures = list(report.configurations[0].measures)
     costs = [_figures(row) | _on_fronts(row, view) for row in rows]
     kinds = list(dict.fromkeys(key for cost in costs for key in cost))
-    main = report.main_measure
+    main = view.main_measure
     tested = [f"{main} p_holm"] if view.comparisons else []
     table = wandb.Table(columns=["configuration", *measures, *tested, *kinds])
     for row, cost in zip(rows, costs, strict=True):
