@@ -30,11 +30,11 @@ from nlp_retrieval.reports.page.pairwise import pairwise_section
 from nlp_retrieval.reports.page.templating import rendered
 from nlp_retrieval.reports.view import ReportView, view_of
 
-LIMIT = 5_000_000
+LIMIT = 7_500_000
 """Bytes."""
 
 _DATE_KEY = "finished"
-_EXPLORER = ("explorer.js",)
+_EXPLORER = [f"explorer/{name}.js" for name in ("elements", "data", "queries", "lists", "explorer")]
 
 
 def render_page(
