@@ -167,7 +167,7 @@ def large_lists(configurations: int, queries: int, depth: int, signals: int) -> 
     )  # fmt: skip
 
 
-def test_a_hit_with_six_signals_of_its_own_takes_at_most_28_characters() -> None:
+def test_a_hit_with_six_signals_of_its_own_takes_at_most_22_characters() -> None:
     queries = 40
     lists = large_lists(20, queries, 10, 6)
     block = explorer_block(lists, measured(lists, lists.listings, [10]), [10], LIMIT)
@@ -175,7 +175,7 @@ def test_a_hit_with_six_signals_of_its_own_takes_at_most_28_characters() -> None
     assert (block.depth, block.has_signals) == (10, True)
     texts = sum(map(len, [*lists.texts, *lists.titles, *lists.item_ids]))
     hits = 20 * queries * 10
-    assert (len(block.text) - texts) / hits < 28, "20 configurations, 1,000 queries and 10 hits: 5.6 MB with the texts"
+    assert (len(block.text) - texts) / hits < 22, "20 configurations, 1,000 queries and 10 hits: 4.4 MB and the texts"
 
 
 def test_where_there_is_no_room_lists_are_cut_shorter_and_then_signals_left_out() -> None:
