@@ -38,6 +38,9 @@ _EXACT = 22  # 10 to this is the largest power that float64 holds exactly
 Values = Mapping[str, Mapping[str, Scores]]
 """``[queries]`` by configuration and measure."""
 
+_Columns = tuple[list[int], list[int], list[list[float | None]]]
+"""Where the hits of each query begin, and the items, scores and signals of all hits, cut to a depth."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -200,17 +203,15 @@ def _title(lists: RunLists, item: int) -> str:
     return "" if lists.titles[item] == lists.item_ids[item] else printable(lists.titles[item])
 
 
-def _columns(listing: Listing, keys: Sequence[str], depth: int) -> tuple[list[int], list[list[float | None]]]:
-    """Where each query's hits begin, and all hits in columns: their items, scores and signals, cut to a depth."""
+def _columns(listing: Listing, keys: Sequence[str], depth: int) -> _Columns:
     lengths = np.diff(listing.offsets)
-    ranks = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths)
-    kept = ranks < depth
+    kept = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths) < depth
     found = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
     offsets = offsets_of(np.minimum(lengths, depth))
-    return offsets.tolist(), [listing.items[kept].tolist(), *(rounded(column[kept]) for column in found)]
+    return offsets.tolist(), listing.items[kept].tolist(), [rounded(column[kept]) for column in found]
 
 
-def _hits(columns: tuple[list[int], list[list[float | None]]], query: int, places: dict[int, int]) -> list[list[float | None]]:
-    offsets, (items, *found) = columns
+def _hits(columns: _Columns, query: int, places: dict[int, int]) -> list[object]:
+    offsets, items, found = columns
     here = slice(offsets[query], offsets[query + 1])
     return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in found)]
