@@ -12,8 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.comparable import corpora_of
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table

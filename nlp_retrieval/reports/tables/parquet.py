@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.columns import price_columns
 from nlp_retrieval.reports.marks import ALPHA, by_figure
 from nlp_retrieval.reports.pareto import fronts
-
-if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
 
 _MEANS = pa.schema(
     {
