@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.stages.shared import Found
+from nlp_retrieval.benchmarks.stages.trace import Found
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
