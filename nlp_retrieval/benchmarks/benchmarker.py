@@ -111,7 +111,7 @@ class Benchmarker:
             seed: of the draw.
 
         Raises:
-            ConfigurationError: a path leads nowhere, an axis or a condition makes no sense, or a value is not valid.
+            ConfigurationError: a path leads nowhere, an axis or a skip makes no sense, or a value is not valid.
         """
         return build_grid(searcher, vary, skip=skip, sample=sample, seed=seed).searchers
 
