@@ -16,7 +16,7 @@ from typing import Literal
 from nlp_retrieval.benchmarks.grid.grid import Grid
 from nlp_retrieval.benchmarks.grid.labels import labels_of
 from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
-from nlp_retrieval.benchmarks.plans.calls import asking_parts, calls_per_query, queries_that_ask
+from nlp_retrieval.benchmarks.plans.calls import asking_parts, queries_that_ask
 from nlp_retrieval.benchmarks.plans.models import Model, components_in, models_in
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun
@@ -187,7 +187,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
             asking.setdefault(key, part)
             calls.add(key, part.config, name)
     n_asked = queries_that_ask([query.text for query in settings.queries])
-    each = {key: calls_per_query(part) for key, part in asking.items()}
+    each = {key: part.calls_per_query() for key, part in asking.items()}
     return Plan(
         configurations={name: without_secrets(one.config) for name, one in settings.searchers.items()},
         baseline=settings.baseline_among(settings.searchers),

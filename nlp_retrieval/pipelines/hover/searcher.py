@@ -127,6 +127,10 @@ class MultiHopSearcher(Component):
         self.open(opened.path)
         return True
 
+    def calls_per_query(self) -> int:
+        """A summary and a query between every two hops."""
+        return 2 * (self.hops - 1)
+
     def index_records(self) -> list[RetrieverRecord]:
         """What the opened index says of the retrievers and their parts."""
         return self._searcher.index_records()
