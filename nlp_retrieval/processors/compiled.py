@@ -12,7 +12,7 @@ from nlp_retrieval.lm.programs import CompiledProgram, read_program
 
 
 class CompiledProcessor(BaseUserQueryProcessor):
-    """A processor that asks once for each query, with a parameter ``program``: the JSON file of a compiled DSPy program, or None."""
+    """A processor that asks once for each query; its ``program`` is the JSON file of a compiled DSPy program, or None."""
 
     lm: LanguageModel
     program: str | Path | None = None

@@ -1,8 +1,8 @@
 """The files of a run: what a benchmark leaves in its output folder.
 
 ``results.json`` holds quality alone, in a fixed order and without times, so that two runs can be compared byte by
-byte; the Parquet files hold the same for data frames, with every query's values. ``costs.json`` and ``manifest.json``
-hold the rest.
+byte; the Parquet files hold every query's values and lists for data frames. ``costs.json`` and ``manifest.json`` hold the
+rest.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.notes import comparison_notes
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
+from nlp_retrieval.reports.tables.parquet import parquet_bytes, per_query_table
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     """Write the page, the results, the costs, the manifest and the TREC files of a run.
 
-    Results are written as JSON and Parquet, and as tables in Markdown and LaTeX.
+    Results are written as JSON and as tables in Markdown and LaTeX, those of every query as Parquet.
 
     Args:
         run: a finished run.
@@ -50,8 +50,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "manifest": target / "manifest.json",
         "markdown": target / "table.md",
         "latex": target / "table.tex",
-        "parquet": target / "results.parquet",
-        "costs_parquet": target / "costs.parquet",
         "per_query": target / PER_QUERY,
         "report_data": target / REPORT,
         "hits": target / HITS,
@@ -72,8 +70,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["manifest"], _json(report.manifest))
     write_output(files["markdown"], markdown_table(report).encode())
     write_output(files["latex"], latex_table(report).encode())
-    write_output(files["parquet"], parquet_bytes(means_table(report), notes))
-    write_output(files["costs_parquet"], parquet_bytes(costs_table(report), notes))
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))

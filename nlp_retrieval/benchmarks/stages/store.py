@@ -158,7 +158,8 @@ def _sealed(schema: pa.Schema, batch: bytes) -> bytes:
     """The content of a file: the schema, with a checksum of itself without it and of the batch, and the batch."""
     checksum = hashlib.sha256(schema.serialize().to_pybytes())
     checksum.update(batch)
-    return schema.with_metadata(schema.metadata | {_CHECKSUM: checksum.hexdigest()}).serialize().to_pybytes() + batch
+    head: bytes = schema.with_metadata(schema.metadata | {_CHECKSUM: checksum.hexdigest()}).serialize().to_pybytes()
+    return head + batch
 
 
 def _read(path: Path) -> Entry | None:

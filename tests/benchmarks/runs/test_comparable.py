@@ -24,7 +24,7 @@ from nlp_retrieval.reports.terminal.summary import summary_table
 from nlp_retrieval.reports.wandb.artifacts import sweep_of
 
 DIFFERENT = "These configurations were run on different corpora"
-PARQUET = ("results", "per_query", "costs", "hits", "queries", "gold")
+PARQUET = ("per_query", "hits", "queries", "gold")
 
 
 def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:
@@ -159,7 +159,7 @@ def test_runs_of_one_corpus_say_nothing_and_keep_it(first: Path, tmp_path: Path)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert "notes" not in results
     assert "corpus" not in results["configurations"]["other"]
-    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "results.parquet").metadata or {})
+    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "per_query.parquet").metadata or {})
 
 
 @pytest.mark.parametrize(
