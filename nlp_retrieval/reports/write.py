@@ -15,9 +15,9 @@ from typing import Any
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.comparable import corpora_of
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.notes import comparison_notes

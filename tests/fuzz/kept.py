@@ -25,7 +25,6 @@ from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
 from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.benchmarks.stages import store as stage_store
 from nlp_retrieval.benchmarks.stages.store import StageStore
@@ -36,6 +35,7 @@ from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, RetrievalError, RetrievalWarning, SourceError
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.graph.store.added_links import open_added_links
 from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.lm.answers import AnswerStore

@@ -16,10 +16,10 @@ from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.graph.store.added_links import write_added_links
 from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
