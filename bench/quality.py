@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bench.common import Data, Row
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader

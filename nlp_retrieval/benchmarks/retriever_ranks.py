@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
-from nlp_retrieval.benchmarks.stages.shared import Found
+from nlp_retrieval.benchmarks.stages.trace import Found
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.evaluation.pool import Ranks
 
