@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.reports.columns import split_measure
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "rounded"]
@@ -74,10 +74,11 @@ def explorer_measures(measures: Sequence[str]) -> list[str]:
     Args:
         measures: those there are, such as ``"recall@5"``.
     """
-    cuts = [int(cutoff) for _, cutoff in map(split_measure, measures) if cutoff.isdecimal()]
-    largest = [f"{family}@{max(cuts, default=0)}" for family in ("perfect_recall", "ndcg", "mrr")]
-    recalls = sorted((key for key in measures if split_measure(key)[0] == "recall"), key=lambda key: int(split_measure(key)[1]))
-    return [*recalls, *(key for key in largest if key in measures)]
+    parsed = list(map(Measure.parse, measures))
+    cuts = [measure.cutoff for measure in parsed if measure.cutoff is not None]
+    largest = [str(Measure(family, max(cuts, default=0))) for family in ("perfect_recall", "ndcg", "mrr")]
+    recalls = sorted(measure.cutoff for measure in parsed if measure.family == "recall" and measure.cutoff is not None)
+    return [*(str(Measure("recall", k)) for k in recalls), *(key for key in largest if key in measures)]
 
 
 def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], limit: int) -> Block | None:

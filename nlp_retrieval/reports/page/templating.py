@@ -17,13 +17,15 @@ from markupsafe import Markup
 from nlp_retrieval.core.explanation import name_of
 from nlp_retrieval.evaluation.by_group import LEVEL
 from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
-from nlp_retrieval.reports.columns import amount, family_label, measure_title, signed
+from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
 from nlp_retrieval.reports.page.charts import series_class, stage_bar
-from nlp_retrieval.reports.page.drawing import finite, interval_drawing, interval_scale
+from nlp_retrieval.reports.page.drawing import finite
+from nlp_retrieval.reports.page.intervals import interval_drawing, interval_scale
 from nlp_retrieval.reports.pareto import MARK
 from nlp_retrieval.text.printable import printable
 
@@ -60,7 +62,7 @@ def _environment() -> Environment:
         "json_lines": _json_lines,
         "limits": lambda one: limits(one, ALPHA),
         "listed": listed,
-        "measure_title": measure_title,
+        "measure_title": lambda key: Measure.parse(key).label,
         "name_of": name_of,
         "p_text": p_text,
         "plot": interval_drawing,

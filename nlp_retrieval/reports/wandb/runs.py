@@ -187,11 +187,11 @@ def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
 def _log_configuration(run: Any, row: Row, view: ReportView) -> None:
     result = row.result
     run.define_metric("k")
-    families = list(dict.fromkeys(name.partition("@")[0] for name in result.measures))
+    families = list(dict.fromkeys(Measure.parse(name).family for name in result.measures))
     for family in families:
         run.define_metric(family, step_metric="k")
     for k in view.report.k_values:
-        run.log({"k": k} | {family: result.measures[f"{family}@{k}"] for family in families})
+        run.log({"k": k} | {family: result.measures[str(Measure(family, k))] for family in families})
     run.summary.update(
         result.measures
         | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
