@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.runs.comparable import RunCorpus
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import OutputError
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 from nlp_retrieval.reports.wandb.artifacts import log_manifest, log_run, parameters, sweep_of
 from nlp_retrieval.reports.wandb.ledger import Ledger
