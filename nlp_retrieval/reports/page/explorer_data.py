@@ -25,7 +25,7 @@ from nlp_retrieval.text.printable import printable
 
 __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "rounded"]
 
-DIGITS = 4
+_DIGITS = 4
 _SAMPLE = 200  # queries
 _FEWEST = 20  # queries
 _MARGIN = 0.7  # items and words that queries share weigh less among many
@@ -155,18 +155,18 @@ def rounded(values: Scores) -> list[float | None]:
     finite = np.isfinite(values)
     known = np.where(finite, values, 0.0)
     size = np.abs(known)
-    digits = DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    digits = _DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
     power = 10.0 ** np.clip(np.abs(digits), 0, _EXACT)
     with np.errstate(over="ignore"):  # in the branch that is not taken
         short = np.where(digits >= 0, np.rint(known * power) / power, np.rint(known / power) * power)
     if (short == np.rint(short)).all() and (size < _WHOLE).all():
         short = short.astype(np.int64)
-    found: list[float | None] = short.tolist()
+    numbers: list[float | None] = short.tolist()
     for place in np.flatnonzero(np.abs(digits) > _EXACT).tolist():
-        found[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{DIGITS}g}")
+        numbers[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{_DIGITS}g}")
     for place in np.flatnonzero(~finite).tolist():
-        found[place] = None
-    return found
+        numbers[place] = None
+    return numbers
 
 
 def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> str:
@@ -175,10 +175,10 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
     keys = list(dict.fromkeys(key for one in lists.listings.values() for key in one.signals)) if signals else []
     places: dict[int, int] = {}
     columns = [_columns(listing, keys, depth) for listing in lists.listings.values()]
-    found, gold = [], []
+    hits, gold = [], []
     for query in range(len(lists.query_ids)):
         grades = lists.gold_of(query)
-        found.append([_hits(column, query, places) for column in columns])
+        hits.append([_hits(listing, query, places) for listing in columns])
         gold.append([[places.setdefault(item, len(places)) for item in grades], list(grades.values())])
     content = {
         "depth": depth,
@@ -191,7 +191,7 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
         "groups": [None if group is None else printable(group) for group in lists.groups],
         "measures": measures,
         "values": [[rounded(values[name][key]) for name in names] for key in measures],
-        "lists": found,
+        "lists": hits,
         "gold": gold,
         "ids": [printable(lists.item_ids[item]) for item in places],
         "titles": [_title(lists, item) for item in places],
@@ -207,12 +207,12 @@ def _title(lists: RunLists, item: int) -> str:
 def _columns(listing: Listing, keys: Sequence[str], depth: int) -> _Columns:
     lengths = np.diff(listing.offsets)
     kept = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths) < depth
-    found = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
+    figures = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
     offsets = offsets_of(np.minimum(lengths, depth))
-    return offsets.tolist(), listing.items[kept].tolist(), [rounded(column[kept]) for column in found]
+    return offsets.tolist(), listing.items[kept].tolist(), [rounded(column[kept]) for column in figures]
 
 
 def _hits(columns: _Columns, query: int, places: dict[int, int]) -> list[object]:
-    offsets, items, found = columns
+    offsets, items, figures = columns
     here = slice(offsets[query], offsets[query + 1])
-    return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in found)]
+    return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in figures)]
