@@ -209,23 +209,18 @@ def _series_text(points: list[tuple[int, float]]) -> str:
 
 def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:
     """Return the lowest and the highest difference that intervals to be drawn beneath one another reach, 0 among them."""
-    ends = [bound for one in compared for bound in (0.0, *one.interval)]
+    ends = [bound for comparison in compared for bound in (0.0, *comparison.interval)]
     return min(ends, default=0.0), max(ends, default=0.0)
 
 
-def interval_drawing(one: Comparison, scale: tuple[float, float], borne_out: bool) -> Markup:
-    """Draw an interval with its difference; decorative beside the figures. The point is hollow where it may be chance."""
+def interval_course(comparison: Comparison, scale: tuple[float, float]) -> dict[str, str]:
+    """Return where 0, the ends of an interval and its difference are drawn, 280 wide.
+
+    Args:
+        comparison: with its interval.
+        scale: of :func:`interval_scale`.
+    """
     low, high = scale
-    width, height, margin = 280.0, 16.0, 6.0
-    per = (width - 2 * margin) / (high - low) if high > low else 0.0
-    zero, left, right, at = (margin + (value - low) * per for value in (0.0, *one.interval, one.difference))
-    middle = height / 2
-    drawn = Markup('<svg class="interval" viewBox="0 0 {:.0f} {:.0f}" aria-hidden="true">{}{}{}</svg>')
-    circle = f"M{at - 3.5:.1f},{middle:.0f}a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0Z"
-    return drawn.format(
-        width,
-        height,
-        path("zero", f"M{zero:.1f},0V{height:.0f}", fill=""),
-        path("span", f"M{left:.1f},{middle:.0f}H{right:.1f}", fill=""),
-        path("point" if borne_out else "hollow point", circle, fill="currentColor"),
-    )
+    per = 268 / (high - low) if high > low else 0.0
+    places = {"zero": 0.0, "left": comparison.interval[0], "right": comparison.interval[1], "point": comparison.difference}
+    return {name: f"{6 + (value - low) * per:.1f}" for name, value in places.items()}

@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
 from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
-from nlp_retrieval.reports.page.charts import interval_drawing, interval_scale, series_class, stage_bar
+from nlp_retrieval.reports.page.charts import interval_course, interval_scale, series_class, stage_bar
 from nlp_retrieval.reports.page.drawing import finite
 from nlp_retrieval.reports.pareto import MARK
 from nlp_retrieval.text.printable import printable
@@ -57,6 +57,7 @@ def _environment() -> Environment:
         "grouped": "{:,}".format,
         "digest": _digest,
         "interval": _interval,
+        "interval_course": interval_course,
         "interval_scale": interval_scale,
         "json_lines": _json_lines,
         "limits": lambda comparison: limits(comparison, ALPHA),
@@ -64,7 +65,6 @@ def _environment() -> Environment:
         "measure_title": lambda key: Measure.parse(key).label,
         "name_of": name_of,
         "p_text": p_text,
-        "plot": interval_drawing,
         "sentence": lambda comparison: sentence(comparison, ALPHA),
         "series_class": series_class,
         "signed": signed,
