@@ -4,49 +4,21 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import bm25s
 import faiss
 import numpy as np
 import Stemmer
 
-from bench.common import Data, Row, at_least, at_most, best_of_each
-from nlp_retrieval.core.components.component import Config
+from bench.common import Data, RememberedQueries, Row, at_least, at_most, best_of_each
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-
-
-class RememberedQueries(BaseEncoder):
-    """An encoder whose query vectors were computed before; otherwise the encoder that it stands for."""
-
-    name = "remembered-queries"
-
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
-
-    def remember(self, queries: Sequence[str]) -> Vectors:
-        vectors = self.encoder.encode_queries(list(queries))
-        self._vectors = dict(zip(queries, vectors, strict=True))
-        return vectors
-
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        return np.stack([self._vectors[query] for query in queries])
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return self.encoder.encode_passages(passages)
-
-    def model_fingerprint(self) -> str:
-        return self.encoder.model_fingerprint()
-
-    def index_identity(self) -> Config:
-        return self.encoder.index_identity()
 
 
 def measure(data: Data) -> list[Row]:
@@ -57,7 +29,7 @@ def measure(data: Data) -> list[Row]:
     path = data.work / "wiki-index"
     Searcher([lexical, dense]).index(BeirLoader(str(data.corpus)), path)
     questions = data.questions()
-    vectors = remembered.remember(questions)
+    vectors = remembered.encode_queries(questions)
     passages = np.array(_stored_vectors(dense, str(path)))
     return [
         _dense(dense, encoder, passages, questions, str(path)),

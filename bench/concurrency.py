@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.common import Data, Row
-from bench.composition import RememberedQueries
+from bench.common import Data, RememberedQueries, Row
 from bench.memory import HashingEncoder
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder
@@ -39,7 +38,7 @@ def measure_threads(data: Data, encoder: BaseEncoder, folder: str, questions: Se
         questions: each is asked once per measurement.
     """
     remembered = RememberedQueries(encoder)
-    remembered.remember(questions)
+    remembered.encode_queries(list(questions))
     lexical, dense, lucene = Bm25sRetriever(backend="numba"), FaissRetriever(remembered), PyseriniRetriever(threads=1)
     path = data.work / folder
     Searcher([lexical, dense, lucene]).index(BeirLoader(str(data.corpus)), path)

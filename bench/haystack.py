@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
@@ -43,33 +44,23 @@ _SEED = 20261122
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-class RememberedQueries(BaseEncoder):
-    """An encoder that encodes each query once, so that a hundred configurations cost no more than one.
+class HaystackLoader(BaseLoader):
+    """The passages of a collection and nine distractors for each.
 
     Args:
-        encoder: the one that it stands for; their indexes are the same.
+        path: the collection, in BEIR's form.
+        naming: of the distractors.
     """
 
-    name = "remembered-queries"
+    name = "haystack"
 
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
+    def __init__(self, path: str, naming: Naming) -> None:
+        self.path = path
+        self.naming = naming
 
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        new = [query for query in dict.fromkeys(queries) if query not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self.encoder.encode_queries(new), strict=True))
-        return np.stack([self._vectors[query] for query in queries])
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return self.encoder.encode_passages(passages)
-
-    def model_fingerprint(self) -> str:
-        return self.encoder.model_fingerprint()
-
-    def index_identity(self) -> Config:
-        return self.encoder.index_identity()
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the items."""
+        return (item for item, _ in haystack(list(BeirLoader(self.path).stream()), self.naming))
 
 
 class LookedUpPassages(BaseEncoder):
@@ -119,26 +110,19 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
     return _index(data, BeirLoader(str(data.corpus)), "wiki-index", FaissRetriever(encoder))
 
 
-def musique_index(data: Data, encoder: BaseEncoder) -> Path:
-    """The same for the MuSiQue sample."""
-    return _index(data, BeirLoader(str(data.root / "musique")), "musique-index", FaissRetriever(encoder))
-
-
 def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") -> tuple[Path, FaissRetriever]:
     """The same for a haystack; returns also the dense retriever that belongs to it."""
     small = FaissRetriever(encoder)
     path = wiki_index(data, encoder)
     (record,) = Searcher([small]).open(path).index_records()
     vectors, table = path / record.segments[0].folder / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
-    passages = list(BeirLoader(str(data.corpus)).stream())
     if not table.exists():
-        write_table(passages, table, naming)
+        write_table(list(BeirLoader(str(data.corpus)).stream()), table, naming)
     dense = FaissRetriever(LookedUpPassages(encoder, str(vectors), str(table)), index_type="flat")
-    items = (item for item, _ in haystack(passages, naming))
-    return _index(data, items, f"haystack-{naming}-names-index", dense), dense
+    return _index(data, HaystackLoader(str(data.corpus), naming), f"haystack-{naming}-names-index", dense), dense
 
 
-def _index(data: Data, items: BeirLoader | Iterator[SearchableItem], name: str, dense: FaissRetriever) -> Path:
+def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> Path:
     path = data.work / name
     lexical = Bm25sRetriever()
     report = Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)

@@ -1,0 +1,140 @@
+"""Sweeps of a study: benchmark configurations with places to fill in, run by ``Benchmarker``, and read back as figures.
+
+A value ``$name`` in a sweep is filled in when it is run. What was run stands beside its results as ``sweep.yaml``, for
+``nlp-retrieval benchmark``, but for components that have no registry name: those a study puts in by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from bench.common import Data
+from bench.writing import shown
+from nlp_retrieval import RetrievalError, read_run_folder, write_run_files
+from nlp_retrieval.benchmarks.config import BenchmarkConfig, read_benchmark_config
+from nlp_retrieval.benchmarks.results import ConfigurationResult
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
+
+Values = dict[str, NDArray[np.float64]]
+"""``[queries]`` by the measure's name."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What configurations reached, query by query.
+
+    Args:
+        values: by configuration.
+        families: per query.
+        groups: per query, as ``"hops=3"``.
+        results: by configuration, its row of the run's report; of runs over parts of the queries, the first part's.
+    """
+
+    values: dict[str, Values]
+    families: list[str | None]
+    groups: list[str | None]
+    results: dict[str, ConfigurationResult]
+
+    def only(self, kept: NDArray[np.bool_]) -> Figures:
+        """Return the figures of some of the queries, ``[queries]``."""
+        values = {name: {key: each[kept] for key, each in measures.items()} for name, measures in self.values.items()}
+        families, groups = ([label for label, keep in zip(column, kept, strict=True) if keep] for column in self._columns())
+        return Figures(values, families, groups, self.results)
+
+    def group(self, *names: str) -> Figures:
+        """Return the figures of the queries of some groups."""
+        return self.only(np.isin(np.array(self.groups, object), names))
+
+    def named(self, form: str) -> Figures:
+        """Return the same with other names of configurations: ``form`` with ``{}`` for the name."""
+        values = {form.format(name): measures for name, measures in self.values.items()}
+        return replace(self, values=values, results={form.format(name): one for name, one in self.results.items()})
+
+    def beside(self, other: Figures) -> Figures:
+        """Return these configurations and others, over the same queries."""
+        if (self.families, self.groups) != (other.families, other.groups):
+            raise ValueError("the figures are of other queries; take the same part of both")
+        return replace(self, values=self.values | other.values, results=self.results | other.results)
+
+    def then(self, other: Figures) -> Figures:
+        """Return the same configurations over these queries and others."""
+        values = {
+            name: {key: np.concatenate([each, other.values[name][key]]) for key, each in measures.items()}
+            for name, measures in self.values.items()
+        }
+        return Figures(values, self.families + other.families, self.groups + other.groups, self.results)
+
+    def mean(self, name: str, measure: str) -> float:
+        return float(self.values[name][measure].mean())
+
+    def cell(self, name: str, measure: str, against: str | None = None) -> str:
+        """A mean and its interval over families; in bold where it differs from another configuration by more than chance."""
+        text = shown(self.values[name][measure], self.families)
+        return text if against is None or self.difference(name, against, measure)[3] == 0 else f"**{text}**"
+
+    def difference(self, name: str, other: str, measure: str) -> tuple[float, float, float, int]:
+        """How much higher a configuration stands, the interval of that, and the sign that the whole interval has, or 0."""
+        gains = self.values[name][measure] - self.values[other][measure]
+        low, high = bootstrap_interval(gains, self.families, bounds=(-1, 1))
+        return float(gains.mean()), low, high, int(low > 0) - int(high < 0)
+
+    def gain(self, name: str, other: str, measure: str, *, bold: bool = True) -> str:
+        """The same as text, in bold where the interval is without 0."""
+        mean, low, high, sign = self.difference(name, other, measure)
+        text = f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+        return f"**{text}**" if bold and sign else text
+
+    def _columns(self) -> tuple[list[str | None], list[str | None]]:
+        return self.families, self.groups
+
+
+def read_sweep(path: Path, **values: Any) -> Config:
+    """Read a sweep and fill in its values; what it needs is named by it, and more may be given."""
+
+    def filled(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: filled(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [filled(value) for value in node]
+        return values[node[1:]] if isinstance(node, str) and node.startswith("$") else node
+
+    read: Config = filled(read_yaml(path))
+    return read
+
+
+def configured(settings: Config, folder: Path) -> BenchmarkConfig:
+    """Write the settings of a sweep to ``sweep.yaml`` in its folder, and build what they describe."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "sweep.yaml"
+    path.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), "utf-8")
+    return read_benchmark_config(path)
+
+
+def run(config: BenchmarkConfig, folder: Path) -> Figures:
+    """Run a benchmark, write its files, and read them back.
+
+    Raises:
+        RetrievalError: a configuration failed.
+    """
+    finished = config.benchmarker(lambda said: print(f"{folder.name}: {said}", flush=True), folder).run()
+    report = write_run_files(finished, folder)
+    if report.failed:
+        raise RetrievalError(f"{folder.name}: {report.failed[0].name} failed: {report.failed[0].reason}")
+    saved = read_run_folder(folder)
+    values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
+    results = {result.name: result for result in saved.report.configurations}
+    return Figures(values, saved.lists.families, saved.lists.groups, results)
+
+
+def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config:
+    """Settings of a model on a small machine: one call at a time, short answers, and patience."""
+    patient = {"max_tokens": 256, "calls_at_once": 1, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
+    return {"model": model, "base_url": base_url, **patient, **more}
