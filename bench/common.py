@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from nlp_retrieval import BaseEncoder, BaseRetriever, HoverLoader, Query, Searcher, Vectors
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.models import Query
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,31 @@ class RememberedQueries(BaseEncoder):
 
     def index_identity(self) -> Config:
         return self.encoder.index_identity()
+
+
+def aside(module: str, *arguments: object, **environment: str) -> Any:
+    """What a module of this folder prints last, as JSON, when it is run in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def record_of(path: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Path]:
+    """What an index says of a retriever, and the folder of its first segment."""
+    name = retriever.index_identity()["name"]
+    records = Searcher([retriever]).open(path).index_records()
+    record = next(record for record in records if record.identity["name"] == name)
+    return record, path / record.segments[0].folder
+
+
+def median_ms(call: Callable[[Any], object], arguments: Iterable[object]) -> float:
+    """The median time of a call, in milliseconds, with each argument once."""
+    seconds = []
+    for argument in arguments:
+        begin = time.perf_counter()
+        call(argument)
+        seconds.append(time.perf_counter() - begin)
+    return 1000 * statistics.median(seconds)
 
 
 def best_of_each(repeats: int, *calls: Callable[[], object]) -> list[float]:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
-
 import bm25s
 import faiss
 import numpy as np
 import Stemmer
 
-from bench.common import Data, RememberedQueries, Row, at_least, at_most, best_of_each
+from bench.common import Data, RememberedQueries, Row, at_least, at_most, best_of_each, median_ms, record_of
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder, Vectors
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 
 
 def measure(data: Data) -> list[Row]:
@@ -30,7 +21,7 @@ def measure(data: Data) -> list[Row]:
     Searcher([lexical, dense]).index(BeirLoader(str(data.corpus)), path)
     questions = data.questions()
     vectors = remembered.encode_queries(questions)
-    passages = np.array(_stored_vectors(dense, str(path)))
+    passages = np.load(record_of(path, dense)[1] / "vectors.npy")
     return [
         _dense(dense, encoder, passages, questions, str(path)),
         _overhead(Bm25sRetriever(backend="numba"), questions, str(path)),
@@ -123,25 +114,9 @@ def _hybrid(
     detail = f"{rate:,.0f} queries/s; by hand {hand_rate:,.0f}; bm25s + flat FAISS + RRF, depth 20, items, signals"
     throughput = at_least("hybrid throughput, 1,000 questions in one call", 0.6, rate / hand_rate, detail)
     sample = questions[:200]
-    lexical_ms = _median_ms(sample, lambda query, _: lexical_by_hand([query], 1))
-    dense_ms = _median_ms(sample, lambda _, number: index.search(vectors[number : number + 1], 20))
-    ours_ms = _median_ms(sample, lambda query, _: searcher.search([query], 20))
+    lexical_ms = median_ms(lambda query: lexical_by_hand([query], 1), sample)
+    dense_ms = median_ms(lambda number: index.search(vectors[number : number + 1], 20), range(len(sample)))
+    ours_ms = median_ms(lambda query: searcher.search([query], 20), sample)
     detail = f"{ours_ms:.2f} ms; bm25s alone {lexical_ms:.2f}, FAISS alone {dense_ms:.2f}"
     single = at_most("the same, one query a call, without encoding", 1.25, ours_ms / (lexical_ms + dense_ms), detail)
     return [throughput, single]
-
-
-def _stored_vectors(retriever: FaissRetriever, path: str) -> Vectors:
-    generation = open_generation(path)
-    records = Searcher([retriever]).open(path).index_records()
-    vectors: Vectors = np.load(generation.path / records[0].segments[0].folder / "vectors.npy", mmap_mode="r")
-    return vectors
-
-
-def _median_ms(queries: list[str], call: Callable[[str, int], object]) -> float:
-    seconds = []
-    for number, query in enumerate(queries):
-        begin = time.perf_counter()
-        call(query, number)
-        seconds.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(seconds)

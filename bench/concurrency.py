@@ -11,12 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.common import Data, RememberedQueries, Row
 from bench.memory import HashingEncoder
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, PyseriniRetriever, Searcher
 
 THREADS = (1, 2, 4, 8)
 QUERIES = 400
@@ -25,22 +20,11 @@ TOP = 10
 
 def measure(data: Data) -> list[Row]:
     """Throughput of lexical, dense and hybrid searchers over the wiki collection; query vectors are remembered."""
-    return measure_threads(data, HashingEncoder(), "hashed-wiki-index", data.questions()[:QUERIES])
-
-
-def measure_threads(data: Data, encoder: BaseEncoder, folder: str, questions: Sequence[str]) -> list[Row]:
-    """Throughput with any encoder.
-
-    Args:
-        data: where the collection is, and where the index is kept.
-        encoder: of passages and queries.
-        folder: of the index.
-        questions: each is asked once per measurement.
-    """
-    remembered = RememberedQueries(encoder)
-    remembered.encode_queries(list(questions))
+    questions = data.questions()[:QUERIES]
+    remembered = RememberedQueries(HashingEncoder())
+    remembered.encode_queries(questions)
     lexical, dense, lucene = Bm25sRetriever(backend="numba"), FaissRetriever(remembered), PyseriniRetriever(threads=1)
-    path = data.work / folder
+    path = data.work / "hashed-wiki-index"
     Searcher([lexical, dense, lucene]).index(BeirLoader(str(data.corpus)), path)
     searchers = {
         "bm25s": Searcher([lexical]),

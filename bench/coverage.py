@@ -14,13 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data, Row
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval import BeirLoader, Benchmarker, Bm25sRetriever, HoverLoader, Searcher
 from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers
 from nlp_retrieval.evaluation.randomisation import randomisation_test
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 _FAMILIES = (5, 10, 20, 50, 144, 1000)
 _SIZES = {"1": [1], "2": [2], "5": [5], "1 to 8": [1, 1, 1, 2, 8], "1 to 30": [1] * 9 + [30]}
@@ -169,7 +165,7 @@ def _percentile(values: Values, numbers: NDArray[np.int64]) -> Values:
 
 def _hover(data: Data) -> tuple[Values, NDArray[np.int64]]:
     """``[measures, queries]`` of two rankings in turn, and the family of each query."""
-    queries = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
+    queries = HoverLoader(data.claims)
     searchers = {"short": Searcher([Bm25sRetriever(k1=0.9, b=0.4)]), "long": Searcher([Bm25sRetriever(k1=2.0, b=1.0)])}
     run = Benchmarker(
         searchers,

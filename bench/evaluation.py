@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data, Row, best_of_each
-from nlp_retrieval.core.models import Gold
+from nlp_retrieval import Gold
 
 _CUTOFFS = [5, 10, 20, 100, 1000]
 RUNS, QUERIES, DEPTH, _ITEMS = 10, 1000, 1000, 31_857

@@ -23,16 +23,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import Data
+from bench.common import Data, record_of
+from nlp_retrieval import (
+    BaseEncoder,
+    BaseLoader,
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    SearchableItem,
+    Searcher,
+    Vectors,
+)
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 COPIES = 9
 """Distractors per passage."""
@@ -114,8 +117,7 @@ def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") 
     """The same for a haystack; returns also the dense retriever that belongs to it."""
     small = FaissRetriever(encoder)
     path = wiki_index(data, encoder)
-    (record,) = Searcher([small]).open(path).index_records()
-    vectors, table = path / record.segments[0].folder / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
+    vectors, table = record_of(path, small)[1] / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
     if not table.exists():
         write_table(list(BeirLoader(str(data.corpus)).stream()), table, naming)
     dense = FaissRetriever(LookedUpPassages(encoder, str(vectors), str(table)), index_type="flat")

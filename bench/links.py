@@ -20,21 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bench.common import Data, Row, best_of_each
+from bench.common import Data, Row, best_of_each, record_of
 from bench.haystack import haystack_index, wiki_index
+from nlp_retrieval import (
+    Bm25sRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    Searcher,
+    SentenceTransformerEncoder,
+    SharedEntities,
+    TitleMentions,
+)
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import record_stages
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.links.shared_entities import SharedEntities
-from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
 from nlp_retrieval.graph.walk.pagerank import Backend, Restarts, local_pagerank, pagerank
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW, FaissRetriever
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5
@@ -82,8 +84,7 @@ def _extraction(path: Path) -> list[Row]:
 
 
 def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
-    record = _record(path, retriever)
-    folder = path / record.segments[0].folder
+    record, folder = record_of(path, retriever)
     n_links = sum(LinkGraph.open(folder).n_links.values())
     graph = sum((folder / f"{name}.npy").stat().st_size for name in _GRAPH_FILES)
     texts = (path / open_generation(path).manifest.corpus.segments[0].folder / "items.arrow").stat().st_size
@@ -261,8 +262,3 @@ def _matrix(graph: WeightedGraph) -> sparse.csr_array:
     owners = np.repeat(np.arange(nodes.n_nodes), np.diff(nodes.offsets))
     weights: NDArray[np.float64] = nodes.weights * graph.type_weights[nodes.types]
     return sparse.coo_array((weights, (owners, nodes.neighbours)), (nodes.n_nodes, nodes.n_nodes)).tocsr()
-
-
-def _record(path: Path, retriever: LinkGraphRetriever) -> RetrieverRecord:
-    records = Searcher([retriever]).open(path).index_records()
-    return next(record for record in records if record.identity["name"] == retriever.name)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from bench.common import Data, Row
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+from nlp_retrieval import (
+    BeirLoader,
+    Benchmarker,
+    BenchmarkRun,
+    Bm25sRetriever,
+    FaissRetriever,
+    HoverLoader,
+    PyseriniRetriever,
+    Searcher,
+)
 
 # Pyserini's two-click reproductions of BEIR v1.0.0, flat index: https://castorini.github.io/pyserini/2cr/beir.html
 _SCIFACT = {"ndcg@10": 0.6789, "recall@100": 0.9253}
@@ -47,7 +50,7 @@ def _scifact(data: Data) -> list[Row]:
 
 
 def _hover(data: Data) -> list[Row]:
-    queries = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
+    queries = HoverLoader(data.claims)
     bm25, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2")
     searchers = {"bm25": Searcher([bm25]), "dense": Searcher([dense]), "hybrid": Searcher([bm25, dense])}
     searchers["bm25s"] = Searcher([Bm25sRetriever(k1=0.9, b=0.4)])

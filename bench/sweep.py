@@ -13,20 +13,26 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, Row, at_most
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval import (
+    BaseFusion,
+    BaseReranker,
+    BaseRetriever,
+    BeirLoader,
+    Benchmarker,
+    Bm25sRetriever,
+    CombMNZ,
+    CombSUM,
+    FaissRetriever,
+    OverlapReranker,
+    ReciprocalRankFusion,
+    RetrievalWarning,
+    Searcher,
+    WeightedSum,
+)
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
-from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
 
@@ -55,13 +61,8 @@ def measure(data: Data) -> list[Row]:
         "tuned and dense": {"tuned": tuned, "dense": dense},
         "all": {"lexical": lexical, "tuned": tuned, "dense": dense},
     }
-    return measure_sweep(data, sets, 1000)
-
-
-def measure_sweep(data: Data, sets: Sets, n_questions: int) -> list[Row]:
-    """Measure a sweep of all sets of retrievers with all fusions and all rerankers."""
     loader = BeirLoader(str(data.root / "wiki" / "hotpotqa"))
-    queries, gold = loader.queries()[:n_questions], loader.gold()
+    queries, gold = loader.queries()[:1000], loader.gold()
     searchers = {
         f"{name}, {fusion}, {reranker}": Searcher(made, fusion=FUSIONS[fusion], reranker=RERANKERS[reranker], depth=DEPTH)
         for (name, made), fusion, reranker in product(sets.items(), FUSIONS, RERANKERS)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.writing import shown
-from nlp_retrieval import RetrievalError, read_run_folder, write_run_files
+from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder, write_run_files
 from nlp_retrieval.benchmarks.config import BenchmarkConfig, read_benchmark_config
-from nlp_retrieval.benchmarks.results import ConfigurationResult
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval

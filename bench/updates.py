@@ -8,7 +8,6 @@ the whole call, opening the index again included. For the link graph each copy h
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from bench.common import Data, Row
+from bench.common import Data, Row, aside
 from bench.memory import LINK_GRAPH, copied_items, retrievers_by_name
 
 _COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, LINK_GRAPH: 10, "colbert": 1}
@@ -28,8 +27,7 @@ def measure(data: Data) -> list[Row]:
     """One row per retriever."""
     rows = []
     for name, copies in _COPIES.items():
-        command = [sys.executable, "-m", "bench.updates", name, str(copies), str(data.corpus)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        found = aside("bench.updates", name, copies, data.corpus)
         ratio = found["add"] / found["build"]
         measured = (
             f"{100 * ratio:.1f}% ({found['add']:.2f} s for {found['added']:,} items, {found['build']:.1f} s to build "

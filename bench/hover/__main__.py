@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from bench.common import Data
 from bench.sweeps import Figures, configured, language_model, read_sweep, run
 from bench.writing import page, shown, table
-from nlp_retrieval import BaseUserQueryProcessor, RetrievalError, Searcher
+from nlp_retrieval import BaseUserQueryProcessor, MultiHopSearcher, RetrievalError, Searcher
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
 
 _HERE = Path(__file__).parent
 _PERFECT, _FEWER = "perfect_recall@21", "perfect_recall@10"
@@ -69,7 +68,7 @@ class Study:
             "corpus": str(data.corpus),
             "claims": str(data.claims),
             "index": str(data.work / "wiki-index"),
-            "stages": str(data.work / "stages"),
+            "stages": str(data.work / "hover" / "stages"),
             "cross_encoder": str(cross_encoder),
         }
         self.blends, self.policies = self._choose()
@@ -208,8 +207,8 @@ def _model(study: Study, n_asked: int) -> str:
     lm, walker = study.models
     return (
         f"The language model is {lm['model']} on a server of this machine, temperature 0, at most {lm['max_tokens']} tokens an "
-        f"answer; the multi-hop program asks {walker['model']} and shows it 400 characters of each passage, because the machine "
-        f"reads slowly. Rows that ask a model are of the {n_asked} claims of three and four hops."
+        f"answer; the multi-hop program asks {walker['model']} and shows it 400 characters of each passage, because the "
+        f"machine reads slowly. Rows that ask a model are of the {n_asked} claims of three and four hops."
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from bench.common import Data, Row
+from bench.common import Data, Row, record_of
 from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
@@ -293,9 +293,7 @@ def _shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:
 
 def graph_facts(index: Path, retriever: LinkGraphRetriever) -> dict[str, float]:
     """What the link graph of an index is like."""
-    records = Searcher([retriever]).open(index).index_records()
-    record = next(record for record in records if record.identity["name"] == "link_graph")
-    folder = index / record.segments[0].folder
+    _, folder = record_of(index, retriever)
     graph, carriers = LinkGraph.open(folder), np.diff(np.load(folder / "title_offsets.npy"))
     facts = {"passages": graph.n_nodes} | {f"links, {kind}": count for kind, count in graph.n_links.items()}
     return facts | {
