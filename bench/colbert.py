@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row, aside, median_ms, record_of
+from bench.common import Data, Row, aside, median_ms, noted, record_of
 from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
 from nlp_retrieval import ColbertEncoder, ColbertRetriever, Hits, SearchableItem, Vectors
 from nlp_retrieval.core.index.generation import open_generation
@@ -49,13 +49,11 @@ def measure(data: Data) -> list[Row]:
     at = f"{len(items):,} passages"
     record, _ = record_of(path, exact)
     rows = [
-        Row(
+        noted(
             f"colbert: encoding, {at}",
-            "-",
             f"{len(items) / record.cost.seconds:.0f} passages/s (MiniLM token by token), peak {_mb(record.cost.peak_bytes)}",
-            None,
         ),
-        Row(f"colbert exact, {at}", "-", f"recall@21 {exact_recall:.3f} of {n_gold} claims", None),
+        noted(f"colbert exact, {at}", f"recall@21 {exact_recall:.3f} of {n_gold} claims"),
         _latency(f"colbert exact, {at}", opened, queries)[0],
     ]
     with tempfile.TemporaryDirectory(dir=data.work) as scratch:
@@ -72,7 +70,7 @@ def measure(data: Data) -> list[Row]:
             rows.append(_size(what, cost["index"], most))
             row, median = _latency(what, compressed, queries)
             rows.append(row)
-            rows.append(Row(f"{what}: building without encoding", "-", _costs(cost, len(items)), None))
+            rows.append(noted(f"{what}: building without encoding", _costs(cost, len(items))))
             if bits == 2:
                 small, small_ms = cost, median
         n_copies = _COPIES * len(items)
@@ -120,7 +118,7 @@ def _latency(what: str, retriever: ColbertRetriever, queries: list[Vectors]) -> 
     median = median_ms(lambda query: compiled.search_tokens([query], 10, None), queries[: 100 if retriever.bits else 20])
     tokens = statistics.mean(map(len, queries))
     measured = f"median {median:.1f} ms ({tokens:.0f} tokens a query; {os.cpu_count()} cores)"
-    return Row(f"{what}: one query", "-", measured, None), median
+    return noted(f"{what}: one query", measured), median
 
 
 def _size(what: str, index: dict[str, int], most: int) -> Row:

@@ -134,6 +134,11 @@ def best_of_each(repeats: int, *calls: Callable[[], object]) -> list[float]:
     return best
 
 
+def noted(what: str, measured: str) -> Row:
+    """A row without a budget."""
+    return Row(what, "-", measured, None)
+
+
 def at_least(what: str, budget: float, ratio: float, detail: str) -> Row:
     """A row whose ratio has to be at least so much."""
     return Row(what, f"at least {budget:g} times", f"{ratio:.2f} times ({detail})", ratio >= budget)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.common import Data, RememberedQueries, Row
+from bench.common import Data, RememberedQueries, Row, noted
 from bench.memory import HashingEncoder
 from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, PyseriniRetriever, Searcher
 
@@ -40,7 +40,7 @@ def _row(name: str, searcher: Searcher, questions: Sequence[str]) -> Row:
         searcher.search(question, TOP)
     rates = [max(_rate(searcher, questions, threads) for _ in range(3)) for threads in THREADS]
     measured = ", ".join(f"{rate:,.0f} from {threads}" for rate, threads in zip(rates, THREADS, strict=True))
-    return Row(f"{name}: queries/s of one searcher, by threads", "-", f"{measured} (one query a call, top {TOP}, items)", None)
+    return noted(f"{name}: queries/s of one searcher, by threads", f"{measured} (one query a call, top {TOP}, items)")
 
 
 def _rate(searcher: Searcher, questions: Sequence[str], threads: int) -> float:

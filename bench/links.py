@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bench.common import Data, Row, best_of_each, record_of
+from bench.common import Data, Row, best_of_each, noted, record_of
 from bench.haystack import haystack_index, wiki_index
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -74,11 +74,9 @@ def _extraction(path: Path) -> list[Row]:
             f"{mentions_s:.1f} s, {rate:,.0f} passages/s, building the matcher counted",
             mentions_s <= 10,
         ),
-        Row(
+        noted(
             f"shared entities of {len(items):,} passages (rules), one core",
-            "-",
             f"{entities_s:.1f} s, {entities_rate:,.0f} passages/s",
-            None,
         ),
     ]
 
@@ -93,7 +91,7 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
         f"tables of titles and terms {record.segments[0].bytes / 1e6:.1f} MB, where the passages have {texts / 1e6:.1f} MB; "
         f"built in {record.cost.seconds:.0f} s"
     )
-    return Row("link graph on disk", "-", measured, None)
+    return noted("link graph on disk", measured)
 
 
 def _random_graphs() -> list[Row]:
@@ -154,7 +152,7 @@ def _real_graph(path: Path, retriever: LinkGraphRetriever, questions: Sequence[s
         f"exact {exact_ms:.1f} ms; local {local_ms:.2f} ms, L1 off by {statistics.median(errors):.4f} (median; at most "
         f"{max(errors):.4f}); restarts of {len(questions)} HotpotQA questions"
     )
-    return [Row(f"PageRank over {name}", "-", measured, None), *_others("the wiki links", graph, restarts[:5])]
+    return [noted(f"PageRank over {name}", measured), *_others("the wiki links", graph, restarts[:5])]
 
 
 def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compare_networkx: bool = False) -> list[Row]:
@@ -174,7 +172,7 @@ def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compar
         seconds.append(time.perf_counter() - begin)
     apart = float(np.abs(np.array(theirs) - ours).max())
     measured = f"{1000 * statistics.median(seconds):.0f} ms; furthest apart from exact at any node: {apart:.1e}"
-    rows = [Row(f"igraph {igraph.__version__}, prpack, {name}", "-", measured, None)]
+    rows = [noted(f"igraph {igraph.__version__}, prpack, {name}", measured)]
     if compare_networkx:
         other = networkx.from_scipy_sparse_array(steps, create_using=networkx.DiGraph)
         begin = time.perf_counter()
@@ -182,7 +180,7 @@ def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compar
         took = time.perf_counter() - begin
         apart = float(np.abs(np.array([ranks[node] for node in range(len(ours[0]))]) - ours[0]).max())
         measured = f"{took:.1f} s (one run); furthest apart from exact at any node: {apart:.1e}"
-        rows.append(Row(f"networkx {networkx.__version__}, pagerank, {name}", "-", measured, None))
+        rows.append(noted(f"networkx {networkx.__version__}, pagerank, {name}", measured))
     return rows
 
 
@@ -213,7 +211,7 @@ def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[
         f"{median['all']:.1f} ms: seeds {median['seeds']:.1f} (encoding, timed by itself, {median['encoding alone']:.1f}), "
         f"PageRank {median['pagerank']:.1f}, evidence {median['evidence']:.1f}; bm25s + FAISS + link graph{hint}"
     )
-    return Row(f"whole query, one a call, k=10, {size:,} passages, median of 100", "-", measured, None)
+    return noted(f"whole query, one a call, k=10, {size:,} passages, median of 100", measured)
 
 
 def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba") -> object:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row, at_most
+from bench.common import Data, Row, at_most, noted
 from nlp_retrieval import (
     BaseFusion,
     BaseReranker,
@@ -105,7 +105,7 @@ def measure(data: Data) -> list[Row]:
     again = f"{again_s:.1f} s: opening, and fusing, blending, cutting, items and evaluation for each configuration"
     return [
         at_most("a sweep against its distinct stages by hand, each once", 1.3, sweep_s / (hand_s + timed_s + own_s), detail),
-        Row("the same sweep again, all stages on disk", "-", f"{again_s / sweep_s:.2f} of the first ({again})", None),
+        noted("the same sweep again, all stages on disk", f"{again_s / sweep_s:.2f} of the first ({again})"),
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.common import Data, Row, best_of_each
+from bench.common import Data, Row, best_of_each, noted
 from bench.evaluation import DEPTH, QUERIES, RUNS, as_scores, judged_runs
 
 _CUTOFFS = (10, 100, 1000)
@@ -24,7 +24,7 @@ def measure(data: Data) -> list[Row]:
     try:
         import ranx  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        return [Row("evaluation and tests beside ranx", "-", "not measured: pip install ranx", None)]
+        return [noted("evaluation and tests beside ranx", "not measured: pip install ranx")]
     import ir_measures
     from ir_measures import AP, RR, P, R, nDCG
     from scipy.stats import ttest_rel

@@ -23,6 +23,7 @@ from bench.common import Data
 from bench.sweeps import Figures, configured, language_model, read_sweep, run
 from bench.writing import page, shown, table
 from nlp_retrieval import BaseUserQueryProcessor, MultiHopSearcher, RetrievalError, Searcher
+from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.bootstrap import family_numbers
@@ -121,7 +122,7 @@ class Study:
         program = walker.open(config.index).as_program()
         texts = [query.text for query in config.queries.queries()]
         processor = WalkedQueries({text: list(dict.fromkeys(program(claim=text).queries)) for text in texts})
-        made = {}
+        made: dict[str, Entry] = {}
         for name, one in config.searchers.items():
             assert isinstance(one, Searcher)
             settings = {"scope": one.scope, "depth": one.depth, "quota": one.quota}

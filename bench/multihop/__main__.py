@@ -43,6 +43,7 @@ from nlp_retrieval import (
     TuningReport,
     tune,
 )
+from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.graph.store.link_graph import LinkGraph
@@ -221,7 +222,7 @@ class Study:
             if name == _FULL or name.endswith("refitted"):
                 self.fits[name] = self.wiki.fit(_graph_of(searcher))
         self.fits[f"{_SHUFFLED}, refitted"] = self.wiki.fit(_shuffled(None))
-        figures = {}
+        figures: dict[str, Figures] = {}
         hover = self._sweep("hover", {"loader": "hover", "path": str(self.data.claims)}, self.wiki)
         figures |= {f"hover{hops}": hover.group(f"hops={hops}") for hops in (2, 3)}
         figures["hotpotqa"] = self._in_folds(lambda name, part, fold: self._sweep(name, part, self.wiki, fold))
@@ -263,7 +264,7 @@ class Study:
                 made: dict[str, list[BaseRetriever]] = {"BM25": [lexical], "dense": [dense], _FUSED: [lexical, dense]}
                 for key, report in ((_FULL, self.full), (_REFITTED, refitted)):
                     made[key] = [LinkGraphRetriever([Bm25sRetriever(), dense], weights=_weights(report, fold))]
-                searchers = {key: Searcher(retrievers) for key, retrievers in made.items()}
+                searchers: dict[str, Entry] = {key: Searcher(retrievers) for key, retrievers in made.items()}
                 changed = replace(config, corpus=on.corpus, index=on.index, searchers=searchers)
                 return run(changed, self.work / f"{name}, {size}")
 
