@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from nlp_retrieval import BaseEncoder, BaseRetriever, HoverLoader, Query, Searcher, Vectors
-from nlp_retrieval.core.components.component import Config
+from nlp_retrieval import BaseRetriever, HoverLoader, Query, Searcher
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 
 
@@ -67,35 +64,6 @@ class Data:
         """The first 1,000 HotpotQA questions."""
         with (self.root / "wiki" / "hotpotqa" / "queries.jsonl").open(encoding="utf-8") as lines:
             return [json.loads(line)["text"] for line in lines][:1000]
-
-
-class RememberedQueries(BaseEncoder):
-    """An encoder that encodes each query once, so that what is timed is not the model.
-
-    Args:
-        encoder: the one that it stands for; their indexes are the same.
-    """
-
-    name = "remembered-queries"
-
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
-
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        new = [query for query in dict.fromkeys(queries) if query not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self.encoder.encode_queries(new), strict=True))
-        return np.stack([self._vectors[query] for query in queries])
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return self.encoder.encode_passages(passages)
-
-    def model_fingerprint(self) -> str:
-        return self.encoder.model_fingerprint()
-
-    def index_identity(self) -> Config:
-        return self.encoder.index_identity()
 
 
 def aside(module: str, *arguments: object, **environment: str) -> Any:

@@ -26,7 +26,6 @@ from nlp_retrieval import (
     OverlapReranker,
     ReciprocalRankFusion,
     RetrievalWarning,
-    Searcher,
     WeightedSum,
 )
 from nlp_retrieval.benchmarks.cost.measuring import Sample
@@ -63,10 +62,8 @@ def measure(data: Data) -> list[Row]:
     }
     loader = BeirLoader(str(data.root / "wiki" / "hotpotqa"))
     queries, gold = loader.queries()[:1000], loader.gold()
-    searchers = {
-        f"{name}, {fusion}, {reranker}": Searcher(made, fusion=FUSIONS[fusion], reranker=RERANKERS[reranker], depth=DEPTH)
-        for (name, made), fusion, reranker in product(sets.items(), FUSIONS, RERANKERS)
-    }
+    settings = {"retrievers": sets["all"], "depth": DEPTH}
+    searchers = Benchmarker.grid(settings, {"retrievers": sets, "fusion": FUSIONS, "reranker": RERANKERS})
     index, stages = data.work / "wiki-index", data.work / "stages"
     for searcher in searchers.values():
         searcher.index(BeirLoader(str(data.corpus)), index)

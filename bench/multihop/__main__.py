@@ -11,8 +11,9 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,17 +25,15 @@ from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
 from nlp_retrieval import (
     BaseLinkExtractor,
-    BaseRetriever,
+    BaseQueryLoader,
     BeirLoader,
     Bm25sRetriever,
     FaissRetriever,
-    Gold,
     HoverLoader,
     ItemTable,
     LinkGraphRetriever,
     Links,
     LinkSentence,
-    Query,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
@@ -45,6 +44,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
@@ -70,8 +70,6 @@ _DEFAULT = "link graph, the package's default weights"
 _REFITTED = "link graph, weights fitted at this size"
 _SHUFFLED = "links shuffled"
 _HAYSTACKS: dict[str, Naming] = {"10x, own names": "own", "10x, shared names": "shared"}
-
-Judged = tuple[list[Query], list[Gold]]
 
 
 class Shuffled(BaseLinkExtractor):
@@ -138,16 +136,17 @@ class Fitter:
 
     index: Path
     corpus: BeirLoader | HaystackLoader
-    judged: Judged
+    judged: BaseQueryLoader
 
     def fit(self, given: LinkGraphRetriever) -> TuningReport:
         """Fit in folds and to all queries, from weights that know nothing; evidence whose weight is 0 is not seen."""
         Searcher([given]).index(self.corpus, self.index)
-        return tune(cast(LinkGraphRetriever, Blinded(given)), self.index, *self.judged, _CUTOFFS)
+        blinded = cast(LinkGraphRetriever, Blinded(given))
+        return tune(blinded, self.index, self.judged.queries(), self.judged.gold(), _CUTOFFS)
 
-    def reached(self, given: LinkGraphRetriever, judged: Judged) -> float:
+    def reached(self, given: LinkGraphRetriever, judged: BaseQueryLoader) -> float:
         """Which share of all gold is in the pools."""
-        n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged[1])
+        n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged.gold())
         return 1 - replace(self, judged=judged).fit(given).unreachable / n_gold
 
 
@@ -161,119 +160,86 @@ class Study:
     def __init__(self, data: Data) -> None:
         self.data, self.begin = data, time.perf_counter()
         self.work = data.work / "multihop"
-        self.fits: dict[str, TuningReport] = {}
         self.graphs: dict[str, dict[str, float]] = {}
         self.reached: dict[tuple[str, str], float] = {}
-        claims = data.hover()
-        hover = {hops: HoverLoader(data.claims, hops=[hops]) for hops in (2, 3)}
-        self.sets: dict[str, Judged] = {f"hover{hops}": (one.queries(), one.gold()) for hops, one in hover.items()}
-        asked = data.root / "wiki" / "hotpotqa"
-        sources = {claim.family for claim in claims}
-        self.n_claims, self.n_questions = len(claims), len(BeirLoader(str(asked)).queries())
-        kept = self._part(asked, "all", {query.query_id for query in BeirLoader(str(asked)).queries()} - sources)
-        self.sets["hotpotqa"] = kept.queries(), kept.gold()
-        musique = BeirLoader(str(data.root / "musique"))
-        self.sets["musique"] = musique.queries(), musique.gold()
-        self.wiki = Fitter(data.work / "wiki-index", BeirLoader(str(data.corpus)), self.sets["hotpotqa"])
-        self.musique = Fitter(data.work / "musique-index", musique, self.sets["musique"])
-        self.figures = self._one_fold_after_the_other()
-        self._crowded()
+        self.hover, musique = HoverLoader(data.claims), BeirLoader(str(data.root / "musique"))
+        self.all_questions = BeirLoader(str(data.root / "wiki" / "hotpotqa"))
+        sources = {claim.family for claim in self.hover.queries()}
+        questions = self._part("all", {query.query_id for query in self.all_questions.queries()} - sources)
+        self.sets: dict[str, BaseQueryLoader] = {f"hover{hops}": HoverLoader(data.claims, hops=[hops]) for hops in (2, 3)}
+        self.sets |= {"hotpotqa": questions, "musique": musique}
+        self.wiki = Fitter(data.work / "wiki-index", BeirLoader(str(data.corpus)), questions)
+        self.musique = Fitter(data.work / "musique-index", musique, musique)
+        fitted = configured(self._settings(self.wiki, questions), self.work / "fitted").searchers
+        graphs = {name: _graph_of(one) for name, one in fitted.items() if name == _FULL or name.endswith("refitted")}
+        graphs[f"{_SHUFFLED}, refitted"] = _shuffled(None)
+        self.fits = {name: self.wiki.fit(graph) for name, graph in graphs.items()}
+        self.full = self.fits[_FULL]
+        self.figures = self._judged("", self.wiki, graphs[_FULL], self._sweep)
+        own = self.musique.fit(graphs[_FULL]).out_of_fold.per_query
+        found = self._sweep("musique", musique, self.musique)
+        self.figures["musique"] = replace(found, values=found.values | {_OWN_FOLDS: own})
+        self.reached["", "musique"] = self.musique.reached(graphs[_FULL], musique)
+        for size, naming in _HAYSTACKS.items():
+            self._crowded(size, naming)
 
-    @property
-    def full(self) -> TuningReport:
-        """What HotpotQA gave for the full system."""
-        return self.fits[_FULL]
-
-    def _part(self, source: Path, name: str, ids: set[str]) -> BeirLoader:
-        """Write some of the questions of a collection as one of their own."""
-        folder = self.work / "questions" / name
+    def _part(self, name: str, ids: set[str]) -> BeirLoader:
+        """Write some of the HotpotQA questions as a collection of their own."""
+        source, folder = Path(self.all_questions.path), self.work / "questions" / name
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
-        lines = (source / "queries.jsonl").read_text("utf-8").splitlines()
-        (folder / "queries.jsonl").write_text(
-            "\n".join(line for line in lines if json.loads(line)["_id"] in ids) + "\n", "utf-8"
-        )
-        head, *rows = (source / "qrels" / "test.tsv").read_text("utf-8").splitlines()
-        kept = [head, *(row for row in rows if row.split("\t")[0] in ids)]
-        (folder / "qrels" / "test.tsv").write_text("\n".join(kept) + "\n", "utf-8")
+        lines = (source / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)
+        (folder / "queries.jsonl").write_text("".join(line for line in lines if json.loads(line)["_id"] in ids), "utf-8")
+        head, *rows = (source / "qrels" / "test.tsv").read_text("utf-8").splitlines(keepends=True)
+        kept = [row for row in rows if row.split("\t")[0] in ids]
+        (folder / "qrels" / "test.tsv").write_text("".join([head, *kept]), "utf-8")
         return BeirLoader(str(folder))
 
-    def _sweep(self, name: str, queries: Mapping[str, str], on: Fitter, fold: int | None = None) -> Figures:
-        """Run the sweep with weights that the queries had no part in: those of their fold, or those of all HotpotQA."""
-        config = self._configured(name, queries, on, {key: _weights(report, fold) for key, report in self.fits.items()})
-        shuffled = {key: [_shuffled(_weights(self.fits[fit], fold))] for key, fit in
-                    ((_SHUFFLED, _FULL), (f"{_SHUFFLED}, refitted", f"{_SHUFFLED}, refitted"))}  # fmt: skip
-        searchers = {**config.searchers, **{key: Searcher(made) for key, made in shuffled.items()}}
-        return run(replace(config, searchers=searchers), self.work / name)
+    def _settings(self, on: Fitter, queries: BaseQueryLoader) -> Config:
+        return read_sweep(_SWEEP, queries=queries.config, corpus=str(on.corpus.path), index=str(on.index))
 
-    def _configured(
-        self, name: str, queries: Mapping[str, str], on: Fitter, weights: Mapping[str, Mapping[str, float]]
-    ) -> BenchmarkConfig:
-        places = {"corpus": str(on.corpus.path), "index": str(on.index)}
-        settings = read_sweep(_SWEEP, queries=queries, **places)
+    def _sweep(self, name: str, queries: BaseQueryLoader, on: Fitter, fold: int | None = None) -> Figures:
+        """Run the sweep with weights that the queries had no part in: those of their fold, or those of all HotpotQA."""
+        settings = self._settings(on, queries)
         for key, searcher in settings["searchers"].items():
             graph: Any = searcher["retrievers"][0]
-            if isinstance(graph, dict) and graph["name"] == "link_graph" and key != _DEFAULT and weights:
-                graph["weights"] = {**weights.get(key, weights[_FULL]), **graph.get("weights", {})}
-        return configured(settings, self.work / name)
+            if isinstance(graph, dict) and graph["name"] == "link_graph" and key != _DEFAULT:
+                graph["weights"] = {**_weights(self.fits.get(key, self.full), fold), **graph.get("weights", {})}
+        config = configured(settings, self.work / name)
+        for key in (_SHUFFLED, f"{_SHUFFLED}, refitted"):
+            config.searchers[key] = Searcher([_shuffled(_weights(self.fits.get(key, self.full), fold))])
+        return run(config, self.work / name)
 
-    def _one_fold_after_the_other(self) -> dict[str, Figures]:
-        hotpotqa = {"loader": "beir", "path": str(self.work / "questions" / "all")}
-        for name, searcher in self._configured("fitted", hotpotqa, self.wiki, {}).searchers.items():
-            if name == _FULL or name.endswith("refitted"):
-                self.fits[name] = self.wiki.fit(_graph_of(searcher))
-        self.fits[f"{_SHUFFLED}, refitted"] = self.wiki.fit(_shuffled(None))
-        figures: dict[str, Figures] = {}
-        hover = self._sweep("hover", {"loader": "hover", "path": str(self.data.claims)}, self.wiki)
-        figures |= {f"hover{hops}": hover.group(f"hops={hops}") for hops in (2, 3)}
-        figures["hotpotqa"] = self._in_folds(lambda name, part, fold: self._sweep(name, part, self.wiki, fold))
-        found = self._sweep("musique", {"loader": "beir", "path": str(self.data.root / "musique")}, self.musique)
-        graph = LinkGraphRetriever([Bm25sRetriever(), FaissRetriever()])
-        own = self.musique.fit(graph)
-        figures["musique"] = replace(found, values=found.values | {_OWN_FOLDS: own.out_of_fold.per_query})
-        for name, judged in self.sets.items():
-            self.reached[_FULL, name] = (self.musique if name == "musique" else self.wiki).reached(graph, judged)
-        self.graphs["1x"] = graph_facts(self.wiki.index, graph)
-        return figures
+    def _judged(self, size: str, on: Fitter, graph: LinkGraphRetriever, sweep: Callable[..., Figures]) -> dict[str, Figures]:
+        """Judge claims at once, and each fold of HotpotQA by itself."""
+        claims = sweep(f"hover{size}", self.hover, on)
+        ids: list[set[str]] = [set() for _ in self.full.fold_weights]
+        for query, fold in zip(self.sets["hotpotqa"].queries(), self.full.folds.tolist(), strict=True):
+            ids[fold].add(query.query_id)
+        folds = [sweep(f"hotpotqa{size}-{fold}", self._part(f"fold-{fold}", of), on, fold) for fold, of in enumerate(ids)]
+        self.graphs[size.strip(", ") or "1x"] = graph_facts(on.index, graph)
+        self.reached |= {(size, name): on.reached(graph, self.sets[name]) for name in ("hover2", "hover3", "hotpotqa")}
+        return {f"hover{hops}": claims.group(f"hops={hops}") for hops in (2, 3)} | {"hotpotqa": reduce(Figures.then, folds)}
 
-    def _in_folds(self, sweep: Any) -> Figures:
-        """Judge each fold of HotpotQA by itself, and put the folds together."""
-        queries = self.sets["hotpotqa"][0]
-        together: Figures | None = None
-        for fold in range(len(self.full.fold_weights)):
-            ids = {query.query_id for query, of in zip(queries, self.full.folds.tolist(), strict=True) if of == fold}
-            self._part(self.work / "questions" / "all", f"fold-{fold}", ids)
-            found = sweep(f"hotpotqa-{fold}", {"loader": "beir", "path": str(self.work / "questions" / f"fold-{fold}")}, fold)
-            together = found if together is None else together.then(found)
-        assert together is not None
-        return together
-
-    def _crowded(self) -> None:
+    def _crowded(self, size: str, naming: Naming) -> None:
         """The same queries over ten times as many passages, whose names are their own or shared."""
-        for size, naming in _HAYSTACKS.items():
-            path, dense = haystack_index(self.data, SentenceTransformerEncoder(), naming)
-            graph = LinkGraphRetriever([Bm25sRetriever(), dense])
-            large = Fitter(path, HaystackLoader(str(self.data.corpus), naming), self.sets["hotpotqa"])
-            refitted = large.fit(graph)
+        path, dense = haystack_index(self.data, SentenceTransformerEncoder(), naming)
+        lexical, seeds = Bm25sRetriever(k1=0.9, b=0.4), [Bm25sRetriever(), dense]
+        graph = LinkGraphRetriever(seeds)
+        large = Fitter(path, HaystackLoader(str(self.data.corpus), naming), self.sets["hotpotqa"])
+        fits = {_FULL: self.full, _REFITTED: large.fit(graph)}
 
-            def sweep(
-                name: str, queries: Mapping[str, str], fold: int | None, now: Any = (size, large, dense, refitted)
-            ) -> Figures:
-                size, on, dense, refitted = now
-                config = self._configured(f"{name}, {size}", queries, self.wiki, {})
-                lexical = Bm25sRetriever(k1=0.9, b=0.4)
-                made: dict[str, list[BaseRetriever]] = {"BM25": [lexical], "dense": [dense], _FUSED: [lexical, dense]}
-                for key, report in ((_FULL, self.full), (_REFITTED, refitted)):
-                    made[key] = [LinkGraphRetriever([Bm25sRetriever(), dense], weights=_weights(report, fold))]
-                searchers: dict[str, Entry] = {key: Searcher(retrievers) for key, retrievers in made.items()}
-                changed = replace(config, corpus=on.corpus, index=on.index, searchers=searchers)
-                return run(changed, self.work / f"{name}, {size}")
+        def sweep(name: str, queries: BaseQueryLoader, on: Fitter, fold: int | None = None) -> Figures:
+            searchers: dict[str, Entry] = {"BM25": Searcher([lexical]), "dense": Searcher([dense])}
+            searchers[_FUSED] = Searcher([lexical, dense])
+            for key, report in fits.items():
+                searchers[key] = Searcher([LinkGraphRetriever(seeds, weights=_weights(report, fold))])
+            options = {"k_values": _CUTOFFS, "latency_queries": 1}
+            return run(
+                BenchmarkConfig(on.corpus, queries, searchers, on.index, self.work, None, None, options), self.work / name
+            )
 
-            hover = sweep("hover", {"loader": "hover", "path": str(self.data.claims)}, None)
-            found = {f"hover{hops}": hover.group(f"hops={hops}") for hops in (2, 3)} | {"hotpotqa": self._in_folds(sweep)}
-            for name, figures in found.items():
-                self.figures[name] = self.figures[name].beside(figures.named(f"{{}}, {size}"))
-                self.reached[f"{_FULL}, {size}", name] = large.reached(graph, self.sets[name])
-            self.graphs[size] = graph_facts(path, graph)
+        for name, figures in self._judged(f", {size}", large, graph, sweep).items():
+            self.figures[name] = self.figures[name].beside(figures.named(f"{{}}, {size}"))
 
 
 def _weights(report: TuningReport, fold: int | None) -> dict[str, float]:
@@ -307,7 +273,8 @@ def graph_facts(index: Path, retriever: LinkGraphRetriever) -> dict[str, float]:
 def report(study: Study) -> str:
     """The whole document."""
     figures = study.figures
-    counts = {name: len(queries) for name, (queries, _) in study.sets.items()}
+    counts = {name: len(loader.queries()) for name, loader in study.sets.items()}
+    n_questions = len(study.all_questions.queries())
     sizes = list(study.graphs)
     systems = ["BM25", "dense", _FUSED, _FULL, _DEFAULT]
     quality = {name: [(name, measure) for measure in measures] for name, measures in _MEASURES.items()}
@@ -330,14 +297,14 @@ def report(study: Study) -> str:
         (_SWEEP.parent / "page.md").read_text("utf-8"),
         minutes=f"{(time.perf_counter() - study.begin) / 60:.0f}",
         sets=_sets(study),
-        n_deeper=study.n_claims - counts["hover2"] - counts["hover3"],
-        n_left=study.n_questions - counts["hotpotqa"],
-        n_questions=f"{study.n_questions:,}",
+        n_deeper=len(study.hover.queries()) - counts["hover2"] - counts["hover3"],
+        n_left=n_questions - counts["hotpotqa"],
+        n_questions=f"{n_questions:,}",
         n_hotpotqa=f"{counts['hotpotqa']:,}",
         weights=", ".join(f"{kind} {weight:.2f}" for kind, weight in study.full.weights.items()),
         **{name: _table(study, systems, columns) for name, columns in quality.items() if name != "musique"},
         musique=_table(study, [*systems[:4], _OWN_FOLDS, _DEFAULT], quality["musique"]),
-        reached=", ".join(f"{study.reached[_FULL, name]:.1%} on {shown}" for name, shown in _NAMES.items()),
+        reached=", ".join(f"{study.reached['', name]:.1%} on {shown}" for name, shown in _NAMES.items()),
         differences=_differences(study),
         ablations=_table(study, [*shuffled, *parts], _ABLATED, _FULL),
         **{key: f"{figures['hover3'].mean(system, 'perfect_recall@5'):.2f}" for key, system in controls.items()},
@@ -356,9 +323,9 @@ def _sets(study: Study) -> str:
     where = {"hover2": f"{study.graphs['1x']['passages']:,.0f} Wikipedia introductions", "musique": f"{n_musique:,} paragraphs"}
     gold = {"hotpotqa": "supporting passages", "musique": "supporting paragraphs"}
     rows = {}
-    for name, (queries, _) in study.sets.items():
-        n_families = int(family_numbers([query.family for query in queries]).max()) + 1
-        sizes = [f"{len(queries):,}", f"{n_families:,}"]
+    for name, loader in study.sets.items():
+        numbers = family_numbers([query.family for query in loader.queries()])
+        sizes = [f"{len(numbers):,}", f"{int(numbers.max()) + 1:,}"]
         rows[_NAMES[name]] = [*sizes, where.get(name, "the same"), gold.get(name, "supporting titles")]
     return table(["set", "queries", "families", "passages", "gold"], rows)
 
@@ -376,7 +343,7 @@ def _differences(study: Study) -> str:
 def _graphs(study: Study) -> str:
     rows = {what: [_number(facts[what]) for facts in study.graphs.values()] for what in study.graphs["1x"]}
     for name in ("hover2", "hover3", "hotpotqa"):
-        reached = [study.reached[_FULL if size == "1x" else f"{_FULL}, {size}", name] for size in study.graphs]
+        reached = [study.reached["" if size == "1x" else f", {size}", name] for size in study.graphs]
         rows[f"gold in the pool of 60, {_NAMES[name]}"] = [f"{share:.1%}" for share in reached]
     return table(["graph", *study.graphs], rows)
 
