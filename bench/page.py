@@ -1,9 +1,9 @@
 """The page of a large benchmark: how large it is, how fast it opens, and whether clicking through it tells the truth.
 
 ``python -m bench.page [FOLDER]`` makes pages of 20 configurations, 1,000 queries, 21 hits and 6 signals each, prints their
-sizes, and opens them in headless Chromium (Debian's package ``chromium``), where it clicks, types and reads. What the page
-shows of two lists is compared with :func:`nlp_retrieval.evaluation.ranking_difference.difference`. Pictures are written to
-FOLDER.
+sizes, and opens them in headless Chromium (Debian's package ``chromium``, driven with Playwright), where it clicks, types
+and reads. What the page shows of two lists is compared with
+:func:`nlp_retrieval.evaluation.ranking_difference.difference`. Pictures are written to FOLDER.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from bench.chromium import Chromium
+from playwright.sync_api import Browser, Page
+
+from bench.browser import chromium, opened, wait_for_lists
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.changed_queries import changed_queries
@@ -30,7 +32,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0]) if arguments else Path(tempfile.mkdtemp(prefix="page-"))
     folder.mkdir(parents=True, exist_ok=True)
     wrong: list[str] = []
-    with Chromium() as browser:
+    with chromium() as browser:
         for name, lists in (("sweep", sweep_lists()), ("random", random_lists())):
             report, values = judged_report(lists)
             ranks = {source: gold_ranks(lists, lists.listings[source]) for source in list(lists.listings)[:3]}
@@ -48,79 +50,80 @@ def main(arguments: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def clicked(browser: Chromium, path: Path, lists: RunLists, folder: Path) -> list[str]:
+def clicked(browser: Browser, path: Path, lists: RunLists, folder: Path) -> list[str]:
     """Click through the page; return what is wrong."""
     wrong: list[str] = []
+    problems: list[str] = []
 
     def check(right: object, said: str) -> None:
         if not right:
             wrong.append(said)
 
     names = list(lists.listings)
-    browser.look(1280, 1000)
+    opened(browser, "about:blank", problems).close()
     begun = time.perf_counter()
-    browser.open(path.as_uri())
-    browser.wait("!document.getElementById('explorer').hidden")
+    page = opened(browser, path.as_uri(), problems)
+    wait_for_lists(page)
     print(f"{path.stem}: opened, with its lists, in {time.perf_counter() - begun:.2f} s")
-    depth = int(browser.eval("document.getElementById('explorer-cutoff').value"))
+    depth = int(page.evaluate("document.getElementById('explorer-cutoff').value"))
     print(f"{path.stem}: lists are shown to rank {depth}")
     held = cut(lists, depth)
 
-    browser.choose("#explorer-cutoff", "5")
-    browser.choose("#explorer-measure", "recall@5")
+    _choose(page, "#explorer-cutoff", "5")
+    _choose(page, "#explorer-measure", "recall@5")
     first = changed_queries(held, names[0], names[1], 5)
-    check(_query(browser) == first[0].query_id, f"the query that changes most is {first[0].query_id}, not {_query(browser)}")
-    shown = browser.eval("[...document.querySelectorAll('#explorer-queries li')].map((e) => e.id.slice(15))")
+    check(_query(page) == first[0].query_id, f"the query that changes most is {first[0].query_id}, not {_query(page)}")
+    shown = page.evaluate("[...document.querySelectorAll('#explorer-queries li')].map((e) => e.id.slice(15))")
     check(shown == [row.query_id[1:] for row in first[: len(shown)]], "queries are not in the order of their change")
-    browser.choose("#explorer-cutoff", str(depth))
-    _compare(browser, held, names[0], names[1], first[0].query_id, depth, check)
-    browser.choose("#explorer-cutoff", "5")
+    _choose(page, "#explorer-cutoff", str(depth))
+    _compare(page, held, names[0], names[1], first[0].query_id, depth, check)
+    _choose(page, "#explorer-cutoff", "5")
 
-    browser.eval("document.getElementById('explorer-search').focus()")
-    browser.press("ArrowDown")
-    check(_query(browser) == first[1].query_id, "an arrow in the search field does not go to the next query")
-    browser.press("PageDown")
-    check(_query(browser) == first[11].query_id, "page down does not go ten further")
-    browser.type("q777")
-    check(browser.eval("document.querySelectorAll('#explorer-queries li').length") == 1, "typing does not narrow the queries")
-    check(_query(browser) == "q777", "typing does not choose what is left")
-    browser.eval("document.getElementById('explorer-queries').focus()")
-    browser.press("End")
-    check(_query(browser) == "q777", "the list does not stop at its end")
+    page.evaluate("document.getElementById('explorer-search').focus()")
+    page.keyboard.press("ArrowDown")
+    check(_query(page) == first[1].query_id, "an arrow in the search field does not go to the next query")
+    page.keyboard.press("PageDown")
+    check(_query(page) == first[11].query_id, "page down does not go ten further")
+    page.keyboard.insert_text("q777")
+    check(page.evaluate("document.querySelectorAll('#explorer-queries li').length") == 1, "typing does not narrow the queries")
+    check(_query(page) == "q777", "typing does not choose what is left")
+    page.evaluate("document.getElementById('explorer-queries').focus()")
+    page.keyboard.press("End")
+    check(_query(page) == "q777", "the list does not stop at its end")
 
-    browser.choose("#explorer-one", names[4])
-    browser.choose("#explorer-other", names[7])
-    browser.choose("#explorer-cutoff", "5")
-    _compare(browser, held, names[4], names[7], "q777", 5, check)
-    browser.click("#explorer-swap")
-    _compare(browser, held, names[7], names[4], "q777", 5, check)
+    _choose(page, "#explorer-one", names[4])
+    _choose(page, "#explorer-other", names[7])
+    _choose(page, "#explorer-cutoff", "5")
+    _compare(page, held, names[4], names[7], "q777", 5, check)
+    page.click("#explorer-swap")
+    _compare(page, held, names[7], names[4], "q777", 5, check)
 
     state = urlencode({"from": names[2], "to": names[9], "query": "q31", "first": depth})
-    browser.open(f"{path.as_uri()}#{state}")
-    browser.wait("!document.getElementById('explorer').hidden")
-    _compare(browser, held, names[2], names[9], "q31", depth, check)
-    check(browser.eval("scrollY") > 100, "an address with a query does not lead to it")
-    browser.eval("location.hash = " + repr("#" + urlencode({"from": names[3], "to": names[2], "query": "q5", "first": 5})))
-    browser.wait("document.querySelector('#explorer-shown .facts li').textContent === 'q5'")
-    _compare(browser, held, names[3], names[2], "q5", 5, check)
-    browser.choose("#explorer-order", "losses first")
-    browser.click("#explorer-queries li:first-child")
-    check(urlencode({"query": _query(browser)}) in browser.eval("location.hash"), "the address does not hold the query")
-    measure = browser.eval("document.getElementById('explorer-measure').selectedOptions[0].label")
+    page.close()
+    page = opened(browser, f"{path.as_uri()}#{state}", problems)
+    wait_for_lists(page)
+    _compare(page, held, names[2], names[9], "q31", depth, check)
+    check(page.evaluate("scrollY") > 100, "an address with a query does not lead to it")
+    page.evaluate("location.hash = " + repr("#" + urlencode({"from": names[3], "to": names[2], "query": "q5", "first": 5})))
+    page.wait_for_function("document.querySelector('#explorer-shown .facts li').textContent === 'q5'")
+    _compare(page, held, names[3], names[2], "q5", 5, check)
+    _choose(page, "#explorer-order", "losses first")
+    page.click("#explorer-queries li:first-child")
+    check(urlencode({"query": _query(page)}) in page.evaluate("location.hash"), "the address does not hold the query")
+    measure = page.evaluate("document.getElementById('explorer-measure').selectedOptions[0].label")
     worst = min(row.gain for row in changed_queries(lists, names[3], names[2], int(measure.removeprefix("recall@"))))
-    said = browser.eval("document.querySelector('#explorer-queries li .change').textContent")
+    said = page.evaluate("document.querySelector('#explorer-queries li .change').textContent")
     check(f"{abs(worst):.2f}" in said, f"losses do not come first: {said} and not {worst:.2f}")
-    browser.choose("#explorer-group", "hops=3")
-    check("333 of 1,000" in browser.eval("document.getElementById('explorer-count').textContent"), "groups do not narrow")
+    _choose(page, "#explorer-group", "hops=3")
+    check("333 of 1,000" in page.evaluate("document.getElementById('explorer-count').textContent"), "groups do not narrow")
 
-    _table(browser, names, check)
+    _table(page, names, check)
     _looks(browser, path, folder, state, check)
-    check(not browser.problems, f"the console says {browser.problems[:3]}")
-    browser.problems.clear()
+    check(not problems, f"the console says {problems[:3]}")
     return wrong
 
 
-def hostile(browser: Chromium, folder: Path) -> list[str]:
+def hostile(browser: Browser, folder: Path) -> list[str]:
     """Names that are markup, lists without signals, and a browser that cannot open the data."""
     wrong = []
     attack = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
@@ -131,76 +134,78 @@ def hostile(browser: Chromium, folder: Path) -> list[str]:
     lists = builder.built()
     report = BenchmarkReport([], attack, [5], {"": 1}, 2, {})
     write_page(report, path, lists, None, {attack: gold_ranks(lists, lists.listings[attack])})
-    browser.look(1280, 900)
-    browser.open(path.as_uri())
-    browser.wait("!document.getElementById('explorer').hidden")
-    if browser.eval("window.hurt || document.images.length"):
+    problems: list[str] = []
+    page = opened(browser, path.as_uri(), problems)
+    wait_for_lists(page)
+    if page.evaluate("window.hurt || document.images.length"):
         wrong.append("a name was taken for markup")
-    shown = browser.eval("document.querySelector('#explorer-shown .asked').textContent")
+    shown = page.evaluate("document.querySelector('#explorer-shown .asked').textContent")
     if shown != attack:
         wrong.append(f"a query's text is shown as {shown!r}")
-    if browser.eval("document.querySelectorAll('.hit details').length"):
+    if page.evaluate("document.querySelectorAll('.hit details').length"):
         wrong.append("hits without signals open")
-    script = browser.do("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")["identifier"]
-    browser.open(path.as_uri())
-    browser.wait("document.getElementById('explorer-note').textContent.includes('nlp-retrieval explain')")
-    if not browser.eval("document.getElementById('explorer').hidden"):
+    page = opened(browser, path.as_uri(), problems, script="delete window.DecompressionStream")
+    page.wait_for_function("document.getElementById('explorer-note').textContent.includes('nlp-retrieval explain')")
+    if not page.evaluate("document.getElementById('explorer').hidden"):
         wrong.append("a browser that cannot open the lists shows empty ones")
-    browser.do("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-    return [*wrong, *browser.problems]
+    return [*wrong, *problems]
 
 
-def _query(browser: Chromium) -> str:
-    return str(browser.eval("document.querySelector('#explorer-shown .facts li').textContent"))
+def _choose(page: Page, selector: str, label: str) -> None:
+    page.select_option(selector, label=label)
 
 
-def _table(browser: Chromium, names: list[str], check: Any) -> None:
+def _query(page: Page) -> str:
+    return str(page.evaluate("document.querySelector('#explorer-shown .facts li').textContent"))
+
+
+def _table(page: Page, names: list[str], check: Any) -> None:
     """The comparison sorts and filters."""
     order = "[...document.querySelectorAll('#comparison tbody:not([hidden]) th.name bdi')].map((e) => e.textContent)"
     values = (
         "[...document.querySelectorAll('#comparison tbody:not([hidden]) tr')].slice(1)"
         ".map((row) => Number(row.querySelector('td:not([hidden]) data').value))"
     )
-    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
-    found = browser.eval(values)
+    page.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    found = page.evaluate(values)
     check(found == sorted(found, reverse=True), "a measure does not sort from the best")
-    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
-    found = browser.eval(values)
+    page.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    found = page.evaluate(values)
     check(found == sorted(found), "a second click does not turn the order round")
-    browser.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
-    check(browser.eval(order) == names, "a third click does not bring the given order back")
-    browser.eval("document.getElementById('filter').focus()")
+    page.click("#comparison thead tr:nth-child(2) th:not([hidden]) button")
+    check(page.evaluate(order) == names, "a third click does not bring the given order back")
+    page.evaluate("document.getElementById('filter').focus()")
     word = names[-1].split()[-1]
-    browser.type(word)
-    visible = browser.eval(
+    page.keyboard.insert_text(word)
+    visible = page.evaluate(
         "[...document.querySelectorAll('#comparison tbody:not([hidden]) tr:not([hidden]) th.name bdi')].length"
     )
     check(visible == sum(word in name for name in names), f"the filter shows {visible} rows for {word!r}")
-    browser.eval(
+    page.evaluate(
         "(() => { const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input')); })()"
     )
 
 
-def _looks(browser: Chromium, path: Path, folder: Path, state: str, check: Any) -> None:
+def _looks(browser: Browser, path: Path, folder: Path, state: str, check: Any) -> None:
     """Pictures, and nothing wider than the window."""
     for width in (1280, 390):
         for dark in (False, True):
-            browser.look(width, 900, dark=dark, phone=width < 500)
-            browser.open(f"{path.as_uri()}#{state}")
-            browser.wait("!document.getElementById('explorer').hidden")
-            browser.eval("document.querySelectorAll('.hit details').forEach((e, i) => { e.open = i === 1; })")
-            wide = browser.eval("document.documentElement.scrollWidth")
+            page = opened(browser, f"{path.as_uri()}#{state}", [], width=width, height=900, dark=dark)
+            wait_for_lists(page)
+            page.evaluate("document.querySelectorAll('.hit details').forEach((e, i) => { e.open = i === 1; })")
+            wide = page.evaluate("document.documentElement.scrollWidth")
             check(wide <= width, f"at {width} pixels the page is {wide} wide")
             name = f"{path.stem}-{width}-{'dark' if dark else 'light'}"
-            browser.screenshot(folder / f"{name}.png", "#explorer")
-            browser.screenshot(folder / f"{name}-pairs.png", "section[aria-labelledby=pairs]")
+            page.locator("#explorer").screenshot(path=folder / f"{name}.png")
+            page.locator("section[aria-labelledby=pairs]").screenshot(path=folder / f"{name}-pairs.png")
+            page.close()
 
 
-def _compare(browser: Chromium, lists: RunLists, one: str, other: str, query: str, k: int, check: Any) -> None:
+def _compare(page: Page, lists: RunLists, one: str, other: str, query: str, k: int, check: Any) -> None:
     """What the page shows of two lists is what the numbers say."""
     found = difference(lists, one, other, query, k)
     for which, hits in enumerate((found.one_list, found.other_list)):
-        rows = browser.eval(
+        rows = page.evaluate(
             f"[...document.querySelectorAll('#explorer-shown .lists section:nth-of-type({which + 1}) .hit')].map((hit) =>"
             " [hit.querySelector('.rank').textContent, hit.querySelector('.what bdi').textContent,"
             "  [...hit.querySelectorAll('.tag')].map((tag) => tag.textContent)])"
@@ -209,16 +214,16 @@ def _compare(browser: Chromium, lists: RunLists, one: str, other: str, query: st
             [str(hit.other_rank if which else hit.one_rank), hit.item_id, _tags(hit, is_other=bool(which))] for hit in hits
         ]
         check(rows == expected, f"{query}, {one} to {other}, list {which + 1} is {rows}, not {expected}")
-    missed = browser.eval(
+    missed = page.evaluate(
         "[...document.querySelectorAll('#explorer-shown .missed bdi:first-of-type')].map((e) => e.textContent)"
     )
     ids = [gold.item_id for gold in found.missed]
     check([one for one in missed if one in lists.item_ids] == ids, f"{query}: missed gold is {missed}, not {ids}")
-    _compare_signals(browser, found, check)
+    _compare_signals(page, found, check)
 
 
-def _compare_signals(browser: Chromium, found: QueryDifference, check: Any) -> None:
-    tables = browser.eval(
+def _compare_signals(page: Page, found: QueryDifference, check: Any) -> None:
+    tables = page.evaluate(
         "(async () => { const all = [...document.querySelectorAll('#explorer-shown .lists section:nth-of-type(2) details')];"
         " all.forEach((one) => { one.open = true; }); await new Promise((done) => setTimeout(done, 100));"
         " return all.map((one) => [...one.querySelectorAll('tbody tr')].slice(1).map((row) =>"

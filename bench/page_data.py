@@ -15,7 +15,7 @@ from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_gro
 from nlp_retrieval.evaluation.changed_queries import measured
 from nlp_retrieval.evaluation.pairwise import compare_pairs
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.reports.page.explorer_data import packed_numbers, unpacked
+from nlp_retrieval.reports.page.explorer_data import rounded
 
 CONFIGURATIONS, QUERIES, HITS, ITEMS = 20, 1000, 21, 32_000
 K_VALUES = [5, 10, 21]
@@ -138,4 +138,4 @@ def cut(lists: RunLists, depth: int) -> RunLists:
 
 
 def _short(values: Scores) -> Scores:
-    return np.array([np.nan if (value := unpacked(one)) is None else value for one in packed_numbers(values).tolist()])
+    return np.array([np.nan if value is None else value for value in rounded(values)])

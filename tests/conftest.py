@@ -16,7 +16,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 settings.register_profile(
     "shared_machine", database=None, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("shared_machine")
+settings.register_profile("every_time_the_same", settings.get_profile("shared_machine"), derandomize=True)
+settings.load_profile("every_time_the_same" if os.environ.get("CI") else "shared_machine")
+"""A change is judged by what it does and not by chance; people, and the long part of the tests, look for more."""
 
 
 @pytest.fixture(autouse=True)

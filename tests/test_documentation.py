@@ -87,7 +87,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     named = {name for pair in named for name in pair if name}
     assert named <= commands
     assert {
-        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "explain", "report", "rerun",
+        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
         "tune", "optimize", "components",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))

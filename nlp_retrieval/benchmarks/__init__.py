@@ -1,1 +1,1 @@
-"""Measuring searchers: evaluation, sweeps, reports, run files, Weights & Biases."""
+"""Measuring searchers over one corpus: configurations, shared stages, costs, and runs on disk."""

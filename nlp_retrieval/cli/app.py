@@ -25,7 +25,7 @@ from nlp_retrieval.cli import (
     components,
     delete,
     demo,
-    explain,
+    diff,
     index,
     optimize,
     report,
@@ -69,7 +69,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     *(demo, index, add, delete, compact, verify, search),
-    *(benchmark, compare, explain, report, rerun, tune, optimize, components),
+    *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)

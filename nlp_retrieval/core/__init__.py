@@ -1,1 +1,1 @@
-"""The vocabulary and the machinery that all rooms share; it imports none of them."""
+"""The vocabulary that all rooms share: items, hits, filters, candidates; the rooms in it stand on it and on one another."""

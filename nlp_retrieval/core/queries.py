@@ -91,7 +91,7 @@ def check_processed(processed: object, n_queries: int | None = None) -> list[lis
     if isinstance(processed, str) or not isinstance(processed, Sequence):
         raise QueryError(f"sub-queries must be a list of lists of strings, not {type(processed).__name__}")
     if n_queries is not None and len(processed) != n_queries:
-        raise QueryError(f"the processor gave {len(processed)} lists of sub-queries for {n_queries} queries")
+        raise QueryError(f"{len(processed)} lists of sub-queries were given for {n_queries} queries")
     lists = []
     for position, subqueries in enumerate(processed):
         if isinstance(subqueries, str):

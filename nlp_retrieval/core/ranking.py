@@ -1,13 +1,17 @@
-"""Ties at the cut: an engine that cuts by its own rule is asked for more until the tie at the cut is seen whole."""
+"""The k best by score, the lowest rows where scores tie: in one list, in the parts of an index, and at an engine's own cut.
+
+An engine that cuts by a rule of its own is asked for more until the tie at the cut is seen whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Rows
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 
 Matrix = tuple[NDArray[np.integer], NDArray[np.floating]]
 
@@ -60,3 +64,75 @@ def search_past_ties(
         pending = pending[~whole]
         depth = min(depth * 4, n_items)
     return Hits.from_matrix(rows, scores)
+
+
+def foremost(scores: NDArray[np.floating], k: int) -> Rows:
+    """Return the positions of the k highest scores, highest first; of equal ones the lower position comes first."""
+    if len(scores) <= k:
+        return np.argsort(-scores, kind="stable")
+    near = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+    return near[np.argsort(-scores[near], kind="stable")[:k]]
+
+
+def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+    """The k best of some rows and their scores, best first; the lowest rows where scores tie.
+
+    Args:
+        rows: ascending.
+        scores: ``[rows]``.
+        k: how many at most.
+    """
+    chosen = foremost(scores, k)
+    return rows[chosen], scores[chosen]
+
+
+SearchPart = Callable[[int, Mask | None], Hits]
+"""Searches one part of an index for a batch of queries: at most so many hits per query, and which of its rows may be found."""
+
+
+def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
+    """Search the parts of an index one after another, and join their lists by score; ties go to the lowest rows.
+
+    Args:
+        parts: their rows in the index, one behind the other, and what searches them; rows count from 0 in each.
+        n_queries: of the batch.
+        k: at most this many hits per query.
+        allowed: over all rows, or None.
+    """
+    found: list[Hits] = []
+    for rows, search in parts:
+        part = None if allowed is None else allowed[rows]
+        if part is None or part.any():
+            hits = search(min(k, rows.stop - rows.start), part)
+            found.append(replace(hits, rows=hits.rows + rows.start))
+    return joined_hits(found, n_queries, k)
+
+
+def joined_hits(found: Sequence[Hits], n_queries: int, k: int) -> Hits:
+    """Join lists over different rows, query by query: the best k by score, ties by row.
+
+    Args:
+        found: each with a list per query.
+        n_queries: how many.
+        k: length of the joined lists.
+    """
+    if len(found) == 1:
+        return found[0]
+    owner = np.concatenate([np.zeros(0, np.int64), *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found)])
+    keys = list(dict.fromkeys(key for hits in found for key in hits.signals))
+    nothing = [np.full(len(hits.rows), np.nan) for hits in found]
+    columns = [
+        np.concatenate([np.zeros(0), *parts])
+        for parts in (
+            [hits.scores for hits in found],
+            *([hits.signals.get(key, none) for hits, none in zip(found, nothing, strict=True)] for key in keys),
+        )
+    ]
+    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in found)])
+    order = np.lexsort((rows, -columns[0], owner))
+    owner = owner[order]
+    begins = offsets_of(np.bincount(owner, minlength=n_queries))
+    kept = order[np.arange(len(owner)) - begins[owner] < k]
+    counts = np.minimum(np.diff(begins), k)
+    scores, *signals = (column[kept] for column in columns)
+    return Hits(offsets_of(counts), rows[kept], scores, dict(zip(keys, signals, strict=True)))

@@ -16,6 +16,7 @@ from nlp_retrieval.core.models import Gold
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.evaluator import MEASURES, RetrievalEvaluator, measure_names
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
 __all__ = ["ChangedQuery", "changed_queries", "entered", "measured"]
@@ -63,7 +64,7 @@ def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str 
     if measure not in MEASURES:
         raise ConfigurationError(f"there is no measure {measure!r}; {nearest(measure, MEASURES)}")
     values = measured(lists, (one, other), [cut])
-    before, after = (values[name][f"{measure}@{cut}"] for name in (one, other))
+    before, after = (values[name][str(Measure(measure, cut))] for name in (one, other))
     new = entered(lists, lists.listing(one), lists.listing(other), cut)
     judged = np.flatnonzero(np.diff(lists.gold_offsets))
     order = judged[np.lexsort((judged, -new[judged], -np.abs(after - before)[judged].round(12)))]

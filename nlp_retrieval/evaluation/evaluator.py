@@ -20,11 +20,12 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
 from nlp_retrieval.evaluation.gold import refuse_unknown, relevant_documents, rows_of
+from nlp_retrieval.evaluation.measure import Measure
 
 __all__ = ["MEASURES", "Evaluation", "RetrievalEvaluator", "measure_names"]
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
-"""The measures, in the order in which they are shown."""
+"""The families of measures, in the order in which they are stored."""
 
 
 def measure_names(k_values: Sequence[int]) -> list[str]:
@@ -33,7 +34,7 @@ def measure_names(k_values: Sequence[int]) -> list[str]:
     Raises:
         QueryError: ``k_values`` is empty or holds something else than integers above 0.
     """
-    return [f"{measure}@{k}" for k in _cutoffs(k_values) for measure in MEASURES]
+    return [str(Measure(family, k)) for k in _cutoffs(k_values) for family in MEASURES]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +240,7 @@ class RetrievalEvaluator:
                 self._sums(inside, precision_there) / self._relevant,
                 np.where(first < cut, 1 / (first + 1), 0.0),
             )
-            measures.update((f"{measure}@{k}", value) for measure, value in zip(MEASURES, values, strict=True))
+            measures.update((str(Measure(family, k)), value) for family, value in zip(MEASURES, values, strict=True))
         return measures
 
     @property

@@ -1,10 +1,13 @@
-"""From gold to item rows: which rows of a corpus each relevant document of each query stands for."""
+"""Gold and rankings joined: which rows of a corpus relevant documents stand for, and where lists have them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import GoldError
 from nlp_retrieval.text.titles import normalize_title
@@ -76,3 +79,18 @@ def refuse_unknown(
         f"{len(gold)} queries, are not in the corpus of {len(item_ids)} items "
         f"(first: {by.replace('_', ' ')} {name!r} of query {gold[number].query_id!r}); {cure}"
     )
+
+
+def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:
+    """Return the value of each wanted key: the lowest where it stands several times, 0 where it does not stand at all.
+
+    Args:
+        wanted: keys of documents; the number of the query times the number of items, and the item.
+        keys: ``[documents]``, such keys.
+        values: ``[documents]``, whole numbers above 0: ranks, or grades.
+    """
+    order = np.lexsort((values, keys))
+    if not len(order):
+        return np.zeros(len(wanted), np.int64)
+    found = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
+    return np.where(keys[found] == wanted, values[found], 0)

@@ -16,6 +16,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.evaluation.gold import joined
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
 __all__ = ["GoldDocument", "PoolCutoff", "PoolReport", "PoolShare", "Ranks", "gold_ranks", "pool_report"]
@@ -114,13 +115,7 @@ def gold_ranks(lists: RunLists, listing: Listing) -> Ranks:
     owner = np.repeat(np.arange(n_queries), np.diff(listing.offsets))
     hits = owner * n_items + listing.items
     gold = _owners(lists) * n_items + lists.gold_items
-    if not len(hits):
-        return np.zeros(len(gold), np.int64)
-    order = np.argsort(hits, kind="stable")  # of an item that stands twice, the better rank
-    place = np.minimum(np.searchsorted(hits[order], gold), len(hits) - 1)
-    found = order[place]
-    ranks = np.arange(len(hits)) - listing.offsets[owner] + 1
-    return np.where(hits[found] == gold, ranks[found], 0)
+    return joined(gold, hits, np.arange(len(hits)) - listing.offsets[owner] + 1)
 
 
 def pool_report(lists: RunLists, ranks: Mapping[str, Ranks], k_values: Sequence[int]) -> PoolReport:

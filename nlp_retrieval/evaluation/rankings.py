@@ -16,6 +16,7 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+from nlp_retrieval.evaluation.gold import joined
 
 Ranking = list[tuple[str, float]]
 """Item ids and scores of one query, best first."""
@@ -124,13 +125,8 @@ class RunLists:
         """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is no gold of its query."""
         listing, n_items = self.listing(configuration), max(1, len(self.item_ids))
         gold = np.repeat(np.arange(len(self.query_ids)), np.diff(self.gold_offsets)) * n_items + self.gold_items
-        order = np.argsort(gold)
         hits = np.repeat(np.arange(len(self.query_ids)), np.diff(listing.offsets)) * n_items + listing.items
-        if not len(gold):
-            return np.zeros(len(hits), np.int64)
-        place = np.minimum(np.searchsorted(gold[order], hits), len(gold) - 1)
-        found = order[place]
-        return np.where(gold[found] == hits, self.gold_grades[found], 0)
+        return joined(hits, gold, self.gold_grades)
 
 
 class ListsBuilder:

@@ -1,1 +1,1 @@
-"""Graphs over passages: links on disk, and random walks along them."""
+"""Graphs over passages: kinds of links, links on disk, and walks along them."""

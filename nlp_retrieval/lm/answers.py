@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pydantic import JsonValue
 
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_atomically
-from nlp_retrieval.core.files.own_files import read_own
+from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.errors import RetrievalWarning
 
 Question = dict[str, JsonValue]
@@ -28,8 +27,7 @@ FORMAT = 1
 
 def default_folder() -> Path:
     """Where answers are kept unless a model says otherwise: in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "nlp-retrieval" / "answers"
+    return cache_folder() / "answers"
 
 
 class AnswerStore:
@@ -64,7 +62,7 @@ class AnswerStore:
         path = self.path_of(question)
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own(self.folder)
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, content.encode("utf-8", "surrogatepass"))
         except OSError as error:

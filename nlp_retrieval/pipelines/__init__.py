@@ -1,1 +1,1 @@
-"""Multi-hop programs: DSPy modules made of the project's retrievers, processors and rerankers."""
+"""Searchers that are programs, and what is fitted on judged queries."""

@@ -50,6 +50,11 @@ class Column:
     count: bool = False
     shown: Callable[[float], str] | None = None
 
+    @property
+    def title(self) -> str:
+        """The whole of its heading: ``"Recall @5"``, ``"MRR"``, ``"median ms"``."""
+        return f"{family_label(self.family)} {self.label}" if self.label.startswith("@") else self.label
+
     def value(self, result: ConfigurationResult, group: str = "") -> float | None:
         """Return the figure for a group of queries, or None where it was not measured. Cost is that of all queries."""
         if self.cost is not None:
@@ -175,6 +180,16 @@ def signed(difference: float, decimals: int = 3) -> str:
 def family_label(family: str) -> str:
     """Return the heading of a measure or of the costs."""
     return "Cost" if family == COST else _MEASURES.get(family, family)
+
+
+def measure_title(key: str) -> str:
+    """Return a measure as a heading: ``"Recall @5"``.
+
+    Args:
+        key: such as ``"recall@5"``.
+    """
+    family, cutoff = split_measure(key)
+    return f"{family_label(family)} @{cutoff}" if cutoff else family_label(family)
 
 
 def query_groups(report: BenchmarkReport) -> list[str]:

@@ -6,6 +6,7 @@ terminal, the page and the tables in files all take their marks and their words 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
@@ -115,13 +116,24 @@ def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
     Args:
         report: a finished benchmark.
     """
-    found: dict[str, list[str]] = {}
+    groups_by_reason: dict[str, list[str]] = {}
     for group, comparisons in report.comparisons.items():
-        reasons = [limits(one, ALPHA) for one in comparisons]
-        if all(reasons) and reasons:
-            differing = [reason for reason, one in zip(reasons, comparisons, strict=True) if one.differing]
-            found.setdefault([*differing, *reasons][0], []).append(group)
-    return found
+        if reason := shared_reason(comparisons):
+            groups_by_reason.setdefault(reason, []).append(group)
+    return groups_by_reason
+
+
+def shared_reason(comparisons: Sequence[Comparison]) -> str:
+    """Return why none of some differences could have been borne out; ``""`` where one could, or there is none.
+
+    Args:
+        comparisons: those that are shown together.
+    """
+    reasons = [limits(one, ALPHA) for one in comparisons]
+    if not all(reasons):
+        return ""
+    differing = [reason for reason, one in zip(reasons, comparisons, strict=True) if one.differing]
+    return next(iter([*differing, *reasons]), "")
 
 
 def p_text(p: float) -> str:

@@ -5,10 +5,13 @@ The terminal and the page say them word for word.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nlp_retrieval.benchmarks.cost.prices import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.reports.columns import language_model_of, price_columns
+from nlp_retrieval.text.printable import printable
 
 CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
 
@@ -89,3 +92,22 @@ def comparison_notes(report: BenchmarkReport) -> list[str]:
     if "compared" not in report.manifest:
         return []
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
+
+
+def failure_notes(report: BenchmarkReport) -> list[str]:
+    """Return a sentence for each configuration that failed, and one where the baseline is among them."""
+    notes = [f"{printable(failed.name)} failed: {printable(failed.reason)}" for failed in report.failed]
+    if any(failed.name == report.manifest.get("baseline") for failed in report.failed):
+        wanted = printable(str(report.manifest["baseline"]))
+        notes.append(f"{wanted} was to be the baseline; the others are compared with {printable(report.baseline)} instead.")
+    return notes
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``"1 query"``, ``"1,200 queries"``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: ``"5, 10 and 21"``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

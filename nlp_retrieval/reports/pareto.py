@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.columns import COST_COLUMNS, Column, family_label, price_columns, split_measure
+from nlp_retrieval.reports.columns import COST_COLUMNS, Column, measure_title, price_columns, split_measure
 
 MARK = "\N{BLACK DIAMOND}"
 ASCII_MARK = "#"
@@ -78,8 +78,7 @@ def front_legend(report: BenchmarkReport, mark: str) -> str:
     """
     if not fronts(report):
         return ""
-    family, cutoff = split_measure(report.main_measure)
-    measure = f"{family_label(family)}@{cutoff}" if cutoff else family_label(family)
+    measure = measure_title(report.main_measure).replace(" @", "@")
     return (
         f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
         "better in one. The front is of the values measured; neighbours on it may differ by chance."

@@ -14,17 +14,16 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.comparable import corpora_of
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
-from nlp_retrieval.reports.notes import comparison_notes
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
+from nlp_retrieval.reports.view import ReportView, view_of
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -43,7 +42,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         OutputError: a file cannot be written.
     """
     target = Path(folder)
-    report = run.report
     files = {
         "report": target / "report.html",
         "results": target / "results.json",
@@ -60,7 +58,9 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "gold": target / GOLD,
         "trec": target / "trec",
     }
-    names, notes = list(run.lists.listings), comparison_notes(report)
+    report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
+    view = view_of(report)
+    names, notes = list(run.lists.listings), view.cautions
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until all is written the folder is no finished run
     for name, stem in zip(names, file_names(names), strict=True):
@@ -68,41 +68,40 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
-    write_output(files["results"], _json(results_of(report)))
-    write_output(files["costs"], _json(_costs(report)))
+    write_output(files["results"], _json(results_of(view)))
+    write_output(files["costs"], _json(_costs(view)))
     write_output(files["manifest"], _json(report.manifest))
-    write_output(files["markdown"], markdown_table(report).encode())
-    write_output(files["latex"], latex_table(report).encode())
-    write_output(files["parquet"], parquet_bytes(means_table(report), notes))
-    write_output(files["costs_parquet"], parquet_bytes(costs_table(report), notes))
+    write_output(files["markdown"], markdown_table(view).encode())
+    write_output(files["latex"], latex_table(view).encode())
+    write_output(files["parquet"], parquet_bytes(means_table(view), notes))
+    write_output(files["costs_parquet"], parquet_bytes(costs_table(view), notes))
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
     write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
-    written = replace(report, files={kind: str(path) for kind, path in files.items()})
-    write_page(written, files["report"], run.lists, run.per_query, run.retrievers)
-    write_output(files["report_data"], report_bytes(written, target))
-    return written
+    write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
+    write_output(files["report_data"], report_bytes(report, target))
+    return report
 
 
-def _costs(report: BenchmarkReport) -> dict[str, Any]:
-    other = _other_corpora(report)
-    return {one.name: asdict(one.cost) | other[one.name] for one in report.configurations if one.cost is not None}
+def _costs(view: ReportView) -> dict[str, Any]:
+    other = _other_corpora(view)
+    return {one.name: asdict(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None}
 
 
-def _other_corpora(report: BenchmarkReport) -> dict[str, dict[str, Any]]:
+def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
     """The corpus of each configuration, where they do not all have the same."""
-    corpora = corpora_of(report)
-    several = len(set(corpora.values())) > 1
-    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in corpora.items()}
+    several = len(set(view.corpora.values())) > 1
+    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in view.corpora.items()}
 
 
-def results_of(report: BenchmarkReport) -> dict[str, Any]:
+def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
     """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
 
     A group's name is ``""`` where all queries are meant. Runs of different corpora say so, each with its own, under ``notes``.
     """
-    notes, other = comparison_notes(report), _other_corpora(report)
+    view = view_of(report)
+    report, notes, other = view.report, view.cautions, _other_corpora(view)
     return {
         "baseline": report.baseline,
         "k": report.k_values,

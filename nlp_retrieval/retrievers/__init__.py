@@ -1,1 +1,1 @@
-"""One engine per file."""
+"""Engines, a folder each; they find items for queries."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,14 +141,13 @@ def test_tables_in_files_hold_them_as_text(tally: Tally) -> None:
 
 def shown_title(page: str, folder: Path) -> str:
     """The title of a page after Chromium has run whatever runs in it."""
+    from bench.browser import chromium, opened
+
     (folder / "page.html").write_text(page, "utf-8")
-    switches = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    switches += ["--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=5000", "--dump-dom"]
-    done = subprocess.run(
-        ["chromium", *switches, f"file://{folder / 'page.html'}"], capture_output=True, text=True, check=True, timeout=300
-    )
-    title, *_ = re.findall(r"<title>(.*?)</title>", done.stdout)
-    return title
+    with chromium() as browser:
+        tab = opened(browser, (folder / "page.html").as_uri(), [])
+        tab.wait_for_timeout(2000)
+        return tab.title()
 
 
 @pytest.mark.soak

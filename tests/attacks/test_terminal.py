@@ -141,8 +141,8 @@ def test_json_holds_them_escaped_and_whole(folder: Path, run: Run, tally: Tally)
 def test_runs_are_shown_without_sequences(folder: Path, run: Run, tally: Tally) -> None:
     first, second = (f"{folder / 'run'}:{name}{ALL}" for name in ("plain", "overlap"))
     run_folder = str(folder / "run")
-    commands = [["compare", run_folder], ["report", run_folder], ["explain", first, second]]
-    commands += [["explain", first, second, "--query", f"{query}{ALL}"] for query in ("q0", "none")]
+    commands = [["compare", run_folder], ["report", run_folder], ["diff", first, second]]
+    commands += [["diff", first, second, "--query", f"{query}{ALL}"] for query in ("q0", "none")]
     for words in commands:
         with tally(FAMILY):
             done = run(*words)

@@ -55,7 +55,7 @@ def test_runs_of_another_corpus_are_compared_and_explained_only_where_that_is_as
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
     assert run("benchmark", str(tmp_path / "sweep.yaml")).returncode == 0
     runs = [f"{folder / 'run'}:bm25", f"{tmp_path / 'other'}:larger"]
-    for command in ("compare", "explain"):
+    for command in ("compare", "diff"):
         refused(run(command, *runs), 2, "'bm25' was run on a corpus of 80 items", "'larger' on one of 81", "--across-corpora")
         done = run(command, *runs, "--across-corpora")
         assert done.returncode == 0, done.stderr

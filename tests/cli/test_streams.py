@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -68,10 +69,17 @@ def test_a_terminal_of_few_characters_gets_the_others_escaped(folder: Path, tmp_
     assert "f\\xf6x" in run("search", str(folder / "index"), "föx fox", "-k", "1", **narrow).stdout
 
 
+INTERRUPTIBLE = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+"""A job in the background of a shell inherits that interruptions are ignored."""
+
+
 def test_a_file_that_ends_early_and_an_interruption_are_told_in_one_line(folder: Path) -> None:
     os.mkfifo(folder / "slow.jsonl")
     process = subprocess.Popen(
-        [COMMAND, "index", "slow.jsonl", "interrupted", "-r", "bm25s"], cwd=folder, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", INTERRUPTIBLE, COMMAND, "index", "slow.jsonl", "interrupted", "-r", "bm25s"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     with (folder / "slow.jsonl").open("w") as writer:  # waits until the command reads
         writer.write('{"id": "a", "content": "red fox"}\n')

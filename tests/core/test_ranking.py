@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.ranking import search_past_ties
+from nlp_retrieval.core.ranking import best_of, foremost, search_past_ties
 
 from .ranked import in_order, lists_of
 
@@ -78,3 +78,13 @@ def test_scores_of_ones_own_decide_where_the_engine_rounds_them(n_queries, n_ite
     assert lists_of(hits) == [
         in_order((row, float(own[query, row])) for row in range(n_items))[:k] for query in range(n_queries)
     ]
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), max_size=30), st.integers(1, 35))
+def test_the_best_of_a_list_are_those_that_sorting_all_of_it_gives(values: list[float], k: int) -> None:
+    scores, rows = np.array(values), np.arange(len(values)) * 3
+    order = sorted(range(len(values)), key=lambda place: (-values[place], place))[:k]
+    assert foremost(scores, k).tolist() == order
+    best, best_scores = best_of(rows, scores, k)
+    assert best.tolist() == [3 * place for place in order]
+    assert best_scores.tolist() == [values[place] for place in order]

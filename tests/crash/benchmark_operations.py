@@ -126,7 +126,7 @@ def _open_all(world: Path) -> None:
 
 def _remembered(world: Path) -> State:
     """What an index gives, and the checksums that are remembered as compared."""
-    file = world / "cache" / "nlp_retrieval" / "checked.json"
+    file = world / "cache" / "nlp-retrieval" / "checked.json"
     try:
         kept = sorted(json.loads(file.read_bytes()).values())
     except (OSError, ValueError):
@@ -144,7 +144,7 @@ def _fewer(found: State, old: State, new: State) -> bool:
 
 
 def _cache_scratch(world: Path) -> list[str]:
-    return index_scratch(world) + sorted(path.name for path in (world / "cache" / "nlp_retrieval").glob(".*"))
+    return index_scratch(world) + sorted(path.name for path in (world / "cache" / "nlp-retrieval").glob(".*"))
 
 
 def _keep_stages(world: Path) -> None:

@@ -88,5 +88,5 @@ def test_the_memory_of_checksums_stays_private(trials) -> None:
     made = trials["checked.json"]
     with made.world() as world:
         assert made.worker.ask("run", made.operation, world)["done"]
-        (file,) = (world / "cache" / "nlp_retrieval").iterdir()
+        (file,) = (world / "cache" / "nlp-retrieval").iterdir()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

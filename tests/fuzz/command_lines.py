@@ -45,7 +45,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["run", "other.trec", "--k", "2", "--output", "compared"],
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
-    "explain": [
+    "diff": [
         ["run:bm25", "run:reranked", "--query", "c1", "--k", "2"], ["run:bm25", "other.trec", "--measure", "mrr"]
     ],
     "report": [["run", "--output", "reported", "--only", "bm25", "--baseline", "bm25"]],

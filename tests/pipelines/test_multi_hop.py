@@ -248,3 +248,23 @@ def test_refresh_takes_up_a_newer_generation(played, model, tmp_path):
 def test_without_a_model_the_error_says_what_to_pass(index):
     with pytest.raises(ConfigurationError, match="lm=LanguageModel"):
         HoverMultiHop([Bm25sRetriever()]).open(index)(claim="the island of a king")
+
+
+def test_it_lives_as_every_searcher_does(played, model, claims, tmp_path):
+    def film(name):
+        return SearchableItem(item_id=name, content=f"{name} was filmed by Kubrick", metadata={"title": name})
+
+    items = [film("Lolita"), film("Spartacus")]
+    searcher = MultiHopSearcher([Bm25sRetriever()], model())
+    searcher.index(items, tmp_path / "index")
+    reader = MultiHopSearcher([Bm25sRetriever()], model()).open(tmp_path / "index")
+    searcher.add([film("Barry Lyndon")])
+    assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus", "Barry Lyndon"}
+    assert set(ids(reader.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus"}
+    assert reader.refresh()
+    assert not reader.refresh()
+    assert set(ids(reader.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus", "Barry Lyndon"}
+    searcher.delete(["Lolita"])
+    searcher.compact()
+    assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Spartacus", "Barry Lyndon"}
+    assert [record.config["name"] for record in searcher.index_records()] == ["bm25s"]

@@ -118,5 +118,5 @@ def test_a_mistake_in_a_part_names_its_place() -> None:
 
 
 def test_a_processor_that_does_not_line_up_is_an_error() -> None:
-    with pytest.raises(QueryError, match="the processor gave 1 lists of sub-queries for 2 queries"):
+    with pytest.raises(QueryError, match="1 lists of sub-queries were given for 2 queries"):
         Chain([Broken()]).process(["red", "fox"])

@@ -38,7 +38,7 @@ def built_in(environment: dict[str, str]) -> dict[str, Any]:
     tests = Path(__file__).parents[1]
     path = os.pathsep.join([str(tests), str(tests.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("building.py"))],
+        [sys.executable, "-P", str(Path(__file__).with_name("building.py"))],
         env=os.environ | {"PYTHONPATH": path} | environment,
         capture_output=True,
         check=True,

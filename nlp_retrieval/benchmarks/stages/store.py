@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import make_folder, write_atomically
-from nlp_retrieval.core.files.own_files import read_own
+from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.errors import RetrievalWarning
 
 Arrays = Mapping[str, NDArray[Any]]

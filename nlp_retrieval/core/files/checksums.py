@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import stat
 from functools import cache
 from pathlib import Path
@@ -17,9 +16,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.files.atomic import clear_asides, replace_file
+from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.columns import CURE, damaged
 from nlp_retrieval.core.files.limits import enough_files
-from nlp_retrieval.core.files.own_files import read_own
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -88,12 +87,6 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     _remember(state, actual)
 
 
-def cache_folder() -> Path:
-    """The user's own cache folder for this project (not created)."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "nlp_retrieval"
-
-
 def _memory() -> dict[str, str]:
     return _read_memory(cache_folder() / _MEMORY)
 
@@ -119,7 +112,7 @@ def _remember(state: str, checksum: str) -> None:
         content = json.dumps(memory).encode()
     file = cache_folder() / _MEMORY
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own(file.parent)
         replace_file(file, content)
         file.chmod(0o600)
     except OSError:

@@ -6,17 +6,56 @@ reciprocal ranks (Cormack et al., SIGIR 2009). ``round_robin`` takes the lists' 
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.errors import RetrievalWarning
 
 MergeRule = Literal["max", "rrf", "round_robin"]
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def merge_candidates(
+    find: Callable[[list[str]], Hits], processed: list[list[str]], k: int, rule: MergeRule, label: str, retriever: str
+) -> CandidateBatch:
+    """Search for every distinct sub-query of a batch once, and merge those of each query.
+
+    Args:
+        find: searches for distinct queries, none of them blank or made of stop words alone.
+        processed: per query, its sub-queries.
+        k: length of the lists after merging.
+        rule: see the module.
+        label: begins the names of the signals.
+        retriever: its registry name, for the warning where a query finds nothing.
+    """
+    unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # what is asked twice counts once
+    flat = [subquery for subqueries in unrepeated for subquery in subqueries]
+    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
+    hits = find(list(distinct)) if distinct else Hits.from_lists([])
+    # sub-queries that say nothing own one empty list behind those that were searched
+    hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
+    places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
+    counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
+    batch = merge_subqueries(hits, places, counts, rule, label, k)
+    empty = np.flatnonzero(np.diff(batch.offsets) == 0)
+    if len(empty):
+        first = unrepeated[int(empty[0])]
+        shown = repr(first[0][:60]) if first else "no sub-queries"
+        warnings.warn(
+            f"{retriever} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are empty, "
+            "made of stop words alone, or share no term with the items that may be found",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    return batch
 
 
 def merge_subqueries(

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
-
-import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Component, canonical_json, require_distinct_names
@@ -30,15 +27,14 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.index.mismatch import no_such_index
 from nlp_retrieval.core.index.opened_files import OpenedFiles
-from nlp_retrieval.core.index.segments import SegmentFolder, search_parts
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import check_k, check_processed, says_nothing
-from nlp_retrieval.core.search.merge import MergeRule, merge_subqueries
+from nlp_retrieval.core.queries import check_k, check_processed
+from nlp_retrieval.core.ranking import search_parts
+from nlp_retrieval.core.search.merge import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, EngineError, RetrievalWarning
-
-__all__ = ["BaseRetriever", "MergeRule", "builders_of", "labelled", "with_parts"]
+from nlp_retrieval.errors import ConfigurationError, EngineError
 
 
 class BaseRetriever(Component, ABC):
@@ -201,7 +197,8 @@ class BaseRetriever(Component, ABC):
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
         """
-        return build_index(items, output_path, builders_of([self]), replace=replace)
+        require_distinct_names([self])
+        return build_index(items, output_path, [part.builder() for part in with_parts([self])], replace=replace)
 
     def retrieve(
         self,
@@ -278,32 +275,10 @@ class BaseRetriever(Component, ABC):
             label: begins the names of the signals; the registry name by default.
             allowed: see :meth:`search_batch`.
         """
-        processed = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # what is asked twice counts once
-        flat = [subquery for subqueries in processed for subquery in subqueries]
-        distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
         k = min(k, n_items)
-        hits = Hits.from_lists([])
-        if distinct:
-            hits = self.find(list(distinct), k, n_items, allowed)
-        # sub-queries that say nothing own one empty list behind those that were searched
-        hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
-        places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
-        counts = np.fromiter(map(len, processed), np.int64, len(processed))
-        batch = merge_subqueries(hits, places, counts, self.merge, label or self.name, k)
-        self._warn_of_empty(batch, processed)
-        return batch
-
-    def _warn_of_empty(self, batch: CandidateBatch, processed: list[list[str]]) -> None:
-        empty = np.flatnonzero(np.diff(batch.offsets) == 0)
-        if len(empty):
-            first = processed[int(empty[0])]
-            shown = repr(first[0][:60]) if first else "no sub-queries"
-            warnings.warn(
-                f"{self.name} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are "
-                "empty, made of stop words alone, or share no term with the items that may be found",
-                RetrievalWarning,
-                stacklevel=2,
-            )
+        return merge_candidates(
+            lambda queries: self.find(queries, k, n_items, allowed), processed, k, self.merge, label or self.name, self.name
+        )
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""
@@ -323,42 +298,3 @@ def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
         for needed in [*with_parts(retriever.parts()), retriever]:
             found.setdefault(canonical_json(needed.identity), needed)
     return list(found.values())
-
-
-def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
-    """What the index store has to build for these retrievers.
-
-    Raises:
-        ConfigurationError: components of two classes have one name.
-    """
-    needed = with_parts(retrievers)
-    require_distinct_names(needed)
-    return [retriever.builder() for retriever in needed]
-
-
-def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by their labels: those given, or the registry names, with a number where two share one.
-
-    Args:
-        retrievers: at least one.
-        where: the component and the parameter, for messages.
-
-    Raises:
-        ConfigurationError: there are none, or a label could not be told from the parts of a signal's name.
-    """
-    if len(retrievers) == 0:
-        raise ConfigurationError(f"{where} is empty; pass at least one")
-    if isinstance(retrievers, Mapping):
-        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
-            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
-        if "name" in retrievers:  # a file could not tell it from the settings of one retriever
-            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
-        return dict(retrievers)
-    found: dict[str, BaseRetriever] = {}
-    for retriever in retrievers:
-        label, number = retriever.name, 1
-        while label in found:
-            number += 1
-            label = f"{retriever.name}-{number}"
-        found[label] = retriever
-    return found

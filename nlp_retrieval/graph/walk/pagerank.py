@@ -12,26 +12,19 @@ compiling does. For ``local_pagerank`` the two give the same bits, for ``pageran
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
+from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
+from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.graph.store.link_graph import WeightedGraph
 
-Backend = Literal["auto", "numpy", "numba"]
-
-_COMPILING_SECONDS = 1.5
-
-_spent_in_numpy = 0.0
+_loops = CompiledLoops(compiling_seconds=1.5)
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ def pagerank(
     nodes, pulls = graph.graph, graph.pulls
     ranks = np.zeros((len(restarts.offsets) - 1, nodes.n_nodes))
     restart = np.zeros(nodes.n_nodes)
-    sweep = _sweep_by_kernel if _compiled(backend) else _sweep_by_numpy
+    sweep = _sweep_by_kernel if _loops.chosen(backend) else _sweep_by_numpy
     # a sweep gains at least what a step of power iteration does: the factor damping
     at_most = math.ceil(math.log(tolerance * (1 - damping) / 2) / math.log(damping)) if damping > 0 else 0
     for query, (rows, shares) in enumerate(restarts.checked(nodes.n_nodes)):
@@ -165,7 +158,7 @@ def local_pagerank(
         DependencyError: numba is asked for and not installed.
     """
     _check(damping, "epsilon", epsilon)
-    push = _Push(graph, damping, epsilon, _step_by_kernel if _compiled(backend) else _step_by_numpy)
+    push = _Push(graph, damping, epsilon, _step_by_kernel if _loops.chosen(backend) else _step_by_numpy)
     found = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
     return LocalRanks(
         offsets_of([len(rows) for rows, _, _, _ in found]),
@@ -228,18 +221,16 @@ _Step = Callable[[_Push, Rows, Scores], tuple[Rows, Rows, Rows]]
 
 
 def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
-    global _spent_in_numpy  # noqa: PLW0603 -- what the process as a whole has spent decides
-    begin = time.perf_counter()
-    reached, received = push.graph.spread(nodes, carried)
-    np.add.at(push.waiting, reached, received)
-    above = reached[push.waiting[reached] > push.epsilon]
-    numbers = np.arange(len(above))
-    push.noted[above] = numbers  # of equal nodes the last stays
-    above = above[push.noted[above] == numbers]
-    offsets = push.graph.graph.offsets
-    ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
-    _spent_in_numpy += time.perf_counter() - begin
-    return above, reached, ready
+    with _loops.in_numpy():
+        reached, received = push.graph.spread(nodes, carried)
+        np.add.at(push.waiting, reached, received)
+        above = reached[push.waiting[reached] > push.epsilon]
+        numbers = np.arange(len(above))
+        push.noted[above] = numbers  # of equal nodes the last stays
+        above = above[push.noted[above] == numbers]
+        offsets = push.graph.graph.offsets
+        ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
+        return above, reached, ready
 
 
 def _step_by_kernel(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
@@ -255,30 +246,17 @@ def _step_by_kernel(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Ro
 
 
 def _sweep_by_numpy(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
-    global _spent_in_numpy  # noqa: PLW0603 -- the same
-    begin = time.perf_counter()
-    for nodes, part, begins in graph.pulls.blocks:
-        received = ranks[graph.graph.neighbours[part].astype(np.int64)]
-        received *= graph.pulls.probabilities[part]
-        ranks[nodes] = restart[nodes] + damping * np.add.reduceat(received, begins)
-    _spent_in_numpy += time.perf_counter() - begin
+    with _loops.in_numpy():
+        for nodes, part, begins in graph.pulls.blocks:
+            received = ranks[graph.graph.neighbours[part].astype(np.int64)]
+            received *= graph.pulls.probabilities[part]
+            ranks[nodes] = restart[nodes] + damping * np.add.reduceat(received, begins)
 
 
 def _sweep_by_kernel(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
     from nlp_retrieval.graph.walk.kernel import sweep
 
     sweep(graph.graph.offsets, graph.graph.neighbours, graph.pulls.probabilities, restart, damping, ranks)
-
-
-def _compiled(backend: Backend) -> bool:
-    if backend == "numba" and not _has_numba():
-        raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
-    return backend == "numba" or (backend == "auto" and _spent_in_numpy > _COMPILING_SECONDS and _has_numba())
-
-
-@cache
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None
 
 
 def _check(damping: float, name: str, value: float) -> None:

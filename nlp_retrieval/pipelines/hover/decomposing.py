@@ -7,11 +7,10 @@ same configuration of ``Searcher`` finds, in the same order (:meth:`HoverMultiHo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self
 
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import says_nothing
@@ -33,35 +32,14 @@ DEPTH = 25
 QUOTA = 7
 MAX_DOCUMENTS = 21
 
-_prepared: ContextVar[list[list[str]]] = ContextVar("nlp_retrieval_prepared_phrases")
-
-
-class PreparedPhrases(BaseUserQueryProcessor):
-    """Hands a searcher the phrases that the program around it prepared."""
-
-    name = "prepared_phrases"
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        del nlqs
-        return _prepared.get()
-
 
 class _DecomposingParts:
     """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
 
     def __init__(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
-        self.configured = searcher
+        self.searcher = searcher
         self.processor = processor
         self.k = k
-        self.by_phrases = Searcher(
-            searcher.retrievers,
-            processor=PreparedPhrases(),
-            fusion=searcher.fusion,
-            reranker=searcher.reranker,
-            scope=searcher.scope,
-            depth=searcher.depth,
-            quota=searcher.quota,
-        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _DecomposingParts:
         return self
@@ -132,11 +110,11 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
 
     def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
         """Index items, and open the result; see :meth:`Searcher.index`."""
-        return self.parts.by_phrases.index(items, path)
+        return self.parts.searcher.index(items, path)
 
     def open(self, path: str | Path) -> Self:
         """Open an index; returns the program itself."""
-        self.parts.by_phrases.open(path)
+        self.parts.searcher.open(path)
         return self
 
     def searcher(self, program: str | Path) -> Searcher:
@@ -149,7 +127,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             OutputError: the file cannot be written.
         """
         save_program(self, program)
-        old, processor = self.parts.configured, self.parts.processor
+        old, processor = self.parts.searcher, self.parts.processor
         return Searcher(
             old.retrievers,
             processor=ClaimDecomposition(
@@ -177,9 +155,5 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             processor = self.parts.processor
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
-        token = _prepared.set([phrases])
-        try:
-            (results,) = self.parts.by_phrases.search([claim], self.parts.k)
-        finally:
-            _prepared.reset(token)
+        (results,) = self.parts.searcher.search([claim], self.parts.k, subqueries=[phrases])
         return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(one) for one in results], results=results)

@@ -6,23 +6,21 @@ adds its hops to the signals. One call uses one generation of the index througho
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, codes_in
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.build import IndexReport
-from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_queries
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.fusion import BaseFusion
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 Step = Literal["predict", "chain_of_thought"]
 
 
-class MultiHopSearcher(Component):
+class MultiHopSearcher(BaseSearcher):
     """Retrieves, summarises, asks for what is missing, and retrieves again, with all claims of a batch at once.
 
     Args:
@@ -55,7 +53,6 @@ class MultiHopSearcher(Component):
         ConfigurationError: it is no state of a DSPy program, or that of another one.
     """
 
-    kind: ClassVar[str] = "searchers"
     name = "multi_hop"
 
     def __init__(
@@ -76,8 +73,7 @@ class MultiHopSearcher(Component):
         self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
-        self._retrievers, self._fusion, self._reranker = retrievers, fusion, reranker
-        self._searcher = self._inner()
+        self._searcher = Searcher(retrievers, fusion=fusion, reranker=reranker)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
         self._asked: Any = None
@@ -98,42 +94,6 @@ class MultiHopSearcher(Component):
         from nlp_retrieval.pipelines.hover.hops import stages_of
 
         return stages_of(self.hops)
-
-    @property
-    def opened(self) -> Generation:
-        """The generation of the index that is searched.
-
-        Raises:
-            IndexMissingError: none was opened.
-        """
-        return self._searcher.opened
-
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False) -> IndexReport:
-        """Index items, and open the result; see :meth:`Searcher.index`."""
-        report = self._inner().index(items, path, replace=replace)
-        self.open(path)
-        return report
-
-    def open(self, path: str | Path) -> MultiHopSearcher:
-        """Open an index that was built before; returns the searcher itself. See :meth:`Searcher.open`."""
-        self._searcher = self._inner().open(path)
-        return self
-
-    def refresh(self) -> bool:
-        """Take up a newer generation of the index, if there is one; returns whether there was."""
-        opened = self.opened
-        if opened.is_current():
-            return False
-        self.open(opened.path)
-        return True
-
-    def index_records(self) -> list[RetrieverRecord]:
-        """What the opened index says of the retrievers and their parts."""
-        return self._searcher.index_records()
-
-    def kept_in_copies(self) -> dict[str, Any]:
-        """The searcher of each hop, and with it which index was opened."""
-        return {"_searcher": self._searcher}
 
     def provenance(self) -> dict[str, str]:
         told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
@@ -156,7 +116,7 @@ class MultiHopSearcher(Component):
             DependencyError: DSPy is not installed.
         """
         nlqs, cut = check_queries(queries), check_k(k)
-        return [one.results()[:cut] for one in self._walked(nlqs, self._searcher, where)]
+        return [one.results()[:cut] for one in self._walked(nlqs, self._searching(), where)]
 
     @property
     def explains(self) -> bool:
@@ -181,7 +141,7 @@ class MultiHopSearcher(Component):
             IndexMissingError: no index was opened.
         """
         (nlq,) = check_queries(query)
-        searcher = self._searcher
+        searcher = self._searching()
         searcher.opened.items.rows_of([result.item.item_id for result in results])
         (walked,) = self._walked([nlq], searcher)
         first = walked.first_found()
@@ -198,8 +158,6 @@ class MultiHopSearcher(Component):
         return told
 
     def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
-        """Walk with a searcher that stays the same throughout, whatever refresh does meanwhile."""
-        _ = searcher.opened
         if not nlqs:
             return []
         from nlp_retrieval.pipelines.hover.hops import walk
@@ -215,8 +173,11 @@ class MultiHopSearcher(Component):
             self.passage_characters,
         )
 
-    def _inner(self) -> Searcher:
-        return Searcher(self._retrievers, fusion=self._fusion, reranker=self._reranker)
+    def _searching(self) -> Searcher:
+        """A searcher of single hops on what is open now; it stays there, whatever refresh does meanwhile."""
+        searcher = copy.copy(self._searcher)
+        searcher._opened = self.open_retrievers()
+        return searcher
 
     def as_program(self) -> Any:
         """Make the DSPy program that walks as this searcher does; to be called, and to be optimised.
@@ -226,8 +187,9 @@ class MultiHopSearcher(Component):
         """
         from nlp_retrieval.pipelines.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
 
+        searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
         made = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
-        return made(self._searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
+        return made(searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
 
     def _program(self) -> Any:
         if self._asked is None:

@@ -7,8 +7,9 @@ marker and dash too, and what is on a Pareto front by a ring. What was not measu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, family_label, price_columns
@@ -27,6 +28,7 @@ from nlp_retrieval.reports.page.drawing import (
     label_of,
     leader,
     marker,
+    path,
     placed_labels,
     quality_axis,
     ring,
@@ -41,6 +43,7 @@ from nlp_retrieval.text.printable import printable
 _COLOURS = 8
 _SHORTEST = 272.0
 _LEGEND = 20.0
+_SERIES_END = Markup("</g>")
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 
 
@@ -58,7 +61,7 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
     curves = {place: kept for place, points in found.items() if (kept := [(k, v) for k, v in points if v is not None])}
     if not curves:
         return ""
-    labels = {place: label_of(report, place) for place in curves}
+    labels = {place: label_of(report.configurations[place].name) for place in curves}
     right = WIDTH - 26 - max(text_width(label) for label in labels.values())
     height = max(_SHORTEST, LINE * len(curves) + TOP + BOTTOM)
     y = quality_axis([value for points in curves.values() for _, value in points], height)
@@ -69,13 +72,13 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
     for place, label_y in zip(order, label_heights, strict=True):
         marks = [(x.at(k), y.at(value)) for k, value in curves[place]]
         title = f"{printable(report.configurations[place].name)}: " + _series_text(curves[place])
-        body += [f'<g class="series-{place % _COLOURS}"><title>{escape(title)}</title>']
+        body += [_series(place, title)]
         line = "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
         dash = _DASHES[place % len(_DASHES)]
-        body += [f'<path class="curve" fill="none" stroke="currentColor" stroke-dasharray="{dash}" d="M{line}"/>']
+        body += [path("curve", f"M{line}", dash=dash)]
         body += [marker(place, px, py) for px, py in marks]
         body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_y)]
-        body += [text_at(right + 22, label_y, labels[place], anchor="start"), "</g>"]
+        body += [text_at(right + 22, label_y, labels[place], anchor="start"), _SERIES_END]
     said = "; ".join(f"{report.configurations[place].name}: {_series_text(points)}" for place, points in curves.items())
     return svg(f"chart-{measure}", f"{family_label(measure)} over the cutoff k", said, height, body)
 
@@ -130,14 +133,14 @@ def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: 
     body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
     if on_front:
         body += [_steps([marks[place] for place in on_front]), *_front_legend(height + _LEGEND / 2)]
-    texts = {place: label_of(report, place) for place in points}
+    texts = {place: label_of(report.configurations[place].name) for place in points}
     label_places = placed_labels(marks, texts, (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1))
     told = []
     for place, (value, dear) in points.items():
         px, py = marks[place]
         also = ", on the Pareto front" if place in on_front else ""
         told.append(f"{printable(report.configurations[place].name)}: {value:.3f} {of_point.format(cost.text(dear))}{also}")
-        body += [f'<g class="series-{place % _COLOURS}"><title>{escape(told[-1])}</title>', marker(place, px, py)]
+        body += [_series(place, told[-1]), marker(place, px, py)]
         if place in on_front:
             body += [ring(px, py)]
         if place in label_places:
@@ -145,7 +148,7 @@ def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: 
             if abs(middle - py) > 1 and not left < px < left + text_width(texts[place]):
                 body += [leader(px, py, left - 2 if left > px else left + text_width(texts[place]) + 2, middle)]
             body += [beside(px, left, middle, texts[place])]
-        body += ["</g>"]
+        body += [_SERIES_END]
     return svg(f"chart-{name}", f"{heading} against {what}", "; ".join(told), height + (_LEGEND if on_front else 0), body)
 
 
@@ -157,22 +160,21 @@ def _front(points: dict[int, tuple[float, float]]) -> list[int]:
     return sorted(on_front, key=lambda place: points[place][1])
 
 
-def _steps(marks: list[tuple[float, float]]) -> str:
+def _steps(marks: list[tuple[float, float]]) -> Markup:
     """Return the best quality to be had for each cost: level from a point to the next, and then up."""
     (x, y), *others = marks
-    path = f"M{x:.1f},{y:.1f}" + "".join(f"H{px:.1f}V{py:.1f}" for px, py in others)
-    return f'<path class="step" fill="none" stroke="currentColor" stroke-dasharray="5 3" d="{path}"/>'
+    return path("step", f"M{x:.1f},{y:.1f}" + "".join(f"H{px:.1f}V{py:.1f}" for px, py in others), dash="5 3")
 
 
-def _front_legend(y: float) -> list[str]:
+def _front_legend(y: float) -> list[Markup]:
     return [
         ring(LEFT + RING, y),
-        f'<path class="step" fill="none" stroke="currentColor" stroke-dasharray="5 3" d="M{LEFT + 2 * RING:.1f},{y:.1f}h24"/>',
+        path("step", f"M{LEFT + 2 * RING:.1f},{y:.1f}h24", dash="5 3"),
         text_at(LEFT + 2 * RING + 30, y, "Pareto front of the values measured", anchor="start"),
     ]
 
 
-def stage_bar(stage_ms: dict[str, float], stages: Sequence[str]) -> str:
+def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str]) -> Markup:
     """Return one stacked bar of the stages' shares of their sum, decorative beside the figures it shows.
 
     Args:
@@ -183,11 +185,16 @@ def stage_bar(stage_ms: dict[str, float], stages: Sequence[str]) -> str:
     whole, left, rects = sum(times) or 1.0, 0.0, []
     for place, time in enumerate(times):
         share = 100 * time / whole
-        extent = f'x="{left:.2f}" width="{share:.2f}" height="10"'
-        rects.append(f'<rect class="{series_class(place)}" fill="currentColor" {extent}/>')
+        rect = Markup('<rect class="{}" fill="currentColor" x="{:.2f}" width="{:.2f}" height="10"/>')
+        rects.append(rect.format(series_class(place), left, share))
         left += share
-    box = 'viewBox="0 0 100 10" preserveAspectRatio="none"'
-    return f'<svg class="stage-bar" {box} aria-hidden="true">{"".join(rects)}</svg>'
+    bar = Markup('<svg class="stage-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{}</svg>')
+    return bar.format(Markup().join(rects))
+
+
+def _series(place: int, title: str) -> Markup:
+    """Begin what is drawn in one colour."""
+    return Markup('<g class="series-{}"><title>{}</title>').format(place % _COLOURS, title)
 
 
 def series_class(place: int) -> str:

@@ -10,9 +10,10 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from markupsafe import Markup
+
+from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.text.printable import printable
 
 WIDTH = 420.0
@@ -134,7 +135,7 @@ def cost_axis(values: list[float], right: float) -> ChartAxis:
     return ChartAxis(low, high, LEFT + 8, right, ticks, True)
 
 
-def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, x_title: str) -> list[str]:
+def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, x_title: str) -> list[Markup]:
     """Return lines, ticks and titles of two scales.
 
     Args:
@@ -149,10 +150,10 @@ def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, 
     cut = " (axis does not start at 0)" if y.low > 0 else ""
     parts = [text_at(2, 10, y_title + cut, anchor="start", role="axis-title")]
     for tick in y.ticks:
-        parts += [f'<path class="grid" stroke="currentColor" d="M{LEFT:.1f},{y.at(tick):.1f}H{right:.1f}"/>']
+        parts += [path("grid", f"M{LEFT:.1f},{y.at(tick):.1f}H{right:.1f}", fill="")]
         parts += [text_at(LEFT - 6, y.at(tick), f"{tick:.2f}" if y.ticks[1] - y.ticks[0] < 0.1 else f"{tick:.1f}")]
     for tick in x.ticks:
-        parts += [f'<path class="tick" stroke="currentColor" d="M{x.at(tick):.1f},{bottom:.1f}v5"/>']
+        parts += [path("tick", f"M{x.at(tick):.1f},{bottom:.1f}v5", fill="")]
         parts += [text_at(x.at(tick), bottom + 14, f"{tick:,.10g}", anchor="middle")]
     return [*parts, text_at((LEFT + right) / 2, height - 8, x_title, anchor="middle", role="axis-title")]
 
@@ -204,9 +205,9 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def label_of(report: BenchmarkReport, place: int) -> str:
+def label_of(name: str) -> str:
     """Return a configuration's name, shortened in the middle: sweeps vary the ends of names."""
-    name = printable(report.configurations[place].name)
+    name = printable(name)
     if len(name) > _LONGEST_LABEL:
         name = f"{name[: _LONGEST_LABEL // 2]}…{name[1 - _LONGEST_LABEL // 2 :]}"
     return name
@@ -223,20 +224,33 @@ def _character_width(char: str) -> float:
     return 7.6 if char.isascii() and not char.isupper() else 9.0
 
 
-def marker(place: int, x: float, y: float) -> str:
+def path(role: str, course: str, fill: str = "none", dash: str = "") -> Markup:
+    """Return a line in the colour of its series.
+
+    Args:
+        role: its class.
+        course: where it runs, as SVG has it.
+        fill: of what it encloses; empty for a line that encloses nothing.
+        dash: lengths of dashes and gaps.
+    """
+    styles = {"fill": fill, "stroke": "currentColor", "stroke-dasharray": dash, "d": course}
+    given = Markup(" ").join(Markup('{}="{}"').format(key, value) for key, value in styles.items() if value)
+    return Markup('<path class="{}" {}/>').format(role, given)
+
+
+def marker(place: int, x: float, y: float) -> Markup:
     """Return the marker of a series at a point."""
     shape = _MARKERS[place % len(_MARKERS)]
-    return f'<path class="marker" fill="currentColor" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>'
+    return Markup('<path class="marker" fill="currentColor" transform="translate({:.1f} {:.1f})" d="{}"/>').format(x, y, shape)
 
 
-def ring(x: float, y: float) -> str:
+def ring(x: float, y: float) -> Markup:
     """Return a ring around the marker at a point."""
     round_ = f"a{RING:.0f},{RING:.0f} 0 1,0"
-    path = f"M{x - RING:.1f},{y:.1f}{round_} {2 * RING:.0f},0{round_} {-2 * RING:.0f},0Z"
-    return f'<path class="ring" fill="none" stroke="currentColor" d="{path}"/>'
+    return path("ring", f"M{x - RING:.1f},{y:.1f}{round_} {2 * RING:.0f},0{round_} {-2 * RING:.0f},0Z")
 
 
-def beside(px: float, left: float, middle: float, text: str) -> str:
+def beside(px: float, left: float, middle: float, text: str) -> Markup:
     """Return a label, set so that its edge towards the point is where it was planned, however wide the font turns out."""
     width = text_width(text)
     if left > px:
@@ -246,17 +260,18 @@ def beside(px: float, left: float, middle: float, text: str) -> str:
     return text_at(left + width / 2, middle, text, anchor="middle")
 
 
-def leader(x1: float, y1: float, x2: float, y2: float) -> str:
+def leader(x1: float, y1: float, x2: float, y2: float) -> Markup:
     """Return a thin line from a point to its label."""
-    return f'<path class="leader" fill="none" stroke="currentColor" d="M{x1:.1f},{y1:.1f}L{x2:.1f},{y2:.1f}"/>'
+    return path("leader", f"M{x1:.1f},{y1:.1f}L{x2:.1f},{y2:.1f}")
 
 
-def text_at(x: float, y: float, text: str, anchor: str = "end", role: str = "label") -> str:
+def text_at(x: float, y: float, text: str, anchor: str = "end", role: str = "label") -> Markup:
     """Return text at a point, centred upon its height; ``anchor`` is the end of it that is there."""
-    return f'<text class="{role}" x="{x:.1f}" y="{y:.1f}" dy="0.35em" text-anchor="{anchor}">{escape(text)}</text>'
+    drawn = Markup('<text class="{}" x="{:.1f}" y="{:.1f}" dy="0.35em" text-anchor="{}">{}</text>')
+    return drawn.format(role, x, y, anchor, text)
 
 
-def svg(name: str, title: str, description: str, height: float, body: list[str]) -> str:
+def svg(name: str, title: str, description: str, height: float, body: list[Markup]) -> Markup:
     """Return a drawing.
 
     Args:
@@ -266,8 +281,32 @@ def svg(name: str, title: str, description: str, height: float, body: list[str])
         height: of the drawing.
         body: what is drawn.
     """
-    return (
-        f'<svg class="chart" role="img" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
-        f'aria-labelledby="{name}-title {name}-desc"><title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(printable(description))}</desc>{"".join(body)}</svg>'
+    drawn = Markup(
+        '<svg class="chart" role="img" viewBox="0 0 {:.0f} {:.0f}" aria-labelledby="{name}-title {name}-desc">'
+        '<title id="{name}-title">{}</title><desc id="{name}-desc">{}</desc>{}</svg>'
+    )
+    return drawn.format(WIDTH, height, title, printable(description), Markup().join(body), name=name)
+
+
+def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:
+    """Return the lowest and the highest difference that intervals to be drawn beneath one another reach, 0 among them."""
+    ends = [bound for one in compared for bound in (0.0, *one.interval)]
+    return min(ends, default=0.0), max(ends, default=0.0)
+
+
+def interval_drawing(one: Comparison, scale: tuple[float, float], borne_out: bool) -> Markup:
+    """Draw an interval with its difference; decorative beside the figures. The point is hollow where it may be chance."""
+    low, high = scale
+    width, height, margin = 280.0, 16.0, 6.0
+    per = (width - 2 * margin) / (high - low) if high > low else 0.0
+    zero, left, right, at = (margin + (value - low) * per for value in (0.0, *one.interval, one.difference))
+    middle = height / 2
+    drawn = Markup('<svg class="interval" viewBox="0 0 {:.0f} {:.0f}" aria-hidden="true">{}{}{}</svg>')
+    circle = f"M{at - 3.5:.1f},{middle:.0f}a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0Z"
+    return drawn.format(
+        width,
+        height,
+        path("zero", f"M{zero:.1f},0V{height:.0f}", fill=""),
+        path("span", f"M{left:.1f},{middle:.0f}H{right:.1f}", fill=""),
+        path("point" if borne_out else "hollow point", circle, fill="currentColor"),
     )

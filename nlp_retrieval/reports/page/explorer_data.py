@@ -1,18 +1,11 @@
-"""What the query explorer of the page shows, in one compact block: JSON and numbers, deflated, in base64.
+"""What the query explorer of the page shows, in one block: JSON, deflated, in base64, as a browser opens it by itself.
 
 Lists are cut to a depth, and scores and signals rounded to four significant digits; nothing else is lost. Where the block
 would be larger than the page may be, lists are cut shorter first, then signals are left out, and where not even that is
 enough, only the queries are kept in which configurations differ most.
 
-The block is the length of the JSON (four bytes, the lowest first), the JSON in UTF-8, and the numbers: the upper bytes of all
-exponents, their lower bytes, and the same of the mantissas, both 16 bits and signed. A number is mantissa times 10 to its
-exponent, and the exponent :data:`NOTHING` is no number.
-
-Per query, ``pool`` holds the items of its lists and its gold, and all else refers to places in it. The numbers are in
-streams, one after another: the first of the scores, then one for each signal; in each stand the queries in order.
-Configurations often share a signal, so a query has for each signal in ``shared`` first its value for every item of the
-pool, as the first configuration has it that has the item. Then comes, for each configuration in ``own``, a column for each
-hit: of the scores always, and of a signal only where it is named there as not the same.
+``lists`` holds for each query and configuration its hits, as columns: places in ``ids``, scores, and the values of each
+signal that the configuration ``has``, null where the hit has none. ``gold`` holds for each query places and grades.
 """
 
 from __future__ import annotations
@@ -22,22 +15,17 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.reports.columns import split_measure
 from nlp_retrieval.text.printable import printable
 
-__all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "packed_numbers", "unpacked"]
+__all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "rounded"]
 
-FORMAT = 1
 DIGITS = 4
-NOTHING = -32768
-"""The exponent of what is no number."""
-
 _SAMPLE = 200  # queries
 _FEWEST = 20  # queries
 _MARGIN = 0.7  # items and words that queries share weigh less among many
@@ -45,10 +33,10 @@ _DEPTH = 10
 _LEAST_DEPTH = 5
 
 _LARGEST = 1.797e308  # of four digits that float64 holds
+_WHOLE = 2.0**53  # below it float64 holds every whole number
+_EXACT = 22  # 10 to this is the largest power that float64 holds exactly
 Values = Mapping[str, Mapping[str, Scores]]
 """``[queries]`` by configuration and measure."""
-
-_BASE = 2**16  # a packed number is its mantissa times this, and its exponent
 
 
 @dataclass(frozen=True)
@@ -136,10 +124,10 @@ def _only(lists: RunLists, values: Values, queries: Rows) -> tuple[RunLists, Val
     """Some queries of a run, with their lists and measures."""
     listings = {}
     for name, one in lists.listings.items():
-        kept, lengths = _within(one.offsets, queries)
+        kept, lengths = entries_of(one.offsets, queries)
         signals = {key: column[kept] for key, column in one.signals.items()}
         listings[name] = Listing(offsets_of(lengths), one.items[kept], one.scores[kept], signals)
-    gold, lengths = _within(lists.gold_offsets, queries)
+    gold, lengths = entries_of(lists.gold_offsets, queries)
     some = replace(
         lists,
         query_ids=[lists.query_ids[query] for query in queries.tolist()],
@@ -154,130 +142,75 @@ def _only(lists: RunLists, values: Values, queries: Rows) -> tuple[RunLists, Val
     return some, {name: {key: column[queries] for key, column in one.items()} for name, one in values.items()}
 
 
-def _within(offsets: Rows, queries: Rows) -> tuple[Rows, Rows]:
-    """The places that some queries own, and how many each does."""
-    lengths = np.diff(offsets)[queries]
-    begins = np.repeat(offsets[queries] - np.cumsum(lengths) + lengths, lengths)
-    return begins + np.arange(len(begins)), lengths
-
-
-def packed_numbers(values: Scores) -> Rows:
-    """Return values to four significant digits, each packed into one integer; equal ones into equal integers.
+def rounded(values: Scores) -> list[float | None]:
+    """Return values to four significant digits, whole ones without a point; what is not finite becomes None.
 
     Args:
-        values: ``[any]``; what is not finite becomes nothing.
+        values: ``[any]``.
     """
     finite = np.isfinite(values)
-    known = np.clip(np.where(finite, values, 0.0), -_LARGEST, _LARGEST)
+    known = np.where(finite, values, 0.0)
     size = np.abs(known)
-    exponent = np.floor(np.log10(np.where(size > 0, size, 1.0))).astype(np.int64) - (DIGITS - 1)
-    # a whole number that is short enough stays one: ranks then pack better
-    exponent = np.where((known == np.rint(known)) & (size < 10**DIGITS), 0, exponent)
-    # by halves, because 10**323 is no number
-    half = exponent // 2
-    mantissa = np.rint(known / 10.0**half / 10.0 ** (exponent - half)).astype(np.int64)
-    return np.where(finite, mantissa * _BASE + exponent - NOTHING, 0)
-
-
-def unpacked(packed: int) -> float | None:
-    """Return a packed number as the float nearest to it, or None.
-
-    Args:
-        packed: of :func:`packed_numbers`.
-    """
-    mantissa, exponent = divmod(packed, _BASE)
-    return float(f"{mantissa}e{exponent + NOTHING}") if exponent else None
+    digits = DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    power = 10.0 ** np.clip(np.abs(digits), 0, _EXACT)
+    with np.errstate(over="ignore"):  # in the branch that is not taken
+        short = np.where(digits >= 0, np.rint(known * power) / power, np.rint(known / power) * power)
+    if (short == np.rint(short)).all() and (size < _WHOLE).all():
+        short = short.astype(np.int64)
+    found: list[float | None] = short.tolist()
+    for place in np.flatnonzero(np.abs(digits) > _EXACT).tolist():
+        found[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{DIGITS}g}")
+    for place in np.flatnonzero(~finite).tolist():
+        found[place] = None
+    return found
 
 
 def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> str:
     names = list(lists.listings)
     measures = explorer_measures([key for key in values[names[0]] if all(key in values[name] for name in names)])
     keys = list(dict.fromkeys(key for one in lists.listings.values() for key in one.signals)) if signals else []
-    kept = _Kept(lists, keys, depth)
+    places: dict[int, int] = {}
+    columns = [_columns(listing, keys, depth) for listing in lists.listings.values()]
+    found, gold = [], []
+    for query in range(len(lists.query_ids)):
+        grades = lists.gold_of(query)
+        found.append([_hits(column, query, places) for column in columns])
+        gold.append([[places.setdefault(item, len(places)) for item in grades], list(grades.values())])
     content = {
-        "format": FORMAT,
         "depth": depth,
         "cutoffs": sorted({k for k in k_values if k < depth} | {depth}),
         "configurations": list(map(printable, names)),
         "signals": list(map(printable, keys)),
         "has": [[place for place, key in enumerate(keys) if key in lists.listings[name].signals] for name in names],
-        "ids": [printable(lists.item_ids[item]) for item in kept.items],
-        "titles": [_title(lists, item) for item in kept.items],
         "queries": list(map(printable, lists.query_ids)),
         "texts": list(map(printable, lists.texts)),
         "groups": [None if group is None else printable(group) for group in lists.groups],
         "measures": measures,
-        "values": [[list(map(unpacked, packed_numbers(values[name][key]).tolist())) for name in names] for key in measures],
-        "lists": kept.queries,
-        "streams": list(map(len, kept.streams)),
+        "values": [[rounded(values[name][key]) for name in names] for key in measures],
+        "lists": found,
+        "gold": gold,
+        "ids": [printable(lists.item_ids[item]) for item in places],
+        "titles": [_title(lists, item) for item in places],
     }
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    numbers = np.array(list(chain.from_iterable(kept.streams)), np.int64)
-    halves = np.stack([numbers % _BASE + NOTHING, numbers // _BASE]).astype(">i2")
-    planes = halves.view(np.uint8).reshape(2, -1, 2).transpose(0, 2, 1).tobytes()
-    return base64.b64encode(zlib.compress(len(written).to_bytes(4, "little") + written + planes)).decode()
+    return base64.b64encode(zlib.compress(written)).decode()
 
 
 def _title(lists: RunLists, item: int) -> str:
     return "" if lists.titles[item] == lists.item_ids[item] else printable(lists.titles[item])
 
 
-class _Kept:
-    """The lists of every query, cut to a depth, with the items that stand in them or are gold.
+def _columns(listing: Listing, keys: Sequence[str], depth: int) -> tuple[list[int], list[list[float | None]]]:
+    """Where each query's hits begin, and all hits in columns: their items, scores and signals, cut to a depth."""
+    lengths = np.diff(listing.offsets)
+    ranks = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths)
+    kept = ranks < depth
+    found = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
+    offsets = offsets_of(np.minimum(lengths, depth))
+    return offsets.tolist(), [listing.items[kept].tolist(), *(rounded(column[kept]) for column in found)]
 
-    Args:
-        lists: of a run.
-        keys: signals to keep.
-        depth: how many hits of each list.
-    """
 
-    def __init__(self, lists: RunLists, keys: Sequence[str], depth: int) -> None:
-        self.items: list[int] = []
-        self.streams: list[list[int]] = [[] for _ in range(len(keys) + 1)]
-        self._place: dict[int, int] = {}
-        self._depth = depth
-        self._columns = []
-        for listing in lists.listings.values():
-            signals = [
-                (place, packed_numbers(listing.signals[key]).tolist())
-                for place, key in enumerate(keys, start=1)
-                if key in listing.signals
-            ]
-            scores = packed_numbers(listing.scores).tolist()
-            self._columns.append((listing.offsets.tolist(), listing.items.tolist(), scores, signals))
-        self.queries = [self._query(lists.gold_of(query), query) for query in range(len(lists.query_ids))]
-
-    def _query(self, gold: dict[int, int], query: int) -> dict[str, object]:
-        pool: dict[int, int] = {}
-        shared: dict[int, dict[int, int]] = {}
-        apart: list[tuple[int, list[int]]] = []
-        own = []
-        for offsets, items, scores, signals in self._columns:
-            here = slice(offsets[query], min(offsets[query] + self._depth, offsets[query + 1]))
-            places = [pool.setdefault(item, len(pool)) for item in items[here]]
-            self.streams[0] += scores[here]
-            differing = []
-            for position, (stream, column) in enumerate(signals):
-                values, first = column[here], shared.setdefault(stream, {})
-                if values != [first.setdefault(place, value) for place, value in zip(places, values, strict=True)]:
-                    differing.append(position)
-                    apart.append((stream, values))
-            own.append([places, differing])
-        golds = [pool.setdefault(item, len(pool)) for item in gold]
-        for stream, first in shared.items():
-            self.streams[stream] += [first.get(place, 0) for place in range(len(pool))]
-        for stream, values in apart:
-            self.streams[stream] += values
-        return {
-            "pool": [self._at(item) for item in pool],
-            "gold": golds,
-            "grades": list(gold.values()),
-            "shared": [stream - 1 for stream in shared],
-            "own": own,
-        }
-
-    def _at(self, item: int) -> int:
-        place = self._place.setdefault(item, len(self.items))
-        if place == len(self.items):
-            self.items.append(item)
-        return place
+def _hits(columns: tuple[list[int], list[list[float | None]]], query: int, places: dict[int, int]) -> list[list[float | None]]:
+    offsets, (items, *found) = columns
+    here = slice(offsets[query], offsets[query + 1])
+    return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in found)]

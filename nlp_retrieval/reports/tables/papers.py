@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.columns import COST, Column, family_label, query_groups, summary_columns
-from nlp_retrieval.reports.failures import failure_notes
-from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND, by_chance, by_figure, legend, out_of_reach
-from nlp_retrieval.reports.notes import comparison_notes, prices_legend
-from nlp_retrieval.reports.pareto import MARK, front_legend, fronts
+from nlp_retrieval.reports.columns import family_label
+from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND
+from nlp_retrieval.reports.pareto import MARK
+from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
 from nlp_retrieval.text.printable import printable
 
 _LATEX = {
@@ -27,91 +26,73 @@ _LATEX = {
 _LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$"}
 
 
-def markdown_table(report: BenchmarkReport) -> str:
+def markdown_table(report: BenchmarkReport | ReportView) -> str:
     """Return the table in GitHub's Markdown.
 
     Args:
-        report: a finished benchmark.
+        report: a finished benchmark, or what is shown of it.
     """
-    columns = summary_columns(report)
-    heads = ["queries", "configuration", *(_label(column) for column in columns)]
-    lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(columns)])]
-    for group in query_groups(report):
-        rows = _rows(report, columns, group, lambda text: f"**{text}**", lambda mark: mark)
-        lines += [_markdown_row([_markdown(_group(group)), _markdown(name), *figures]) for name, figures in rows]
-    return "\n".join([*lines, "", _markdown(" ".join(_notes(report))), ""])
+    view = view_of(report)
+    heads = ["queries", "configuration", *(column.title.replace(" @", "@") for column in view.summary)]
+    lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(view.summary)])]
+    for group in view.groups:
+        for row in group.rows:
+            figures = _figures(row, view, lambda text: f"**{text}**", lambda mark: mark)
+            lines.append(_markdown_row([_markdown(_short(group)), _markdown(_named(row)), *figures]))
+    return "\n".join([*lines, "", _markdown(" ".join(_notes(view))), ""])
 
 
-def latex_table(report: BenchmarkReport) -> str:
+def latex_table(report: BenchmarkReport | ReportView) -> str:
     r"""Return the table in LaTeX, for ``\usepackage{booktabs}``.
 
     Args:
-        report: a finished benchmark.
+        report: a finished benchmark, or what is shown of it.
     """
-    columns = summary_columns(report)
-    families = Counter(column.family for column in columns)
+    view = view_of(report)
+    families = Counter(column.family for column in view.summary)
     spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families.items()]
-    heads = ["Queries", "Configuration", *(_latex(column.label) for column in columns)]
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex_notes(report)}}}",
-        rf"\begin{{tabular}}{{ll{'r' * len(columns)}}}",
+        rf"\caption{{{_latex_notes(view)}}}",
+        rf"\begin{{tabular}}{{ll{'r' * len(view.summary)}}}",
         r"\toprule",
         _latex_row(["", "", *spans]),
-        _latex_row(heads),
+        _latex_row(["Queries", "Configuration", *(_latex(column.label) for column in view.summary)]),
     ]
-    for group in query_groups(report):
+    for group in view.groups:
         lines.append(r"\midrule")
-        rows = _rows(report, columns, group, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_LATEX_MARKS[mark]}}}")
-        lines += [_latex_row([_latex(_group(group)), _latex(name), *figures]) for name, figures in rows]
+        for row in group.rows:
+            figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_LATEX_MARKS[mark]}}}")
+            lines.append(_latex_row([_latex(_short(group)), _latex(_named(row)), *figures]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _rows(
-    report: BenchmarkReport, columns: list[Column], group: str, bold: Callable[[str], str], marked: Callable[[str], str]
-) -> list[tuple[str, list[str]]]:
-    """Names and figures of one group of queries; cost is measured over all queries, and given there."""
-    comparisons, on_fronts = by_figure(report), {} if group else fronts(report)
-    rows: list[tuple[str, list[str]]] = [
-        (result.name + (" (baseline)" if result.name == report.baseline else ""), []) for result in report.configurations
-    ]
-    for column in columns:
-        values = [None if group and column.cost else column.value(result, group) for result in report.configurations]
-        best = column.best(values)
-        for place, (result, (_, figures)) in enumerate(zip(report.configurations, rows, strict=True)):
-            text = "" if group and column.cost else column.text(values[place])
-            on_front = column.key in on_fronts and result.name in on_fronts[column.key].names
-            mark = MARK if on_front else DAGGERS.of(comparisons.get((group, column.key, result.name)))
-            figures.append((bold(text) if place in best else text) + (marked(mark) if mark else ""))
-    return rows
+def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Callable[[str], str]) -> list[str]:
+    """The figures of a configuration, with their marks; cost is measured over all queries, and given there."""
+    figures = []
+    for cell in (row.cells[column.key] for column in view.summary):
+        mark = MARK if cell.on_front else DAGGERS.of(cell.comparison)
+        text = bold(cell.text) if cell.best else cell.text
+        figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
+    return figures
 
 
-def _notes(report: BenchmarkReport) -> list[str]:
+def _named(row: Row) -> str:
+    return row.result.name + (" (baseline)" if row.is_baseline else "")
+
+
+def _notes(view: ReportView) -> list[str]:
     hopeless = [
-        f"{', '.join(map(_group, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in out_of_reach(report).items()
+        f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
-    notes = [
-        legend(report, DAGGERS),
-        by_chance(report),
-        *hopeless,
-        NO_VERDICT,
-        front_legend(report, MARK),
-        prices_legend(report),
-    ]
-    notes += [report.selection_note, *comparison_notes(report), *failure_notes(report)]
-    return [note for note in notes if note]
+    notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
+    return [note for note in [*notes, view.selection, *view.cautions, *view.failures] if note]
 
 
-def _label(column: Column) -> str:
-    if column.family == COST:
-        return column.label
-    return family_label(column.family) + column.label if column.label.startswith("@") else column.label
-
-
-def _group(group: str) -> str:
-    return group or "all"
+def _short(group: QueryGroup) -> str:
+    return group.name or "all"
 
 
 def _markdown(text: str) -> str:
@@ -126,8 +107,8 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(char, char) for char in printable(text))
 
 
-def _latex_notes(report: BenchmarkReport) -> str:
-    text = _latex(" ".join(_notes(report)))
+def _latex_notes(view: ReportView) -> str:
+    text = _latex(" ".join(_notes(view)))
     for mark, written in _LATEX_MARKS.items():
         text = text.replace(mark, written)
     return text

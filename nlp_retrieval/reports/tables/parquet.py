@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.verdict import verdict
-from nlp_retrieval.reports.columns import price_columns
-from nlp_retrieval.reports.marks import ALPHA, by_figure
-from nlp_retrieval.reports.pareto import fronts
+from nlp_retrieval.reports.marks import ALPHA
+from nlp_retrieval.reports.view import ReportView, Row, view_of
 
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
@@ -81,15 +80,16 @@ _COSTS = pa.schema(
 _FRONTS = {"latency_ms": "pareto_latency", "price_per_1000_queries": "pareto_price"}
 
 
-def means_table(report: BenchmarkReport) -> pa.Table:
+def means_table(report: BenchmarkReport | ReportView) -> pa.Table:
     """Return one row for each configuration, group and measure: its mean, and its comparison with the baseline.
 
     ``group`` is empty for all queries. What the baseline is not compared in, its own rows, is null.
 
     Args:
-        report: a finished benchmark.
+        report: a finished benchmark, or what is shown of it.
     """
-    comparisons = by_figure(report)
+    view = view_of(report)
+    report = view.report
     rows: list[dict[str, Any]] = []
     for result in report.configurations:
         for group, measures in {"": result.measures, **result.groups}.items():
@@ -97,21 +97,23 @@ def means_table(report: BenchmarkReport) -> pa.Table:
                 low, high = result.intervals.get(group, {}).get(measure, (None, None))
                 row = {"configuration": result.name, "group": group, "measure": measure, "value": value}
                 row |= {"queries": report.query_counts.get(group), "low": low, "high": high, "baseline": report.baseline}
-                compared = comparisons.get((group, measure, result.name))
+                compared = view.comparisons.get((group, measure, result.name))
                 rows.append(row | (_compared(compared) if compared is not None else {}))
     return pa.Table.from_pylist(rows, schema=_MEANS)
 
 
-def costs_table(report: BenchmarkReport) -> pa.Table:
+def costs_table(report: BenchmarkReport | ReportView) -> pa.Table:
     """Return one row for each configuration: its cost, and whether it is on the Pareto fronts of latency and price.
 
     Null stands where a figure was not measured, no language model was asked, a price is not known, or the configuration has
     no place in a front.
 
     Args:
-        report: a finished benchmark.
+        report: a finished benchmark, or what is shown of it.
     """
-    return pa.Table.from_pylist([_cost_row(result, report) for result in report.configurations], schema=_COSTS)
+    view = view_of(report)
+    rows = view.groups[0].rows if view.groups else []
+    return pa.Table.from_pylist([_cost_row(row, view) for row in rows], schema=_COSTS)
 
 
 def per_query_table(run: BenchmarkRun) -> pa.Table:
@@ -150,18 +152,17 @@ def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
     return written
 
 
-def _cost_row(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, Any]:
-    row: dict[str, Any] = {"configuration": result.name}
-    if result.cost is None:
-        return row
-    row |= {name: getattr(result.cost, name) for name in _COSTS.names if hasattr(result.cost, name)}
-    if (asked := result.cost.language_model) is not None:
-        row |= {name: getattr(asked, name) for name in _LANGUAGE_MODEL.names}
-    prices = {column.key: column.value(result) for column in price_columns(report)}
-    if any(price is not None for price in prices.values()) and report.prices is not None:
-        row |= prices | {"currency": report.prices.currency}
-    placed = {key: front for key, front in fronts(report).items() if result.name in front.placed}
-    return row | {_FRONTS[key]: result.name in front.names for key, front in placed.items()}
+def _cost_row(row: Row, view: ReportView) -> dict[str, Any]:
+    name, cost, prices = row.result.name, row.result.cost, view.report.prices
+    figures: dict[str, Any] = {"configuration": name}
+    if cost is None:
+        return figures
+    figures |= {field: getattr(cost, field) for field in _COSTS.names if hasattr(cost, field)}
+    if (asked := cost.language_model) is not None:
+        figures |= {field: getattr(asked, field) for field in _LANGUAGE_MODEL.names}
+    if row.prices and prices is not None:
+        figures |= row.prices | {"currency": prices.currency}
+    return figures | {_FRONTS[key]: name in front.names for key, front in view.fronts.items() if name in front.placed}
 
 
 def _compared(one: Comparison) -> dict[str, Any]:

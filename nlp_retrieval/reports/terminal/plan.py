@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans.plan import Plan
-from nlp_retrieval.reports.page.text import counted
+from nlp_retrieval.reports.notes import counted
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:

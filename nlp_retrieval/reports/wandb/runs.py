@@ -11,15 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, FailedConfiguration
-from nlp_retrieval.benchmarks.runs.comparable import corpora_of
+from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
+from nlp_retrieval.benchmarks.runs.comparable import RunCorpus
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import OutputError
-from nlp_retrieval.reports.columns import price_columns
-from nlp_retrieval.reports.marks import by_figure
-from nlp_retrieval.reports.notes import comparison_notes
-from nlp_retrieval.reports.pareto import fronts
+from nlp_retrieval.reports.view import ReportView, Row, view_of
 from nlp_retrieval.reports.wandb.artifacts import log_manifest, log_run, parameters, sweep_of
 from nlp_retrieval.reports.wandb.ledger import Ledger
 from nlp_retrieval.reports.wandb.ready import first_line, mode_of, quiet
@@ -63,22 +60,23 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
     where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
-    logging = _Logging(settings, mode, ledger, target)
+    logging, view = _Logging(settings, mode, ledger, target), view_of(report)
+    notes = {"notes": view.cautions} if view.cautions else {}
     with quiet(), _told(wandb, target):
-        for result in report.configurations:
-            with logging.run(result.name, "configuration", _flat_config(result, report)) as run:
+        for row in view.groups[0].rows:
+            name = row.result.name
+            with logging.run(name, "configuration", _flat_config(row, report, view.corpora[name]) | notes) as run:
                 if run is not None:
-                    _log_configuration(run, result, report)
-                    log_run(run, result.name, report)
+                    _log_configuration(run, row, view)
+                    log_run(run, name, report)
         for failed in report.failed:
             with logging.run(failed.name, "configuration", _failed_config(failed), exit_code=1) as run:
                 if run is not None:
                     run.summary.update({"failed": failed.reason, "error": failed.error})
         config = {"baseline": report.baseline, "k": report.k_values, "manifest": without_secrets(report.manifest)}
-        config |= _notes(report)
-        with logging.run("summary", "summary", config) as run:
+        with logging.run("summary", "summary", config | notes) as run:
             if run is not None:
-                _log_summary(wandb, run, report)
+                _log_summary(wandb, run, view)
                 log_manifest(run, report)
     return logging.folders
 
@@ -160,31 +158,25 @@ def _run(
     run.finish(exit_code=exit_code)
 
 
-def _flat_config(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, Any]:
+def _flat_config(row: Row, report: BenchmarkReport, corpus: RunCorpus | None) -> dict[str, Any]:
     """The configuration, flat enough to filter and group by, and complete beside it."""
+    result = row.result
     retrievers = result.config.get("retrievers", [])
     parts = list(retrievers.values()) if isinstance(retrievers, dict) else retrievers
-    corpus = corpora_of(report)[result.name]
     named = {kind: (result.config.get(kind) or {}).get("name", "none") for kind in ("processor", "fusion", "reranker")}
     flat = {
         "retrievers": "+".join(part["name"] for part in parts) or result.config.get("name"),
         "parameters": parameters(result.config),
         "scope": result.config.get("scope"),
         "fingerprint": result.fingerprint,
-        "baseline": result.name == report.baseline,
+        "baseline": row.is_baseline,
         "queries": report.query_counts[""],
         "items": report.n_items if corpus is None else corpus.items,
         "corpus": None if corpus is None else corpus.fingerprint,
         "searcher": result.config,
     }
-    cleaned: dict[str, Any] = without_secrets(named | flat | _notes(report))
+    cleaned: dict[str, Any] = without_secrets(named | flat)
     return cleaned
-
-
-def _notes(report: BenchmarkReport) -> dict[str, list[str]]:
-    """What must be known before compared runs are set side by side, where something must."""
-    notes = comparison_notes(report)
-    return {"notes": notes} if notes else {}
 
 
 def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
@@ -192,57 +184,60 @@ def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
     return cleaned
 
 
-def _log_configuration(run: Any, result: ConfigurationResult, report: BenchmarkReport) -> None:
+def _log_configuration(run: Any, row: Row, view: ReportView) -> None:
+    result = row.result
     run.define_metric("k")
     families = list(dict.fromkeys(name.partition("@")[0] for name in result.measures))
     for family in families:
         run.define_metric(family, step_metric="k")
-    for k in report.k_values:
+    for k in view.report.k_values:
         run.log({"k": k} | {family: result.measures[f"{family}@{k}"] for family in families})
     run.summary.update(
         result.measures
         | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
-        | {f"cost/{key}": value for key, value in _figures(result, report).items()}
+        | {f"cost/{key}": value for key, value in _figures(row).items()}
         | {f"cost/stage_ms/{stage}": value for stage, value in (result.cost.stage_ms if result.cost else {}).items()}
-        | _on_fronts(result, report)
+        | _on_fronts(row, view)
         | {"empty_queries": result.empty_queries}
         | {
             f"significance/{one.measure}/{figure}": value
-            for one in report.comparisons.get("", [])
+            for one in view.groups[0].comparisons
             if one.system == result.name
             for figure, value in (("difference", one.difference), ("p_holm", one.p_holm))
         }
     )
 
 
-def _figures(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, float]:
+def _figures(row: Row) -> dict[str, float]:
     """The single figures of a cost by name; those of language models only where one was asked, and prices where known."""
-    if result.cost is None:
+    if row.result.cost is None:
         return {}
-    figures: dict[str, Any] = asdict(result.cost)
+    figures: dict[str, Any] = asdict(row.result.cost)
     del figures["stage_ms"]
     asked: dict[str, float] = figures.pop("language_model") or {}
     asked.pop("models", None)
-    prices = {column.key: price for column in price_columns(report) if (price := column.value(result)) is not None}
-    return figures | {f"language_model/{key}": value for key, value in asked.items()} | prices
+    return figures | {f"language_model/{key}": value for key, value in asked.items()} | row.prices
 
 
-def _on_fronts(result: ConfigurationResult, report: BenchmarkReport) -> dict[str, bool]:
+def _on_fronts(row: Row, view: ReportView) -> dict[str, bool]:
     """Whether a configuration is on each front that it has a place in."""
-    return {_FRONTS[key]: result.name in front.names for key, front in fronts(report).items() if result.name in front.placed}
+    name = row.result.name
+    return {_FRONTS[key]: name in front.names for key, front in view.fronts.items() if name in front.placed}
 
 
-def _log_summary(wandb: Any, run: Any, report: BenchmarkReport) -> None:
+def _log_summary(wandb: Any, run: Any, view: ReportView) -> None:
+    report, rows = view.report, view.groups[0].rows
     measures = list(report.configurations[0].measures)
-    costs = [_figures(result, report) | _on_fronts(result, report) for result in report.configurations]
+    costs = [_figures(row) | _on_fronts(row, view) for row in rows]
     kinds = list(dict.fromkeys(key for cost in costs for key in cost))
-    main, comparisons = report.main_measure, by_figure(report)
-    tested = [f"{main} p_holm"] if comparisons else []
+    main = view.main_measure
+    tested = [f"{main} p_holm"] if view.comparisons else []
     table = wandb.Table(columns=["configuration", *measures, *tested, *kinds])
-    for result, cost in zip(report.configurations, costs, strict=True):
-        compared = comparisons.get(("", main, result.name))
+    for row, cost in zip(rows, costs, strict=True):
+        compared = row.cells[main].comparison
         p_holm = [compared.p_holm if compared is not None else None for _ in tested]
-        table.add_data(result.name, *(result.measures[name] for name in measures), *p_holm, *(cost.get(key) for key in kinds))
+        figures = (row.result.measures[name] for name in measures)
+        table.add_data(row.result.name, *figures, *p_holm, *(cost.get(key) for key in kinds))
     depth = report.k_values[-1]
     curves = wandb.plot.line_series(
         xs=report.k_values,

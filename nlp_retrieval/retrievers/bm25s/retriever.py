@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
-from nlp_retrieval.retrievers.bm25s.scoring import Backend
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
 
 _BATCH = 4096

@@ -6,28 +6,22 @@ second, so ``auto`` compiles it when numpy has cost that much in this process: n
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.core.ranking import best_of
 
-Backend = Literal["auto", "numpy", "numba"]
-
-_COMPILING_SECONDS = 1.5
+_loops = CompiledLoops(compiling_seconds=1.5)
 
 _QUERIES_PER_THREAD = 32
 _POSTINGS_AT_ONCE = 2**20
-
-_spent_in_numpy = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,9 +54,9 @@ class Scorer:
     def __init__(
         self, postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32], backend: Backend
     ) -> None:
-        if backend == "numba" and importlib.util.find_spec("numba") is None:
-            raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
-        self._backend = backend
+        if backend == "numba":
+            require_numba()
+        self._backend: Backend = backend
         self._rows = np.ascontiguousarray(postings.rows)
         self._indptr = np.append(postings.indptr, postings.indptr[-1])
         self._n_items = len(postings.lengths)
@@ -79,18 +73,10 @@ class Scorer:
         """
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
-        if self._compiled():
+        if _loops.chosen(self._backend):
             return self._by_numba(bounds, terms, k, allowed)
-        global _spent_in_numpy  # noqa: PLW0603 -- what the process as a whole has spent decides
-        begin = time.perf_counter()
-        lists = [self._by_numpy(terms[start:end], k, allowed) for start, end in pairwise(bounds)]
-        _spent_in_numpy += time.perf_counter() - begin
-        return Hits.from_lists(lists)
-
-    def _compiled(self) -> bool:
-        if self._backend != "auto":
-            return self._backend == "numba"
-        return _spent_in_numpy > _COMPILING_SECONDS and importlib.util.find_spec("numba") is not None
+        with _loops.in_numpy():
+            return Hits.from_lists([self._by_numpy(terms[start:end], k, allowed) for start, end in pairwise(bounds)])
 
     def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:
@@ -102,12 +88,7 @@ class Scorer:
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
-        values = scores[matching]
-        if len(matching) > k:
-            keep = values >= np.partition(values, len(values) - k)[len(values) - k]
-            matching, values = matching[keep], values[keep]
-        order = np.lexsort((matching, -values))[:k]
-        return matching[order].astype(np.int64), values[order]
+        return best_of(matching, scores[matching], k)
 
     def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
         n_queries = len(bounds) - 1

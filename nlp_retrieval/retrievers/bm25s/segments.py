@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.index.segments import search_parts
+from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles
-from nlp_retrieval.retrievers.bm25s.scoring import Backend, Scorer, found_in, inverse_frequencies, length_norms
+from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in, inverse_frequencies, length_norms
 
 
 class _SegmentPart(NamedTuple):

@@ -1,4 +1,4 @@
-"""Passages as runs of tokens: where their tokens stand, and which passages are best."""
+"""Passages as runs of tokens, cut into blocks of so many tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.core.candidates import Rows
 
 
 def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
@@ -24,18 +24,3 @@ def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
         end = max(begin + 1, int(np.searchsorted(ends, done + most, side="right")))
         yield slice(begin, end)
         begin = end
-
-
-def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
-    """The k best of some passages, best first; the lowest rows where scores tie.
-
-    Args:
-        rows: ascending.
-        scores: ``[rows]``.
-        k: how many at most.
-    """
-    if len(rows) > k:
-        near = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
-        rows, scores = rows[near], scores[near]
-    order = np.argsort(-scores, kind="stable")[:k]
-    return rows[order], scores[order]

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert.blocks import best_of, blocks_of
+from nlp_retrieval.retrievers.colbert.blocks import blocks_of
 
 _UNITS = 2.0**22
 _TOKENS_AT_ONCE = 2**14

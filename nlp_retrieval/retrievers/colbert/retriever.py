@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
@@ -24,7 +25,8 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
@@ -44,7 +46,7 @@ from nlp_retrieval.retrievers.colbert.files import (
     write_settings,
 )
 from nlp_retrieval.retrievers.colbert.join import join_segments, live_counts
-from nlp_retrieval.retrievers.colbert.search import Backend, CompressedIndex, SearchSettings
+from nlp_retrieval.retrievers.colbert.search import CompressedIndex, SearchSettings
 
 _BATCH = 256
 _FEW_CENTROIDS = 64

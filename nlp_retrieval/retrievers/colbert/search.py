@@ -8,32 +8,26 @@ then the best of them with all their tokens. The best of those are decoded and s
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.blocks import best_of
 from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, in_units
 from nlp_retrieval.retrievers.colbert.files import Compressed
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
-Backend = Literal["auto", "numpy", "numba"]
-
-_COMPILING_SECONDS = 3.0
+_loops = CompiledLoops(compiling_seconds=3.0)
 _PRUNED_TO = 4  # as many times the passages that are scored exactly, as in PLAID
-
-_spent_in_numpy = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,22 +91,19 @@ class CompressedIndex:
             allowed: ``[passages]``, or None.
             settings: how widely to look.
         """
-        global _spent_in_numpy  # noqa: PLW0603 -- what the process as a whole has spent decides
         present = self._spoken if allowed is None else self._spoken & allowed
         steps = _steps(settings.backend)
-        begin = time.perf_counter()
 
         def search(query: Vectors) -> tuple[Rows, Scores]:
             return self._search(in_units(query), k, present, settings, steps)
 
-        if steps is colbert_steps or len(queries) == 1:
-            lists = [search(query) for query in queries]
-        else:
-            with ThreadPoolExecutor(min(os.cpu_count() or 1, len(queries))) as threads:
-                lists = list(threads.map(search, queries))  # compiled steps let go of the interpreter's lock
         if steps is colbert_steps:
-            _spent_in_numpy += time.perf_counter() - begin
-        return Hits.from_lists(lists)
+            with _loops.in_numpy():
+                return Hits.from_lists([search(query) for query in queries])
+        if len(queries) == 1:
+            return Hits.from_lists([search(queries[0])])
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, len(queries))) as threads:
+            return Hits.from_lists(list(threads.map(search, queries)))  # compiled steps let go of the interpreter's lock
 
     def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:
         by_dimension = np.ascontiguousarray(query.T)
@@ -179,12 +170,8 @@ class CompressedIndex:
 
 
 def _steps(backend: Backend) -> Steps:
-    """The compiled steps where they are asked for, or once numpy has cost as much as compiling them does."""
-    there = backend != "numpy" and importlib.util.find_spec("numba") is not None
-    if backend == "numba" and not there:
-        raise DependencyError("backend='numba' needs numba: pip install numba; or choose backend='numpy'")
-    if there and (backend == "numba" or _spent_in_numpy > _COMPILING_SECONDS):
-        from nlp_retrieval.retrievers.colbert import kernel as colbert_kernel
+    if not _loops.chosen(backend):
+        return colbert_steps
+    from nlp_retrieval.retrievers.colbert import kernel
 
-        return colbert_kernel
-    return colbert_steps
+    return kernel

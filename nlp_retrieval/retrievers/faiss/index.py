@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.segments import SegmentFolder, search_parts
-from nlp_retrieval.core.ranking import search_past_ties
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.ranking import search_parts, search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.faiss.codes import decoded, longest_of

@@ -99,12 +99,3 @@ def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
     """Sort rows and their values by row."""
     order = np.argsort(rows)
     return rows[order], values[order]
-
-
-def foremost(values: Scores, n: int) -> Rows:
-    """Return the positions of the n highest values, highest first; of equal ones the lower position comes first."""
-    if len(values) > n:
-        bound = np.partition(values, len(values) - n)[len(values) - n]
-        above = np.flatnonzero(values >= bound)
-        return above[np.argsort(-values[above], kind="stable")][:n]
-    return np.argsort(-values, kind="stable")

@@ -22,7 +22,10 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.search.retriever import BaseRetriever, MergeRule, labelled
+from nlp_retrieval.core.ranking import foremost
+from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.graph.links.base import BaseLinkExtractor
@@ -34,7 +37,7 @@ from nlp_retrieval.graph.walk.chains import strongest_chains
 from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, foremost, looked_up, normalised
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, looked_up, normalised
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 

@@ -192,7 +192,9 @@ def test_a_subclass_does_not_search_the_index_of_its_base(tmp_path: Path) -> Non
 
 
 def test_one_name_is_one_class() -> None:
-    with pytest.raises(ConfigurationError, match=r"core\.test_code:OwnBuild is called 'bm25s', as nlp_retrieval\.retrievers"):
+    with pytest.raises(
+        ConfigurationError, match=r"core\.components\.test_code:OwnBuild is called 'bm25s', as nlp_retrieval\.retrievers"
+    ):
         Searcher([OwnBuild()])
     with pytest.raises(ConfigurationError, match="give the class a name of its own"):
         OwnBuild().index([SearchableItem(item_id="a", content="x")], "never-written")

@@ -17,7 +17,7 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.loaders.jsonl import JsonlLoader
 
-ENGINES = f"{__package__}.engines" if __package__ else "engines"
+ENGINES = "core.engines"
 
 
 @pytest.fixture

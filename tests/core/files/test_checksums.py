@@ -175,4 +175,4 @@ def test_the_memory_does_not_grow_without_bound(tmp_path, monkeypatch):
 def test_an_empty_setting_of_the_cache_folder_means_the_default(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "nlp_retrieval"
+    assert cache_folder() == tmp_path / ".cache" / "nlp-retrieval"

@@ -538,3 +538,15 @@ def test_items_that_are_found_are_equal_to_those_that_were_indexed(tmp_path):
     assert searcher.search("東京", 1)[0][0].item == items[0]
     assert searcher.search("zürich", 1)[0][0].item == items[0]
     assert searcher.search("café", 1)[0][0].item == items[1]
+
+
+@pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
+def test_subqueries_that_are_given_stand_in_for_those_of_the_processor(path, scope):
+    split = Searcher([TermCount()], processor=SplitAt(), scope=scope).open(path)
+    parts = [query.split(";") for query in QUERIES]
+    assert split.search(QUERIES, 5, subqueries=parts) == split.search(QUERIES, 5)
+    other = [[parts[0][0]]] * len(QUERIES)
+    plain = Searcher([TermCount()], scope=scope).open(path)
+    assert split.search(QUERIES, 5, subqueries=other) == plain.search([parts[0][0]] * len(QUERIES), 5)
+    with pytest.raises(QueryError, match="2 lists"):
+        split.search(QUERIES, 5, subqueries=other[:2])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, write_link_graph
 from nlp_retrieval.graph.walk import pagerank as module
@@ -243,11 +244,11 @@ def test_the_kernel_is_compiled_once_numpy_has_cost_as_much(compute, monkeypatch
     for name in ("_sweep_by_kernel", "_step_by_kernel"):
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *args, real=real: (used.append(1), real(*args))[1])
-    monkeypatch.setattr(module, "_spent_in_numpy", 0.0)
+    monkeypatch.setattr(module._loops, "numpy_seconds", 0.0)
     compute(graph, restarts, 0.5)
     assert not used
-    assert module._spent_in_numpy > 0
-    monkeypatch.setattr(module, "_spent_in_numpy", 100.0)
+    assert module._loops.numpy_seconds > 0
+    monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
     compute(graph, restarts, 0.5)
     assert used
 
@@ -255,8 +256,8 @@ def test_the_kernel_is_compiled_once_numpy_has_cost_as_much(compute, monkeypatch
 @pytest.mark.parametrize("compute", [pagerank, local_pagerank])
 def test_without_numba_numpy_does_it_and_asking_for_numba_says_what_to_install(compute, monkeypatch):
     graph, restarts = random_graph(100, 500, seed=10), restarts_of([[(1, 1.0)]])
-    monkeypatch.setattr(module, "_has_numba", lambda: False)
-    monkeypatch.setattr(module, "_spent_in_numpy", 100.0)
+    monkeypatch.setattr(backend_module, "_has_numba", lambda: False)
+    monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
     compute(graph, restarts, 0.5)
     with pytest.raises(DependencyError, match="pip install numba"):
         compute(graph, restarts, 0.5, backend="numba")

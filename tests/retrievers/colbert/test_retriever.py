@@ -166,12 +166,12 @@ def test_compiled_search_gives_what_numpy_gives_to_the_last_bit(
 
 
 def test_auto_compiles_when_numpy_has_cost_as_much(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(colbert_search, "_spent_in_numpy", 0.0)
-    assert colbert_search._steps("auto").__name__.endswith("colbert_steps")  # type: ignore[attr-defined]
+    monkeypatch.setattr(colbert_search._loops, "numpy_seconds", 0.0)
+    assert colbert_search._steps("auto").__name__.endswith("colbert.steps")  # type: ignore[attr-defined]
     opened(path).search_batch(QUERIES, 10, None)
-    assert colbert_search._spent_in_numpy > 0
-    monkeypatch.setattr(colbert_search, "_spent_in_numpy", 1e9)
-    assert colbert_search._steps("auto").__name__.endswith("colbert_kernel")  # type: ignore[attr-defined]
+    assert colbert_search._loops.numpy_seconds > 0
+    monkeypatch.setattr(colbert_search._loops, "numpy_seconds", 1e9)
+    assert colbert_search._steps("auto").__name__.endswith("colbert.kernel")  # type: ignore[attr-defined]
 
 
 def test_wider_settings_find_no_worse_passages(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval explain``: two rankings of a query side by side, at the command line."""
+"""``nlp-retrieval diff``: two rankings of a query side by side, at the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .commands import refused, run
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("explain")
+    made = tmp_path_factory.mktemp("diff")
     done = run("benchmark", str(configuration(made, collection(made / "data"))), folder=made)
     assert done.returncode == 0, done.stderr
     return made
@@ -91,7 +91,7 @@ def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
     lists = read_lists(folder / "run")
     first = changed_queries(lists, "clauses", "bm25", 3)[0].query_id
     pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
-    done = run("explain", *pair, "--query", first, "--k", "3", COLUMNS="80")
+    done = run("diff", *pair, "--query", first, "--k", "3", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     found = difference(lists, "clauses", "bm25", first, 3)
@@ -105,7 +105,7 @@ def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
 
 def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None:
     pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
-    done = run("explain", *pair, "--k", "3", "--limit", "2", "--measure", "ndcg")
+    done = run("diff", *pair, "--k", "3", "--limit", "2", "--measure", "ndcg")
     assert done.returncode == 0, done.stderr
     assert "the 2 of 20 queries that change most" in one_line(done.stdout)
     wanted = changed_queries(read_lists(folder / "run"), "clauses", "bm25", 3, "ndcg")
@@ -114,12 +114,12 @@ def test_without_a_query_those_that_change_most_are_listed(folder: Path) -> None
 
 def test_a_file_of_another_tool_has_no_signals_and_that_is_said(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "run" / "trec" / "bm25.trec", tmp_path / "theirs.trec")
-    done = run("explain", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--query", "q0")
+    done = run("diff", f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec"), "--query", "q0")
     assert done.returncode == 0, done.stderr
     assert "note: theirs: no signals" in done.stderr
     shutil.copy(folder / "run" / "trec" / "clauses.trec", tmp_path / "ours.trec")
     qrels = str(folder / "run" / "trec" / "qrels.txt")
-    both = run("explain", str(tmp_path / "ours.trec"), str(tmp_path / "theirs.trec"), "--query", "q0", "--qrels", qrels)
+    both = run("diff", str(tmp_path / "ours.trec"), str(tmp_path / "theirs.trec"), "--query", "q0", "--qrels", qrels)
     assert both.returncode == 0, both.stderr
     assert "note: ours and theirs: no signals" in both.stderr
     assert "recall@10" in both.stdout
@@ -127,10 +127,10 @@ def test_a_file_of_another_tool_has_no_signals_and_that_is_said(folder: Path, tm
 
 def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
     one, other = f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25"
-    refused(run("explain", one, other, "--query", "q99"), 2, "no query 'q99'")
-    refused(run("explain", one, other, "--k", "0"), 2, "k must be at least 1")
-    refused(run("explain", one, other, "--measure", "recal"), 2, "did you mean 'recall'")
-    refused(run("explain", one, f"{folder / 'run'}:bm52"), 2, "did you mean 'bm25'")
-    refused(run("explain", one, str(folder / "run")), 2, "name")
-    refused(run("explain", one, str(tmp_path / "none.trec")), 2, "none.trec")
-    refused(run("explain", one, one), 2, "named twice")
+    refused(run("diff", one, other, "--query", "q99"), 2, "no query 'q99'")
+    refused(run("diff", one, other, "--k", "0"), 2, "k must be at least 1")
+    refused(run("diff", one, other, "--measure", "recal"), 2, "did you mean 'recall'")
+    refused(run("diff", one, f"{folder / 'run'}:bm52"), 2, "did you mean 'bm25'")
+    refused(run("diff", one, str(folder / "run")), 2, "name")
+    refused(run("diff", one, str(tmp_path / "none.trec")), 2, "none.trec")
+    refused(run("diff", one, one), 2, "named twice")

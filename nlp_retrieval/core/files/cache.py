@@ -1,4 +1,4 @@
-"""Which files of a cache are believed: those that nobody but this user, and root, could have written.
+"""The cache folder, and which files of a cache are believed: those that nobody but this user, and root, could have written.
 
 A cache is looked up by name, so whoever can put a file there decides what is found. What another user owns, or every user may
 write to, is treated as if it were not there.
@@ -10,6 +10,22 @@ import os
 from pathlib import Path
 
 _WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
+
+
+def cache_folder() -> Path:
+    """Return the user's own cache folder for this project (not created)."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "nlp-retrieval"
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder of a cache, and what is missing above it, for this user alone; what is there stays as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    for missing in reversed([above for above in (folder, *folder.parents) if not above.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def read_own(path: Path, *, trust_group: bool = True) -> bytes:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval explain``: why two runs rank a query differently."""
+"""``nlp-retrieval diff``: why two runs rank a query differently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nlp_retrieval.cli.console import say
 if TYPE_CHECKING:
     from nlp_retrieval.evaluation.rankings import RunLists
 
-NAME = "explain"
+NAME = "diff"
 
 
 def command(

@@ -1,0 +1,49 @@
+"""The retrievers of a composition: the labels under which their signals appear, and what has to be built for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from nlp_retrieval.core.components.component import require_distinct_names
+from nlp_retrieval.core.index.segments import Builder
+from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
+from nlp_retrieval.errors import ConfigurationError
+
+
+def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
+    """Return retrievers by their labels: those given, or the registry names, with a number where two share one.
+
+    Args:
+        retrievers: at least one.
+        where: the component and the parameter, for messages.
+
+    Raises:
+        ConfigurationError: there are none, or a label could not be told from the parts of a signal's name.
+    """
+    if len(retrievers) == 0:
+        raise ConfigurationError(f"{where} is empty; pass at least one")
+    if isinstance(retrievers, Mapping):
+        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
+            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        if "name" in retrievers:  # a file could not tell it from the settings of one retriever
+            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
+        return dict(retrievers)
+    found: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        label, number = retriever.name, 1
+        while label in found:
+            number += 1
+            label = f"{retriever.name}-{number}"
+        found[label] = retriever
+    return found
+
+
+def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
+    """What the index store has to build for these retrievers.
+
+    Raises:
+        ConfigurationError: components of two classes have one name.
+    """
+    needed = with_parts(retrievers)
+    require_distinct_names(needed)
+    return [retriever.builder() for retriever in needed]

@@ -1,0 +1,58 @@
+"""A measure at a cutoff as a value: it is parsed from ``recall@5``, prints as that, and knows its label and its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+LABELS = {
+    "perfect_recall": "Perfect recall",
+    "recall": "Recall",
+    "ndcg": "nDCG",
+    "mrr": "MRR",
+    "map": "MAP",
+    "precision": "Precision",
+    "f1": "F1",
+}
+"""Families of measures as people read them, in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure, by its family and its cutoff.
+
+    Args:
+        family: ``recall``, ``ndcg``, ...; one of another tool keeps its own name.
+        cutoff: how many results count; None for a measure without one.
+    """
+
+    family: str
+    cutoff: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the measure that prints as a text; what is no cutoff belongs to the family."""
+        family, _, cutoff = text.rpartition("@")
+        if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
+            return cls(family, int(cutoff))
+        return cls(text)
+
+    def __str__(self) -> str:
+        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    @property
+    def family_label(self) -> str:
+        """The family as people read it: ``nDCG``."""
+        return LABELS.get(self.family, self.family)
+
+    @property
+    def label(self) -> str:
+        """As a heading: ``nDCG @10``."""
+        return self.family_label if self.cutoff is None else f"{self.family_label} @{self.cutoff}"
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """What measures are sorted by where they are shown: families in the order of ``LABELS``, then cutoffs."""
+        known = list(LABELS)
+        place = known.index(self.family) if self.family in LABELS else len(known)
+        return place, self.family, self.cutoff or 0

@@ -1,0 +1,115 @@
+"""The templates of the page: every value that they print is escaped, and freed of what a browser or a terminal obeys.
+
+Only what these modules mark as markup themselves (drawings, rendered parts) goes into the page as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from nlp_retrieval.core.explanation import name_of
+from nlp_retrieval.evaluation.by_group import LEVEL
+from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.pool import GoldDocument
+from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
+from nlp_retrieval.reports.columns import amount, family_label, measure_title, signed
+from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
+from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
+from nlp_retrieval.reports.page.charts import series_class, stage_bar
+from nlp_retrieval.reports.page.drawing import finite, interval_drawing, interval_scale
+from nlp_retrieval.reports.pareto import MARK
+from nlp_retrieval.text.printable import printable
+
+
+def rendered(template: str, **values: object) -> Markup:
+    """Return a part of the page.
+
+    Args:
+        template: its file in ``templates``.
+        values: what it is made of, by name.
+    """
+    return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "amount": amount,
+        "by_query": _by_query,
+        "counted": counted,
+        "family_label": family_label,
+        "grouped": "{:,}".format,
+        "digest": _digest,
+        "interval": interval_text,
+        "interval_scale": interval_scale,
+        "json_lines": _json_lines,
+        "limits": lambda one: limits(one, ALPHA),
+        "listed": listed,
+        "measure_title": measure_title,
+        "name_of": name_of,
+        "p_text": p_text,
+        "plot": interval_drawing,
+        "sentence": lambda one: sentence(one, ALPHA),
+        "series_class": series_class,
+        "signed": signed,
+        "stage_bar": stage_bar,
+        "text_lines": _text_lines,
+        "unit": unit,
+        "verdict": lambda one: verdict(one, ALPHA),
+    }
+    environment.tests["finite"] = lambda value: finite(value) is not None
+    environment.globals |= {
+        "ALPHA": f"{ALPHA:g}",
+        "CALLS_AND_TOKENS": CALLS_AND_TOKENS,
+        "CLASSES": {"better": "better", "worse": "worse", "not distinguishable": "chance"},
+        "FRONT": MARK,
+        "LEVEL": f"{LEVEL:.0%}",
+        "NOTHING_TO_FIND": NOTHING_TO_FIND,
+        "TRIANGLES": TRIANGLES,
+    }
+    return environment
+
+
+def _shown(value: object) -> object:
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+def _digest(text: str) -> str:
+    """What a content security policy allows this text by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _by_query(found: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:
+    queries: dict[str, list[GoldDocument]] = {}
+    for document in found:
+        queries.setdefault(document.query_id, []).append(document)
+    return queries
+
+
+def _text_lines(text: str) -> Markup:
+    return Markup("\n").join(map(printable, text.split("\n")))
+
+
+def _json_lines(value: object) -> Markup:
+    return _text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def interval_text(one: Comparison) -> str:
+    """Return the interval of a difference: ``"+0.021 to +0.080"``."""
+    low, high = one.interval
+    return f"{signed(low)} to {signed(high)}" if low < high else signed(low)

@@ -1,0 +1,241 @@
+"""What every form of a report shows, computed once: cells, marks, Pareto fronts, groups of queries, prices and notes.
+
+The terminal, the page, the tables in files and Weights & Biases take their content from here and only format it, so that a
+figure is best, on a front or better than the baseline in one of them exactly where it is in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, corpora_of
+from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.verdict import verdict
+from nlp_retrieval.reports.columns import COST_COLUMNS, Column, cost_columns, measure_columns, query_groups, summary_columns
+from nlp_retrieval.reports.marks import ALPHA, DAGGERS, SIGNS, TRIANGLES, Marks, by_chance, by_figure, legend, out_of_reach
+from nlp_retrieval.reports.notes import (
+    comparison_notes,
+    degraded_note,
+    failure_notes,
+    latency_note,
+    price_note,
+    prices_legend,
+)
+from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of a configuration, over the queries of a group.
+
+    Args:
+        column: where it stands.
+        value: as measured; None where it was not.
+        text: as it is printed.
+        best: whether it is the best value of its column, or prints the same.
+        difference: to the baseline's figure, as it is printed; empty for the baseline's own.
+        comparison: with the baseline's figure; None where that was not tested.
+        on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
+        repeated: true of a cost in a group: cost is measured over all queries.
+    """
+
+    column: Column
+    value: float | None
+    text: str
+    best: bool
+    difference: str
+    comparison: Comparison | None
+    on_front: bool
+    repeated: bool
+
+    @property
+    def verdict(self) -> str:
+        """``"better"`` or ``"worse"`` than the baseline's as far as the corrected test bears it out; else empty."""
+        said = "" if self.comparison is None else verdict(self.comparison, ALPHA)
+        return said if said in ("better", "worse") else ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A configuration's figures over the queries of a group.
+
+    Args:
+        result: the configuration.
+        is_baseline: whether the others are compared with it.
+        cells: by the key of their column.
+    """
+
+    result: ConfigurationResult
+    is_baseline: bool
+    cells: Mapping[str, Cell]
+
+    @property
+    def fronts(self) -> list[str]:
+        """The keys of the costs on whose Pareto fronts it is."""
+        return [key for key, cell in self.cells.items() if cell.on_front]
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """What its language models cost and have cost, by column, as far as that is known."""
+        cells = (self.cells.get(key) for key in ("price_per_1000_queries", "price_spent"))
+        return {cell.column.key: cell.value for cell in cells if cell is not None and cell.value is not None}
+
+
+@dataclass(frozen=True)
+class QueryGroup:
+    """A group of queries.
+
+    Args:
+        number: its place among the groups.
+        name: empty for all queries.
+        count: how many queries there are, where that is known.
+        rows: one for each configuration.
+        comparisons: of the other configurations with the baseline, in every measure.
+        hopeless: why no difference could have been borne out; empty where one could.
+    """
+
+    number: int
+    name: str
+    count: int | None
+    rows: Sequence[Row]
+    comparisons: Sequence[Comparison]
+    hopeless: str
+
+    def __str__(self) -> str:
+        return (self.name or "all queries") + (f" ({self.count:,})" if self.count is not None else "")
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A report as it is shown.
+
+    Args:
+        report: a finished benchmark.
+        columns: every measure, then every cost.
+        summary: those that are shown where there is little room.
+        model_columns: of language models, and what was spent on them; empty where none was asked.
+        groups: of queries, all of them first.
+        comparisons: with the baseline, by group, measure and configuration.
+        fronts: the Pareto fronts, by the key of their cost.
+        legends: what the marks of a verdict mean, and which test they come from, for each way to write them.
+        front_legends: what the mark of a front means, by the mark; empty where there is no front.
+        main_measure: the one that is shown where there is room for one.
+        selection: how the configurations were chosen on the queries that they are judged by; empty where they were not.
+        corpora: which corpus each configuration was run on; None where that is not known.
+        chance: how many marks chance alone may set; empty where that need not be said.
+        out_of_reach: why no difference could have been borne out, with the groups of which that is so.
+        prices: what the prices are of; empty where none is known.
+        cautions: what must be known before runs that were made apart are set side by side.
+        failures: a sentence for each configuration that failed, and one where the baseline did.
+        degraded: how many questions quality was judged without, by configuration.
+        latency: how much of a latency is without the language model, by configuration.
+        unpriced: why a price is not known, by configuration.
+    """
+
+    report: BenchmarkReport
+    columns: Sequence[Column]
+    summary: Sequence[Column]
+    model_columns: Sequence[Column]
+    groups: Sequence[QueryGroup]
+    comparisons: Mapping[tuple[str, str, str], Comparison]
+    fronts: Mapping[str, Front]
+    legends: Mapping[Marks, str]
+    front_legends: Mapping[str, str]
+    main_measure: str
+    selection: str
+    corpora: Mapping[str, RunCorpus | None]
+    chance: str
+    out_of_reach: Mapping[str, Sequence[QueryGroup]]
+    prices: str
+    cautions: Sequence[str]
+    failures: Sequence[str]
+    degraded: Mapping[str, str]
+    latency: Mapping[str, str]
+    unpriced: Mapping[str, str]
+
+
+def view_of(report: BenchmarkReport | ReportView) -> ReportView:
+    """Return a report as it is shown.
+
+    Args:
+        report: a finished benchmark, or what is shown of it: that is given back.
+    """
+    if isinstance(report, ReportView):
+        return report
+    measures, costs = measure_columns(report), cost_columns(report)
+    names, summary = query_groups(report), summary_columns(report)
+    comparisons, reasons = by_figure(report), out_of_reach(report)
+    legends, chance = {marks: legend(report, marks) for marks in (TRIANGLES, SIGNS, DAGGERS)}, by_chance(report)
+    on_fronts = fronts(report)
+    front_legends = {mark: front_legend(report, mark) for mark in (MARK, ASCII_MARK)}
+    hopeless = {group: reason for reason, groups in reasons.items() for group in groups}
+    groups = {
+        name: QueryGroup(
+            number,
+            name,
+            report.query_counts.get(name),
+            _rows(report, [*measures, *costs], name, comparisons, on_fronts),
+            report.comparisons.get(name, []),
+            hopeless.get(name, ""),
+        )
+        for number, name in enumerate(names)
+    }
+
+    def noted(note: Callable[[ConfigurationResult], str]) -> dict[str, str]:
+        said = {result.name: note(result) for result in report.configurations}
+        return {name: text for name, text in said.items() if text}
+
+    return ReportView(
+        report=report,
+        columns=[*measures, *costs],
+        summary=summary,
+        model_columns=[one for one in costs if one not in COST_COLUMNS and one.key != "price_per_1000_queries"],
+        groups=list(groups.values()),
+        comparisons=comparisons,
+        fronts=on_fronts,
+        legends=legends,
+        front_legends=front_legends,
+        main_measure=report.main_measure,
+        selection=report.selection_note,
+        corpora=corpora_of(report),
+        chance=chance,
+        out_of_reach={reason: [groups[name] for name in names if name in groups] for reason, names in reasons.items()},
+        prices=prices_legend(report),
+        cautions=comparison_notes(report),
+        failures=failure_notes(report),
+        degraded=noted(lambda result: degraded_note(report, result)),
+        latency=noted(latency_note),
+        unpriced=noted(lambda result: price_note(report, result)),
+    )
+
+
+def _rows(
+    report: BenchmarkReport,
+    columns: Sequence[Column],
+    group: str,
+    comparisons: Mapping[tuple[str, str, str], Comparison],
+    on_fronts: Mapping[str, Front],
+) -> list[Row]:
+    cells: list[dict[str, Cell]] = [{} for _ in report.configurations]
+    names = [result.name for result in report.configurations]
+    for column in columns:
+        values = [column.value(result, group) for result in report.configurations]
+        best = column.best(values)
+        baseline = values[names.index(report.baseline)] if report.baseline in names else None
+        front = on_fronts[column.key].names if column.key in on_fronts and not group else ()
+        for place, (name, value) in enumerate(zip(names, values, strict=True)):
+            cells[place][column.key] = Cell(
+                column=column,
+                value=value,
+                text=column.text(value),
+                best=place in best,
+                difference="" if name == report.baseline else column.difference(value, baseline),
+                comparison=comparisons.get((group, column.key, name)),
+                on_front=name in front,
+                repeated=bool(group) and column.cost is not None,
+            )
+    return [
+        Row(result, result.name == report.baseline, of_row) for result, of_row in zip(report.configurations, cells, strict=True)
+    ]
