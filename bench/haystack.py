@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
@@ -63,40 +62,39 @@ class HaystackLoader(BaseLoader):
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items."""
-        return (item for item, _ in haystack(list(BeirLoader(self.path).stream()), self.naming))
+        return (item for item, _ in self.with_rows())
+
+    def with_rows(self) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
+        """Yield the items, with the rows of the collection that their vector is made of."""
+        return haystack(list(BeirLoader(self.path).stream()), self.naming)
 
 
 class LookedUpPassages(BaseEncoder):
-    """Queries by a real encoder, passages by the hash of their text: the mean of two rows of a file of vectors.
+    """Queries by a real encoder, passages by their text: the mean of two rows of a file of vectors.
 
     Args:
         encoder: for queries; also the one whose vectors the file holds.
         vectors: ``.npy`` file of the collection's vectors.
-        table: ``.npz`` file that :func:`write_table` wrote.
+        items: the haystack that the passages are of.
     """
 
     name = "looked-up-passages"
 
-    def __init__(self, encoder: BaseEncoder, vectors: str, table: str) -> None:
+    def __init__(self, encoder: BaseEncoder, vectors: str, items: HaystackLoader) -> None:
         self.encoder = encoder
         self.vectors = vectors
-        self.table = table
+        self.items = items
 
     @cached_property
-    def _opened(self) -> tuple[Vectors, NDArray[np.uint64], NDArray[np.int32]]:
-        with np.load(self.table) as table:
-            return np.load(self.vectors, mmap_mode="r"), table["hashes"], table["rows"]
+    def _rows(self) -> dict[int, tuple[int, int]]:
+        return {hash(item.text): rows for item, rows in self.items.with_rows()}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self.encoder.encode_queries(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        vectors, hashes, rows = self._opened
-        wanted = np.array([_hash(passage) for passage in passages], np.uint64)
-        places = np.searchsorted(hashes, wanted)
-        if not (hashes[np.minimum(places, len(hashes) - 1)] == wanted).all():
-            raise KeyError("a passage that is not of this haystack")
-        one, other = rows[places].T
+        vectors = np.load(self.vectors, mmap_mode="r")
+        one, other = np.array([self._rows[hash(passage)] for passage in passages]).T
         mean: Vectors = vectors[one] + vectors[other]
         mean /= np.linalg.norm(mean, axis=1, keepdims=True)
         return mean
@@ -115,13 +113,10 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
 
 def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") -> tuple[Path, FaissRetriever]:
     """The same for a haystack; returns also the dense retriever that belongs to it."""
-    small = FaissRetriever(encoder)
-    path = wiki_index(data, encoder)
-    vectors, table = record_of(path, small)[1] / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
-    if not table.exists():
-        write_table(list(BeirLoader(str(data.corpus)).stream()), table, naming)
-    dense = FaissRetriever(LookedUpPassages(encoder, str(vectors), str(table)), index_type="flat")
-    return _index(data, HaystackLoader(str(data.corpus), naming), f"haystack-{naming}-names-index", dense), dense
+    _, folder = record_of(wiki_index(data, encoder), FaissRetriever(encoder))
+    items = HaystackLoader(str(data.corpus), naming)
+    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index_type="flat")
+    return _index(data, items, f"haystack-{naming}-names-index", dense), dense
 
 
 def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> Path:
@@ -153,14 +148,6 @@ def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[S
             yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata={"title": title}), (one, other)
 
 
-def write_table(passages: list[SearchableItem], path: Path, naming: Naming) -> None:
-    """Write, by the hash of each passage's text, the rows that its vector is made of."""
-    pairs = [(_hash(item.text), rows) for item, rows in haystack(passages, naming)]
-    hashes, rows = np.array([key for key, _ in pairs], np.uint64), np.array([rows for _, rows in pairs], np.int32)
-    order = np.argsort(hashes, kind="stable")
-    np.savez(path, hashes=hashes[order], rows=rows[order])
-
-
 def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Per row two other rows, which differ; every row is taken once as the one and once as the other."""
     order = generator.permutation(n)
@@ -175,7 +162,3 @@ def _qualified(title: str, note: int) -> str:
     if title.endswith(")") and "(" in title[1:]:
         return f"{title[:-1]}, note {note})"
     return f"{title} (note {note})"
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
