@@ -47,12 +47,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 class HaystackLoader(BaseLoader):
-    """The passages of a collection and nine distractors for each.
-
-    Args:
-        path: the collection, in BEIR's form.
-        naming: of the distractors.
-    """
+    """The passages of a collection in BEIR's form, and nine distractors for each."""
 
     name = "haystack"
 
@@ -70,13 +65,7 @@ class HaystackLoader(BaseLoader):
 
 
 class LookedUpPassages(BaseEncoder):
-    """Queries by a real encoder, passages by their text: the mean of two rows of a file of vectors.
-
-    Args:
-        encoder: for queries; also the one whose vectors the file holds.
-        vectors: ``.npy`` file of the collection's vectors.
-        items: the haystack that the passages are of.
-    """
+    """Queries by a real encoder, passages of a haystack by the mean of two vectors in a file of that encoder's."""
 
     name = "looked-up-passages"
 
@@ -129,12 +118,7 @@ def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> P
 
 
 def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
-    """Yield the passages themselves, then nine distractors for each, all with the rows that their vector is made of.
-
-    Args:
-        passages: the collection; at least 10, with titles.
-        naming: of the distractors.
-    """
+    """Yield the passages, at least 10, then nine distractors for each, with the rows that their vector is made of."""
     for row, passage in enumerate(passages):
         yield passage, (row, row)
     sentences = [_SENTENCE.split(passage.content.strip()) for passage in passages]

@@ -6,6 +6,9 @@ A value ``$name`` in a sweep is filled in when it is run. What was run stands be
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +31,9 @@ Values = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Figures:
-    """What configurations reached, query by query.
+    """What configurations reached: values by configuration, families and groups (``"hops=3"``) per query, rows of the report.
 
-    Args:
-        values: by configuration.
-        families: per query.
-        groups: per query, as ``"hops=3"``.
-        results: by configuration, its row of the run's report; of runs over parts of the queries, the first part's.
+    Of runs over parts of the queries, ``results`` holds the first part's.
     """
 
     values: dict[str, Values]
@@ -45,7 +44,9 @@ class Figures:
     def only(self, kept: NDArray[np.bool_]) -> Figures:
         """Return the figures of some of the queries, ``[queries]``."""
         values = {name: {key: each[kept] for key, each in measures.items()} for name, measures in self.values.items()}
-        families, groups = ([label for label, keep in zip(column, kept, strict=True) if keep] for column in self._columns())
+        families, groups = (
+            [label for label, keep in zip(column, kept, strict=True) if keep] for column in (self.families, self.groups)
+        )
         return Figures(values, families, groups, self.results)
 
     def group(self, *names: str) -> Figures:
@@ -91,9 +92,6 @@ class Figures:
         text = f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
         return f"**{text}**" if bold and sign else text
 
-    def _columns(self) -> tuple[list[str | None], list[str | None]]:
-        return self.families, self.groups
-
 
 def read_sweep(path: Path, **values: Any) -> Config:
     """Read a sweep and fill in its values; what it needs is named by it, and more may be given."""
@@ -137,3 +135,18 @@ def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config
     """Settings of a model on a small machine: one call at a time, short answers, and patience."""
     patient = {"max_tokens": 256, "calls_at_once": 1, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
     return {"model": model, "base_url": base_url, **patient, **more}
+
+
+def script(usage: str, counts: Sequence[int], page: Path, written: Callable[[Data, list[str]], str]) -> int:
+    """Write a page from what stands on the command line: DATA, and as many further arguments as are allowed for."""
+    data, *arguments = sys.argv[1:] or [""]
+    if len(arguments) not in counts or not Data.of(data).claims.is_file():
+        print(f"usage: python -m {usage}   (DATA holds wiki/)")
+        return 2
+    warnings.simplefilter("ignore")
+    try:
+        page.write_text(written(Data.of(data), arguments), "utf-8")
+    except RetrievalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

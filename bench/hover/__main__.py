@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import sys
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
-from bench.sweeps import Figures, configured, language_model, read_sweep, run
+from bench.sweeps import Figures, configured, language_model, read_sweep, run, script
 from bench.writing import page, shown, table
-from nlp_retrieval import BaseUserQueryProcessor, MultiHopSearcher, RetrievalError, Searcher
+from nlp_retrieval import BaseUserQueryProcessor, MultiHopSearcher, Searcher
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.core.components.component import Config
@@ -39,11 +38,7 @@ Policy = tuple[bool, str, str, int | None]
 
 
 class WalkedQueries(BaseUserQueryProcessor):
-    """The queries that a multi-hop program wrote, as sub-queries for other systems.
-
-    Args:
-        queries: by claim; another claim is searched as it is.
-    """
+    """The queries that a multi-hop program wrote, by claim, as sub-queries; another claim is searched as it is."""
 
     name = "walked-queries"
 
@@ -57,10 +52,7 @@ class WalkedQueries(BaseUserQueryProcessor):
 class Study:
     """The sweeps, run one after the other, and what came out.
 
-    Args:
-        data: where the collections are.
-        cross_encoder: folder of the cross-encoder.
-        models: settings of the language model and of the one that the multi-hop program asks; none: no model is asked.
+    ``models`` are the settings of the language model and of the one that the multi-hop program asks; none: none is asked.
     """
 
     def __init__(self, data: Data, cross_encoder: Path, models: list[Config]) -> None:
@@ -249,23 +241,14 @@ def _added(study: Study) -> str:
     return table(["", *(f"minus {other}" for other in minus), "gained / lost on BM25"], rows)
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and write."""
-    if len(arguments) not in (2, 4, 5) or not Data.of(arguments[0]).claims.is_file():
-        print("usage: python -m bench.hover DATA CROSS_ENCODER [MODEL BASE_URL [WALKER]]   (DATA holds wiki/)")
-        return 2
-    data = Data.of(arguments[0])
-    warnings.simplefilter("ignore")
-    try:
-        asked = [*arguments[2:3], arguments[4] if arguments[4:] else arguments[2]] if arguments[2:] else []
-        models = [language_model(data, model, arguments[3]) for model in asked]
-        text = report(Study(data, Path(arguments[1]).absolute(), models))
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    (_HERE.parent / "HOVER.md").write_text(text)
-    return 0
+def _measured(data: Data, arguments: list[str]) -> str:
+    cross_encoder, *asked = arguments
+    models = (
+        [language_model(data, model, asked[1]) for model in (asked[0], asked[-1] if asked[2:] else asked[0])] if asked else []
+    )
+    return report(Study(data, Path(cross_encoder).absolute(), models))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    told = "bench.hover DATA CROSS_ENCODER [MODEL BASE_URL [WALKER]]"
+    sys.exit(script(told, [1, 3, 4], _HERE.parent / "HOVER.md", _measured))

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-import warnings
 from pathlib import Path
 
 from bench.common import Data
-from bench.sweeps import configured, language_model, read_sweep, run
+from bench.sweeps import configured, language_model, read_sweep, run, script
 from bench.writing import page
-from nlp_retrieval import BeirLoader, Bm25sRetriever, LanguageModel, RetrievalError, read_run_folder
+from nlp_retrieval import BeirLoader, Bm25sRetriever, LanguageModel, read_run_folder
 from nlp_retrieval.pipelines.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.pipelines.hover.evaluation import recall
 from nlp_retrieval.pipelines.hover.examples import hover_examples, split_by_family
@@ -25,7 +24,8 @@ _HERE = Path(__file__).parent
 _CLAIMS, _BUDGET, _MAX_CALLS, _PROPOSAL_TOKENS, _SEED = 20, 40, 200, 400, 0
 
 
-def _measured(data: Data, model: str, base_url: str) -> str:
+def _measured(data: Data, arguments: list[str]) -> str:
+    model, base_url = arguments
     folder = data.work / "optimize"
     folder.mkdir(exist_ok=True)
     output, index, unseen = folder / "decomposition.json", data.work / "wiki-index", folder / "claims.json"
@@ -85,20 +85,5 @@ def _measured(data: Data, model: str, base_url: str) -> str:
     )
 
 
-def main(arguments: list[str]) -> int:
-    """Measure and write."""
-    if len(arguments) != 3 or not Data.of(arguments[0]).claims.is_file():
-        print("usage: python -m bench.hover.optimize DATA MODEL BASE_URL   (DATA holds wiki/)")
-        return 2
-    warnings.simplefilter("ignore")
-    try:
-        text = _measured(Data.of(arguments[0]), arguments[1], arguments[2])
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    (_HERE.parent / "OPTIMIZE.md").write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(script("bench.hover.optimize DATA MODEL BASE_URL", [2], _HERE.parent / "OPTIMIZE.md", _measured))

@@ -76,10 +76,7 @@ class Shuffled(BaseLinkExtractor):
     """The links of another extractor with the passages' numbers permuted: each passage gets the links of another.
 
     Degrees, weights and kinds stay as they are; what is lost is that links have to do with what the passages say.
-
-    Args:
-        extractor: whose links.
-        seed: of the permutation, which is the same for all extractors of equal seed.
+    The permutation is the same for all extractors of equal seed.
     """
 
     name = "shuffled"
@@ -100,11 +97,7 @@ class Shuffled(BaseLinkExtractor):
 
 
 class Blinded:
-    """A link graph in fitting: it starts from weights that know nothing, and sees no evidence whose weight is written as 0.
-
-    Args:
-        retriever: any weights but 0 are not looked at.
-    """
+    """A link graph in fitting: it starts from weights that know nothing, and sees no evidence whose weight is written as 0."""
 
     def __init__(self, retriever: LinkGraphRetriever) -> None:
         written = retriever.config["weights"] or {}
@@ -126,13 +119,7 @@ class Blinded:
 
 @dataclass(frozen=True)
 class Fitter:
-    """Fits the weights of searchers to the queries of one index.
-
-    Args:
-        index: the index directory; the link graphs are built there.
-        corpus: of it.
-        judged: queries and gold.
-    """
+    """Fits the weights of link graphs to judged queries over one index, and builds them there."""
 
     index: Path
     corpus: BeirLoader | HaystackLoader
@@ -151,11 +138,7 @@ class Fitter:
 
 
 class Study:
-    """All measurements: the figures by set of queries.
-
-    Args:
-        data: where the collections are.
-    """
+    """All measurements: the figures by set of queries."""
 
     def __init__(self, data: Data) -> None:
         self.data, self.begin = data, time.perf_counter()
