@@ -8,12 +8,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval import BaseRetriever, HoverLoader, Query, Searcher
+from nlp_retrieval import BaseLoader, BaseQueryLoader, BaseRetriever, Benchmarker, BenchmarkRun, HoverLoader, Query, Searcher
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 
 
@@ -66,6 +67,13 @@ class Data:
             return [json.loads(line)["text"] for line in lines][:1000]
 
 
+def compared(
+    searchers: Mapping[str, Searcher], corpus: BaseLoader, queries: BaseQueryLoader, cutoffs: Sequence[int], index: Path
+) -> BenchmarkRun:
+    """Benchmark searchers over the queries of a loader."""
+    return Benchmarker(searchers, corpus, queries.queries(), queries.gold(), cutoffs, index_path=index).run()
+
+
 def aside(module: str, *arguments: object, **environment: str) -> Any:
     """What a module of this folder prints last, as JSON, when it is run in a process of its own."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
@@ -83,12 +91,14 @@ def record_of(path: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Pa
 
 def median_ms(call: Callable[[Any], object], arguments: Iterable[object]) -> float:
     """The median time of a call, in milliseconds, with each argument once."""
-    seconds = []
-    for argument in arguments:
-        begin = time.perf_counter()
-        call(argument)
-        seconds.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(seconds)
+    return 1000 * statistics.median(seconds_of(partial(call, argument)) for argument in arguments)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
 
 
 def best_of_each(repeats: int, *calls: Callable[[], object]) -> list[float]:
@@ -96,9 +106,7 @@ def best_of_each(repeats: int, *calls: Callable[[], object]) -> list[float]:
     best = [float("inf")] * len(calls)
     for _ in range(repeats):
         for number, call in enumerate(calls):
-            begin = time.perf_counter()
-            call()
-            best[number] = min(best[number], time.perf_counter() - begin)
+            best[number] = min(best[number], seconds_of(call))
     return best
 
 

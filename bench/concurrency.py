@@ -5,11 +5,10 @@ Vectors are hashed words, of MiniLM's size: what is measured is the searcher and
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.common import Data, Row, noted
+from bench.common import Data, Row, noted, seconds_of
 from bench.memory import HashingEncoder
 from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, PyseriniRetriever, Searcher
 
@@ -43,7 +42,4 @@ def _row(name: str, searcher: Searcher, questions: Sequence[str]) -> Row:
 
 def _rate(searcher: Searcher, questions: Sequence[str], threads: int) -> float:
     with ThreadPoolExecutor(threads) as pool:
-        begin = time.perf_counter()
-        found = list(pool.map(lambda question: searcher.search(question, TOP), questions))
-        seconds = time.perf_counter() - begin
-    return len(found) / seconds
+        return len(questions) / seconds_of(lambda: list(pool.map(lambda question: searcher.search(question, TOP), questions)))

@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import igraph
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bench.common import Data, Row, best_of_each, noted, record_of
+from bench.common import Data, Row, best_of_each, noted, record_of, seconds_of
 from bench.haystack import haystack_index, wiki_index
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -194,14 +195,10 @@ def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     stages: dict[str, list[float]] = {}
     for question in questions[:100]:
-        begin = time.perf_counter()
         with record_stages() as seconds:
-            searcher.search([question], 10)
+            whole = seconds_of(partial(searcher.search, [question], 10))
         told = {name.removeprefix("link_graph."): value for name, value in seconds.items() if "." in name}
-        told["all"] = time.perf_counter() - begin
-        begin = time.perf_counter()
-        dense.encode([question])
-        told["encoding alone"] = time.perf_counter() - begin
+        told |= {"all": whole, "encoding alone": seconds_of(partial(dense.encode, [question]))}
         for name, value in told.items():
             stages.setdefault(name, []).append(1000 * value)
     median = {name: statistics.median(values) for name, values in stages.items()}
@@ -220,16 +217,10 @@ def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba")
 
 def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequence[Sequence[Restarts]]) -> list[float]:
     """Milliseconds of each call: the best of three for each of its restarts, then the median; the calls take turns."""
-    best = np.full((len(calls), len(restarts[0])), np.inf)
     for call, ones in zip(calls, restarts, strict=True):
         call(ones[0]), call(ones[1])  # the first compiles, or maps the files
-    for _ in range(3):
-        for number in range(best.shape[1]):
-            for which, (call, ones) in enumerate(zip(calls, restarts, strict=True)):
-                begin = time.perf_counter()
-                call(ones[number])
-                best[which, number] = min(best[which, number], time.perf_counter() - begin)
-    medians: list[float] = (1000 * np.median(best, axis=1)).tolist()
+    best = [best_of_each(3, *map(partial, calls, ones)) for ones in zip(*restarts, strict=True)]
+    medians: list[float] = (1000 * np.median(best, axis=0)).tolist()
     return medians
 
 

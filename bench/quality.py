@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bench.common import Data, Row
+from bench.common import Data, Row, compared
 from nlp_retrieval import (
     BeirLoader,
-    Benchmarker,
-    BenchmarkRun,
     Bm25sRetriever,
     FaissRetriever,
     HoverLoader,
@@ -35,9 +33,7 @@ def measure(data: Data) -> list[Row]:
 def _scifact(data: Data) -> list[Row]:
     loader = BeirLoader(str(data.root / "scifact"))
     searchers = {"pyserini": Searcher([PyseriniRetriever()]), "bm25s": Searcher([Bm25sRetriever()])}
-    run = Benchmarker(
-        searchers, loader, loader.queries(), loader.gold(), (10, 100), index_path=data.work / "scifact-index"
-    ).run()
+    run = compared(searchers, loader, loader, (10, 100), data.work / "scifact-index")
     rows = []
     for result in run.report.configurations:
         allowed = 0.005 if result.name == "pyserini" else 0.01
@@ -50,18 +46,10 @@ def _scifact(data: Data) -> list[Row]:
 
 
 def _hover(data: Data) -> list[Row]:
-    queries = HoverLoader(data.claims)
     bm25, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2")
     searchers = {"bm25": Searcher([bm25]), "dense": Searcher([dense]), "hybrid": Searcher([bm25, dense])}
     searchers["bm25s"] = Searcher([Bm25sRetriever(k1=0.9, b=0.4)])
-    run: BenchmarkRun = Benchmarker(
-        searchers,
-        BeirLoader(str(data.corpus)),
-        queries.queries(),
-        queries.gold(),
-        _CUTOFFS,
-        index_path=data.work / "wiki-index",
-    ).run()
+    run = compared(searchers, BeirLoader(str(data.corpus)), HoverLoader(data.claims), _CUTOFFS, data.work / "wiki-index")
     rows = []
     for result in run.report.configurations:
         for group, expected in _HOVER[result.name].items():

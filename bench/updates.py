@@ -10,12 +10,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from bench.common import Data, Row, aside
+from bench.common import Data, Row, aside, seconds_of
 from bench.memory import LINK_GRAPH, copied_items, retrievers_by_name
 
 _COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, LINK_GRAPH: 10, "colbert": 1}
@@ -42,23 +40,17 @@ def _measured(name: str, copies: int, corpus: Path) -> dict[str, float]:
 
     searcher = Searcher(retrievers_by_name()[name]())
     spent: dict[str, float] = {}
-
-    def timed(what: str, call: Callable[[], object]) -> None:
-        begin = time.perf_counter()
-        call()
-        spent[what] = time.perf_counter() - begin
-
     with tempfile.TemporaryDirectory() as folder:
         own_names = name == LINK_GRAPH
         items = list(copied_items(corpus, copies, own_names=own_names))
-        timed("build", lambda: searcher.index(items, folder))
+        spent["build"] = seconds_of(lambda: searcher.index(items, folder))
         searcher.search("a warm engine")
         n_items = len(items)
         more = list(islice(copied_items(corpus, copies + 1, copies, own_names=own_names), n_items // _SHARE))
         gone = [f"0-{item.item_id.partition('-')[2]}" for item in more]
-        timed("add", lambda: searcher.add(more, auto_compact=False))
-        timed("delete", lambda: searcher.delete(gone, auto_compact=False))
-        timed("compact", searcher.compact)
+        spent["add"] = seconds_of(lambda: searcher.add(more, auto_compact=False))
+        spent["delete"] = seconds_of(lambda: searcher.delete(gone, auto_compact=False))
+        spent["compact"] = seconds_of(searcher.compact)
     return spent | {"items": n_items, "added": len(more)}
 
 
