@@ -191,7 +191,7 @@ def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[
     searcher.search(questions[200:300], 10)
     for question in questions[100:120]:
         searcher.search([question], 10)
-    opened = searcher._require_open().retrievers["link_graph"]
+    opened = searcher.open_retrievers().retrievers["link_graph"]
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     stages: dict[str, list[float]] = {}
     for question in questions[:100]:
