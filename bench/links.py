@@ -32,11 +32,12 @@ from nlp_retrieval import (
     SharedEntities,
     TitleMentions,
 )
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.measure import record_stages
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.graph.walk.pagerank import Backend, Restarts, local_pagerank, pagerank
+from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700

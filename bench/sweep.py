@@ -30,7 +30,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
-from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.results import to_results
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
@@ -88,7 +88,7 @@ def measure(data: Data) -> list[Row]:
             return time.perf_counter() - begin
 
     shutil.rmtree(stages, ignore_errors=True)
-    spent = _by_hand(sets, next(iter(searchers.values())).opened, [query.text for query in queries])
+    spent = _by_hand(sets, open_generation(index), [query.text for query in queries])
     hand_s, timed_s, own_s = spent["all"], spent["timed"], spent["own"]
     sweep_s = run(stages)
     again_s = run(stages)
