@@ -2,12 +2,12 @@
 
 from nlp_retrieval._version import __version__ as __version__
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
-from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.cost.figures import Cost as Cost
 from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost as LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import ModelPrice as ModelPrice
 from nlp_retrieval.benchmarks.cost.prices import Prices as Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
 from nlp_retrieval.benchmarks.results import FailedConfiguration as FailedConfiguration
 from nlp_retrieval.benchmarks.runs.compare import compare_runs as compare_runs

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.cost.prices import read_prices
 from nlp_retrieval.benchmarks.grid.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
-from nlp_retrieval.benchmarks.settings import WandbSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, WandbSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
@@ -40,7 +39,7 @@ class BenchmarkConfig:
         output: the folder for the files of the run.
         stages: the folder where results of stages are kept; None: ``stages`` in the output folder.
         wandb: None: nothing is logged.
-        options: further arguments of :class:`~nlp_retrieval.benchmarks.benchmarker.Benchmarker`.
+        options: further fields of :class:`~nlp_retrieval.benchmarks.settings.BenchmarkSettings`, as far as the file names them.
         grid: None where the file has none.
         halving: how configurations are left out before all queries are searched; None: they are not.
     """
@@ -56,22 +55,20 @@ class BenchmarkConfig:
     grid: Grid | None = None
     halving: Halving | None = None
 
-    def benchmarker(self, on_progress: Callable[[str], None] | None = None, output: Path | None = None) -> Benchmarker:
-        """Load queries and gold, and return the benchmarker.
+    def settings(self, output: Path | None = None) -> BenchmarkSettings:
+        """Load queries and gold, and return what is to be run.
 
         Args:
-            on_progress: told what is being done.
             output: the folder for the files of the run, in place of the file's own.
         """
-        return Benchmarker(
-            self.searchers,
-            self.corpus,
-            self.queries.queries(),
-            self.queries.gold(),
+        return BenchmarkSettings(
+            searchers=self.searchers,
+            loader=self.corpus,
+            queries=self.queries.queries(),
+            gold=self.queries.gold(),
             index_path=self.index,
             stage_folder=self.stages or (output or self.output) / "stages",
             query_loader=self.queries.config,
-            on_progress=on_progress,
             **self.options,
         )
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker, BenchmarkRun
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkRun
+from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import check_keys
@@ -54,19 +55,19 @@ class Halving:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ConfigurationError(f"halving.{name}: {value!r} is no integer of at least {least}")
 
-    def check(self, benchmarker: Benchmarker) -> None:
+    def check(self, settings: BenchmarkSettings) -> None:
         """Refuse a benchmark that cannot be halved so.
 
         Raises:
             ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than the first rung
                 asks.
         """
-        measures = measure_names(benchmarker.k_values)
+        measures = measure_names(settings.k_values)
         if self.measure not in measures:
             raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
-        if self.queries >= len(benchmarker.queries):
+        if self.queries >= len(settings.queries):
             raise ConfigurationError(
-                f"halving.queries: {self.queries:,} are not fewer than the {len(benchmarker.queries):,} queries, so nothing "
+                f"halving.queries: {self.queries:,} are not fewer than the {len(settings.queries):,} queries, so nothing "
                 "would be left out; ask fewer, or leave 'halving' out"
             )
 
@@ -94,19 +95,14 @@ class Halved:
 
     Args:
         halving: the settings.
-        seed: of the samples of queries.
-        n_queries: how many queries the benchmark has.
-        survivors: the configurations that are to be searched on all queries.
+        settings: of the benchmark of what is left: the searchers that stayed, on all queries, over the corpus that all rungs
+            were searched on; another corpus is refused.
         rungs: in order.
-        corpus_fingerprint: of the corpus that all rungs were searched on; None where there was no rung.
     """
 
     halving: Halving
-    seed: int
-    n_queries: int
-    survivors: dict[str, Entry]
+    settings: BenchmarkSettings
     rungs: list[Rung]
-    corpus_fingerprint: str | None = None
 
     @property
     def note(self) -> str:
@@ -114,14 +110,14 @@ class Halved:
         left_out = sum(len(rung.left_out) for rung in self.rungs)
         if not left_out:
             return "Halving left no configuration out."
-        kept = sum(not isinstance(one, TrecRun) for one in self.survivors.values())
+        kept = sum(not isinstance(one, TrecRun) for one in self.settings.searchers.values())
         tied = sum(len(rung.tied) for rung in self.rungs)
         ties = f" {tied} that were left out did as well as the last that stayed in their round." if tied else ""
         asked = ", then ".join(f"{len(rung.query_ids):,}" for rung in self.rungs)
         return (
             f"{kept} of {kept + left_out} configurations were chosen by {self.halving.measure} on {asked} of these "
-            f"{self.n_queries:,} queries, so their figures are likely to be too good and a difference too sure; confirm them "
-            f"on other queries.{ties}"
+            f"{len(self.settings.queries):,} queries, so their figures are likely to be too good and a difference too sure; "
+            f"confirm them on other queries.{ties}"
         )
 
     def record(self) -> Config:
@@ -129,12 +125,12 @@ class Halved:
         return {
             "measure": self.halving.measure,
             "factor": self.halving.factor,
-            "seed": self.seed,
+            "seed": self.settings.seed,
             "rungs": [
                 {"queries": len(rung.query_ids), "measures": rung.values, "left_out": rung.left_out, "tied": rung.tied}
                 for rung in self.rungs
             ],
-            "survivors": list(self.survivors),
+            "survivors": list(self.settings.searchers),
             "note": self.note,
         }
 
@@ -154,7 +150,7 @@ def read_halving(settings: object, where: str) -> Halving:
         raise ConfigurationError(f"{where.removesuffix('halving')}{error}") from None
 
 
-def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str], None] | None = None) -> Halved:
+def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[str], None] | None = None) -> Halved:
     """Search with all configurations on few queries, leave out what does worst, and so on with more queries.
 
     Each rung is a run of the benchmark on a seeded sample of its queries, over the same index and with the same folder for
@@ -162,8 +158,7 @@ def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str
     where the next rung would ask all queries, or where there is nothing left to choose.
 
     Args:
-        benchmarker: of the whole benchmark; it is not changed. To go on, give it the survivors: ``benchmarker.searchers =
-            halved.survivors``, and ``benchmarker.corpus_fingerprint = halved.corpus_fingerprint``: another corpus is refused.
+        settings: of the whole benchmark.
         halving: how.
         on_progress: told of every rung.
 
@@ -172,51 +167,51 @@ def halve(benchmarker: Benchmarker, halving: Halving, on_progress: Callable[[str
         Exception: what the first configuration raised, where none could be run.
         IndexConflictError: the corpus was changed between two rungs.
     """
-    halving.check(benchmarker)
+    halving.check(settings)
     say = on_progress or (lambda _: None)
-    baseline, n_queries = benchmarker.baseline, len(benchmarker.queries)
-    left = _searched(benchmarker)
+    baseline = settings.baseline_among(settings.searchers)
+    left = _searched(settings)
     rungs: list[Rung] = []
-    corpus = benchmarker.corpus_fingerprint
-    for size in _sizes(benchmarker, halving):
+    whole = settings
+    for size in _sizes(settings, halving):
         if len(left.keys() - {baseline}) <= 1:
             break
-        places = sample_of(benchmarker.queries, size, benchmarker.seed)
-        say(f"halving: {len(left):,} configurations on {len(places):,} of {n_queries:,} queries")
-        report = _judged(benchmarker, left, places, corpus, on_progress)
-        corpus = report.manifest["corpus"]["fingerprint"]
+        places = sample_of(settings.queries, size, settings.seed)
+        say(f"halving: {len(left):,} configurations on {len(places):,} of {len(settings.queries):,} queries")
+        report = run_searchers(_rung(whole, left, places), on_progress).report
+        whole = replace(whole, corpus_fingerprint=report.manifest["corpus"]["fingerprint"])
         values = {one.name: one.measures[halving.measure] for one in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
         last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
         tied = [name for name in left_out if values[name] == last]
         left = {name: searcher for name, searcher in left.items() if name not in left_out}
-        rungs.append(Rung([benchmarker.queries[place].query_id for place in places], values, left_out, tied))
+        rungs.append(Rung([settings.queries[place].query_id for place in places], values, left_out, tied))
         say(f"halving: {len(left):,} stay{_range_of(values, left, halving.measure)}, {len(left_out):,} are left out")
     gone = {name for rung in rungs for name in rung.left_out}
-    survivors = {name: searcher for name, searcher in benchmarker.searchers.items() if name not in gone}
-    halved = Halved(halving, benchmarker.seed, n_queries, survivors, rungs, corpus)
+    survivors = {name: searcher for name, searcher in settings.searchers.items() if name not in gone}
+    halved = Halved(halving, replace(whole, searchers=survivors), rungs)
     say(f"halving: {halved.note}")
     return halved
 
 
-def planned_rungs(benchmarker: Benchmarker, halving: Halving) -> list[tuple[int, int]]:
+def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[int, int]]:
     """Return how many configurations are searched on how many queries, rung by rung; the last pair is the run itself.
 
     Raises:
         ConfigurationError: as :func:`halve`.
     """
-    halving.check(benchmarker)
-    searched = _searched(benchmarker)
-    protected = int(benchmarker.baseline in searched)
+    halving.check(settings)
+    searched = _searched(settings)
+    protected = int(settings.baseline_among(settings.searchers) in searched)
     others = len(searched) - protected
     rungs = []
-    for size in _sizes(benchmarker, halving):
+    for size in _sizes(settings, halving):
         if others <= 1:
             break
-        rungs.append((others + protected, len(sample_of(benchmarker.queries, size, benchmarker.seed))))
+        rungs.append((others + protected, len(sample_of(settings.queries, size, settings.seed))))
         others = math.ceil(others / halving.factor)
-    beside = len(benchmarker.searchers) - len(searched)
-    return [*rungs, (others + protected + beside, len(benchmarker.queries))]
+    beside = len(settings.searchers) - len(searched)
+    return [*rungs, (others + protected + beside, len(settings.queries))]
 
 
 def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
@@ -241,52 +236,37 @@ def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
     Raises:
         IndexConflictError: they were chosen on another corpus than they were run on.
     """
-    found = run.report.manifest["corpus"]["fingerprint"]
-    if halved.corpus_fingerprint not in (None, found):
-        told = f"halving chose on another corpus ({halved.corpus_fingerprint[:12]}) than what it left ran on ({found[:12]})"
+    chosen_on, found = halved.settings.corpus_fingerprint, run.report.manifest["corpus"]["fingerprint"]
+    if chosen_on not in (None, found):
+        told = f"halving chose on another corpus ({chosen_on[:12]}) than what it left ran on ({found[:12]})"
         raise IndexConflictError(f"{told}; halve again")
     return replace(run, report=replace(run.report, manifest=run.report.manifest | {"halving": halved.record()}))
 
 
-def _searched(benchmarker: Benchmarker) -> dict[str, Entry]:
-    return {name: searcher for name, searcher in benchmarker.searchers.items() if not isinstance(searcher, TrecRun)}
+def _searched(settings: BenchmarkSettings) -> dict[str, Entry]:
+    return {name: searcher for name, searcher in settings.searchers.items() if not isinstance(searcher, TrecRun)}
 
 
-def _sizes(benchmarker: Benchmarker, halving: Halving) -> list[int]:
+def _sizes(settings: BenchmarkSettings, halving: Halving) -> list[int]:
     """The queries of each rung, as long as its sample is not all of them."""
     sizes = []
-    size = halving.queries
-    while size < len(benchmarker.queries):
-        if len(sample_of(benchmarker.queries, size, benchmarker.seed)) == len(benchmarker.queries):
-            break
+    size, n_queries = halving.queries, len(settings.queries)
+    while size < n_queries and len(sample_of(settings.queries, size, settings.seed)) < n_queries:
         sizes.append(size)
         size *= halving.factor
     return sizes
 
 
-def _judged(
-    benchmarker: Benchmarker,
-    searchers: Mapping[str, Entry],
-    places: Sequence[int],
-    corpus_fingerprint: str | None,
-    on_progress: Callable[[str], None] | None,
-) -> BenchmarkReport:
-    rung = Benchmarker(
-        searchers,
-        benchmarker.loader,
-        [benchmarker.queries[place] for place in places],
-        [benchmarker.gold[place] for place in places],
-        benchmarker.k_values,
-        index_path=benchmarker.index_path,
-        baseline=benchmarker.baseline if benchmarker.baseline in searchers else None,
-        group_by=benchmarker.group_by,
+def _rung(settings: BenchmarkSettings, searchers: Mapping[str, Entry], places: Sequence[int]) -> BenchmarkSettings:
+    """The same benchmark of fewer searchers on fewer queries; its latency decides nothing."""
+    return replace(
+        settings,
+        searchers=searchers,
+        queries=[settings.queries[place] for place in places],
+        gold=[settings.gold[place] for place in places],
+        baseline=settings.baseline if settings.baseline in searchers else None,
         latency_queries=_LATENCY_QUERIES,
-        seed=benchmarker.seed,
-        stage_folder=benchmarker.stage_folder,
-        corpus_fingerprint=corpus_fingerprint,
-        on_progress=on_progress,
     )
-    return rung.run().report
 
 
 def _worst(values: Mapping[str, float], baseline: str, factor: int) -> list[str]:

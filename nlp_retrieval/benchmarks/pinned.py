@@ -137,7 +137,7 @@ class PinnedCorpus:
                 f"{path} was changed while the benchmark ran. All that is reported was measured on the {held.n_items:,} items "
                 "that it held before; another run with it will not find these",
                 RetrievalWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def _changed(self, path: Path) -> str:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 
 from nlp_retrieval.benchmarks.cost.figures import Cost
 from nlp_retrieval.benchmarks.cost.prices import Prices
+from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.pairwise import Pairwise
+from nlp_retrieval.evaluation.pool import Ranks
+from nlp_retrieval.evaluation.rankings import Ranking, RunLists
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
@@ -144,3 +147,41 @@ class BenchmarkReport:
         """How the configurations were chosen on the queries that they are judged by; ``""`` where they were not."""
         halving = self.manifest.get("halving")
         return str(halving.get("note", "")) if isinstance(halving, dict) else ""
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """A finished run: the report, and the lists that it was made from.
+
+    Args:
+        report: quality and cost.
+        lists: what each configuration found, and the gold.
+        per_query: every measure of every query, by configuration.
+        retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 where it is not there;
+            empty where stages are not shared.
+    """
+
+    report: BenchmarkReport
+    lists: RunLists
+    per_query: dict[str, dict[str, Scores]]
+    retrievers: dict[str, Ranks] = field(default_factory=dict)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Of the queries, in order."""
+        return self.lists.query_ids
+
+    @property
+    def families(self) -> list[str | None]:
+        """Per query; None where it stands alone."""
+        return self.lists.families
+
+    @property
+    def query_groups(self) -> list[str | None]:
+        """Per query; None where it belongs to none."""
+        return self.lists.groups
+
+    @property
+    def rankings(self) -> dict[str, list[Ranking]]:
+        """By configuration, one per query."""
+        return {name: self.lists.rankings(name) for name in self.lists.listings}

@@ -1,11 +1,91 @@
-"""What a benchmark is asked to do besides its searchers and data."""
+"""What a benchmark is asked to do: checked once, never changed, and passed whole to whatever runs, plans or records it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.cost.prices import Prices
+from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.queries import check_k
+from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+
 WandbMode = Literal["online", "offline"]
+
+
+@dataclass(frozen=True)
+class BenchmarkSettings:
+    """A whole benchmark, before it runs; ``dataclasses.replace`` makes another one of it, which is checked too.
+
+    Args:
+        searchers: by name; at least one.
+        loader: the corpus.
+        queries: what is asked.
+        gold: what is expected, for each query; brought into their order.
+        index_path: the index directory.
+        k_values: the cutoffs; made ascending, each once.
+        baseline: the name of the searcher that others are compared with; where None is given, it is the first.
+        group_by: a key of the queries' metadata; measures are also given for each of its values.
+        latency_queries: how many queries are searched one at a time to measure latency.
+        seed: of the sample of those queries, and of the tests and intervals; 0 or more.
+        stage_folder: where results of stages are kept; None: every configuration is searched and timed by itself.
+        query_loader: what the queries and the gold were read by, as its ``config``; None where they were given in Python.
+        prices: of language models; None: no price is reported.
+        corpus_fingerprint: of the corpus that it has to be; None: what the loader gives.
+
+    Raises:
+        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
+            a value of another kind.
+        QueryError: no queries, two of one id, or a cutoff that is no positive integer.
+        GoldError: gold that does not line up with the queries.
+    """
+
+    searchers: Mapping[str, Entry]
+    loader: BaseLoader
+    queries: Sequence[Query]
+    gold: Sequence[Gold]
+    index_path: Path
+    k_values: Sequence[int] = (5, 10, 20)
+    baseline: str | None = None
+    group_by: str = "hops"
+    latency_queries: int = 200
+    seed: int = 0
+    stage_folder: Path | None = None
+    query_loader: Config | None = None
+    prices: Prices | None = None
+    corpus_fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)
+        require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
+        gold = lined_up(self.queries, self.gold)
+        k_values = sorted({check_k(k, "a cutoff") for k in self.k_values})
+        if not k_values:
+            raise QueryError("k_values is empty; pass at least one cutoff")
+        baseline = next(iter(self.searchers)) if self.baseline is None else self.baseline
+        if baseline not in self.searchers:
+            raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
+        latency_queries = check_k(self.latency_queries, "latency_queries")
+        if self.seed < 0:
+            raise ConfigurationError(f"seed={self.seed}; take 0 or more")
+        given = {"searchers": dict(self.searchers), "queries": list(self.queries), "latency_queries": latency_queries}
+        for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
+            object.__setattr__(self, name, value)
+
+    def baseline_among(self, names: Iterable[str]) -> str:
+        """Return which of some configurations the others are compared with: the baseline or, where it is not there, the first.
+
+        Args:
+            names: at least one.
+        """
+        chosen = list(names)
+        return self.baseline if self.baseline in chosen else chosen[0]
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,14 @@ def command(
     from nlp_retrieval.benchmarks.plans.plan import plan_of
     from nlp_retrieval.reports.terminal.plan import PlanTables
 
-    settings = read_benchmark_config(config)
+    described = read_benchmark_config(config)
     if dry_run:
-        _check_output(settings, output or settings.output, log=wandb)
-    if dry_run or settings.grid is not None or len(settings.searchers) > _HANDFUL:
-        plan = plan_of(settings.benchmarker(), settings.grid, settings.halving)
+        _check_output(described, output or described.output, log=wandb)
+    if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
+        plan = plan_of(described.settings(), described.grid, described.halving)
         Console(stderr=not dry_run).print(PlanTables(plan))
     if not dry_run:
-        refuse_failures(run_benchmark(settings, output, log=wandb))
+        refuse_failures(run_benchmark(described, output, log=wandb))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -85,19 +85,17 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.halving import halve, with_record
+    from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.wandb.runs import log_to_wandb
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output
     _check_output(config, folder, log=log)
-    benchmarker = config.benchmarker(say, folder)
-    halved = halve(benchmarker, config.halving, say) if config.halving is not None else None
-    if halved is not None:
-        benchmarker.searchers = halved.survivors
-        benchmarker.corpus_fingerprint = halved.corpus_fingerprint
-    run = benchmarker.run() if halved is None else with_record(benchmarker.run(), halved)
-    report = write_run_files(run, folder)
+    settings = config.settings(folder)
+    halved = halve(settings, config.halving, say) if config.halving is not None else None
+    run = run_searchers(settings if halved is None else halved.settings, say)
+    report = write_run_files(run if halved is None else with_record(run, halved), folder)
     Console().print(summary_table(report))
     if halved is not None:
         say(halved.note)

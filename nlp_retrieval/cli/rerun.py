@@ -32,6 +32,7 @@ def command(
     """
     from rich.console import Console
 
+    from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
     from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.write import results_of, write_run_files
@@ -42,7 +43,7 @@ def command(
     target = output or whole.with_name(f"{whole.name}-rerun")
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
-    run = benchmark_of(before, index=index, on_progress=say, trust=trust, source=str(manifest)).run()
+    run = run_searchers(benchmark_of(before, index=index, trust=trust, source=str(manifest)), say)
     if "halving" in before:
         manifest_now = run.report.manifest | {"halving": before["halving"]}
         run = replace(run, report=replace(run.report, manifest=manifest_now))

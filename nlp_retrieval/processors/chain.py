@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from math import prod
 from typing import Annotated
 
 from pydantic import Field
@@ -26,6 +27,22 @@ class Chain(BaseUserQueryProcessor):
 
     def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor], Field(min_length=1)]) -> None:
         self.processors = list(processors)
+
+    def calls_per_query(self) -> int | None:
+        calls = 0
+        asked: int | None = 1
+        for processor in self.processors:
+            each, made = processor.calls_per_query(), processor.subqueries_per_query()
+            if each is None or (each and asked is None):
+                return None
+            calls += each * (asked or 0)
+            asked = None if asked is None or made is None else asked * made
+        return calls
+
+    def subqueries_per_query(self) -> int | None:
+        most = [processor.subqueries_per_query() for processor in self.processors]
+        known = [made for made in most if made is not None]
+        return prod(known) if len(known) == len(most) else None
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, the sub-queries that the last processor gave.

@@ -54,6 +54,9 @@ class ClaimDecomposition(CompiledProcessor):
         self._take_program(program, FIELDS)
         self._asked: Any = None
 
+    def subqueries_per_query(self) -> int:
+        return self.max_phrases + self.keep_query
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the phrases of each claim.
 

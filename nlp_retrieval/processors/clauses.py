@@ -38,6 +38,9 @@ class ClauseSplit(BaseUserQueryProcessor):
         self.max_clauses = max_clauses
         self.keep_query = keep_query
 
+    def subqueries_per_query(self) -> int:
+        return self.max_clauses + self.keep_query
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         return [list(dict.fromkeys(([nlq] if self.keep_query else []) + self._clauses(nlq))) for nlq in nlqs]
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram, read_program
 
 
 class CompiledProcessor(BaseUserQueryProcessor):
-    """A processor with a parameter ``program``, the JSON file of a compiled DSPy program or None."""
+    """A processor that asks once for each query; its ``program`` is the JSON file of a compiled DSPy program, or None."""
 
+    lm: LanguageModel
     program: str | Path | None = None
     compiled: CompiledProgram | None = None
     """What the file held when the processor was made."""
@@ -26,6 +28,9 @@ class CompiledProcessor(BaseUserQueryProcessor):
         """
         self.program = program
         self.compiled = read_program(program, fields) if program is not None else None
+
+    def calls_per_query(self) -> int:
+        return 1
 
     def index_identity(self) -> Config:
         # what was read decides, not the path

@@ -71,6 +71,9 @@ class EntityPhrases(BaseUserQueryProcessor):
     def index_identity(self) -> Config:
         return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("spacy_pipeline"))
 
+    def subqueries_per_query(self) -> int:
+        return self.max_phrases + self.keep_query
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, the query (where wanted) and its phrases, most specific first; none twice, and never nothing.
 

@@ -52,6 +52,9 @@ class HyDE(CompiledProcessor):
         self._take_program(program, FIELDS)
         self._asked: Any = None
 
+    def subqueries_per_query(self) -> int:
+        return 1 + self.keep_query
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the query, the passage, or both, for each query.
 

@@ -45,6 +45,9 @@ class KeywordExpansion(BaseUserQueryProcessor):
         self.keep_query = keep_query
         self._added = [(normalize(trigger), list(words)) for trigger, words in triggers.items()]
 
+    def subqueries_per_query(self) -> int:
+        return 1 + self.keep_query
+
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, the query (where wanted) and the expanded query; never nothing, and never one twice."""
         return [self._sub_queries(nlq) for nlq in nlqs]

@@ -1,8 +1,8 @@
 """The files of a run: what a benchmark leaves in its output folder.
 
 ``results.json`` holds quality alone, in a fixed order and without times, so that two runs can be compared byte by
-byte; the Parquet files hold the same for data frames, with every query's values. ``costs.json`` and ``manifest.json``
-hold the rest.
+byte; the Parquet files hold every query's values and lists for data frames. ``costs.json`` and ``manifest.json`` hold the
+rest.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.tables.parquet import costs_table, means_table, parquet_bytes, per_query_table
+from nlp_retrieval.reports.tables.parquet import parquet_bytes, per_query_table
 from nlp_retrieval.reports.view import ReportView, view_of
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     """Write the page, the results, the costs, the manifest and the TREC files of a run.
 
-    Results are written as JSON and Parquet, and as tables in Markdown and LaTeX.
+    Results are written as JSON and as tables in Markdown and LaTeX, those of every query as Parquet.
 
     Args:
         run: a finished run.
@@ -49,8 +48,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "manifest": target / "manifest.json",
         "markdown": target / "table.md",
         "latex": target / "table.tex",
-        "parquet": target / "results.parquet",
-        "costs_parquet": target / "costs.parquet",
         "per_query": target / PER_QUERY,
         "report_data": target / REPORT,
         "hits": target / HITS,
@@ -73,8 +70,6 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["manifest"], _json(report.manifest))
     write_output(files["markdown"], markdown_table(view).encode())
     write_output(files["latex"], latex_table(view).encode())
-    write_output(files["parquet"], parquet_bytes(means_table(view), notes))
-    write_output(files["costs_parquet"], parquet_bytes(costs_table(view), notes))
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))

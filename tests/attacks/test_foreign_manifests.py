@@ -15,6 +15,7 @@ from conformance.registering import write_entry_points
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher, write_run_files
 from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.naming import KINDS
 from nlp_retrieval.core.components.registry import component_class, names
@@ -85,7 +86,7 @@ def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: P
 
 def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
     config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
-    write_run_files(config.benchmarker().run(), tmp_path / "run")
+    write_run_files(run_searchers(config.settings()), tmp_path / "run")
     with tally(FAMILY):
         found = trials("run", tmp_path / "run", outside, most)
         assert found["wrong"] == []
@@ -166,7 +167,7 @@ def test_a_package_that_nobody_asked_for_is_not_imported(
 
 def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: Path) -> None:
     config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
-    write_run_files(config.benchmarker().run(), tmp_path / "run")
+    write_run_files(run_searchers(config.settings()), tmp_path / "run")
     refused(run("rerun", str(tmp_path / "run")), 2, "corpus.loader.path: read", "index: use, or write, the index at", "--trust")
     assert not (tmp_path / "run-rerun").exists()
     done = run("rerun", str(tmp_path / "run"), "--trust")

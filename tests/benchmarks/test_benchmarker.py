@@ -50,7 +50,7 @@ def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {
         "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt", "table.md", "table.tex",
-        "results.parquet", "costs.parquet", "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet",
+        "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet",
         "report.json",
         "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
     }  # fmt: skip
@@ -81,7 +81,6 @@ write_run_files(benchmarker(Path({str(tmp_path / "index")!r})).run(), {str(tmp_p
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
     for name in (
         "results.json",
-        "results.parquet",
         "per_query.parquet",
         "trec/qrels.txt",
         "trec/bm25.trec",

@@ -81,8 +81,8 @@ def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> Non
     assert config.options == {"k_values": [5, 10, 21], "baseline": "bm25"}
 
 
-def test_the_benchmarker_gets_queries_gold_and_options(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    made = read_benchmark_config(written(tmp_path, design | {"seed": 7, "latency_queries": 3})).benchmarker()
+def test_the_settings_hold_queries_gold_and_options(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    made = read_benchmark_config(written(tmp_path, design | {"seed": 7, "latency_queries": 3})).settings()
     assert [query.query_id for query in made.queries] == ["c"]
     assert made.gold[0].relevance == {"T": 1}
     assert (made.k_values, made.baseline, made.seed, made.latency_queries) == ([5, 10, 21], "bm25", 7, 3)
@@ -90,10 +90,10 @@ def test_the_benchmarker_gets_queries_gold_and_options(tmp_path: Path, design: d
 
 def test_stages_are_kept_in_the_output_folder_unless_the_file_names_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     config = read_benchmark_config(written(tmp_path, design))
-    assert config.benchmarker().stage_folder == tmp_path / "runs" / "wiki" / "stages"
-    assert config.benchmarker(output=tmp_path / "elsewhere").stage_folder == tmp_path / "elsewhere" / "stages"
+    assert config.settings().stage_folder == tmp_path / "runs" / "wiki" / "stages"
+    assert config.settings(output=tmp_path / "elsewhere").stage_folder == tmp_path / "elsewhere" / "stages"
     shared = read_benchmark_config(written(tmp_path, design | {"stages": str(tmp_path / "kept")}))
-    assert shared.benchmarker(output=tmp_path / "elsewhere").stage_folder == tmp_path / "kept"
+    assert shared.settings(output=tmp_path / "elsewhere").stage_folder == tmp_path / "kept"
     with pytest.raises(ConfigurationError, match="stages: expected a path, found 7"):
         read_benchmark_config(written(tmp_path, design | {"stages": 7}))
 
@@ -129,7 +129,7 @@ def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  #
         del design[key]
     config = read_benchmark_config(written(tmp_path, design))
     assert (config.output, config.wandb, config.options) == (Path("runs/sweep"), None, {})
-    assert config.benchmarker().baseline == "bm25"
+    assert config.settings().baseline == "bm25"
 
 
 GRID = {
@@ -148,16 +148,16 @@ def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_writte
     assert config.grid is not None
     assert config.grid.combinations == 4
     assert config.halving is None
-    assert config.benchmarker().baseline == "bm25"
+    assert config.settings().baseline == "bm25"
 
 
 def test_a_grid_may_stand_alone_and_hold_the_baseline(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     del design["searchers"]
     config = read_benchmark_config(written(tmp_path, design | {"grid": GRID, "baseline": "rrf, k1=1.6"}))
-    made = config.benchmarker()
+    made = config.settings()
     assert (list(made.searchers), made.baseline) == (GRID_NAMES, "rrf, k1=1.6")
     with pytest.raises(ConfigurationError, match="no searcher 'bm25'"):
-        read_benchmark_config(written(tmp_path, design | {"grid": GRID})).benchmarker()
+        read_benchmark_config(written(tmp_path, design | {"grid": GRID})).settings()
 
 
 def test_a_sample_of_a_grid_is_drawn_by_the_seed_of_the_benchmark(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
@@ -288,7 +288,7 @@ def test_what_is_wrong_is_said_with_its_place_and_the_nearest_valid_name(
     said: str,  # type: ignore[type-arg]
 ) -> None:
     with pytest.raises(InputError, match=said):
-        read_benchmark_config(written(tmp_path, changed(design, place, value))).benchmarker()
+        read_benchmark_config(written(tmp_path, changed(design, place, value))).settings()
 
 
 @pytest.mark.parametrize(
@@ -321,13 +321,13 @@ def test_a_file_that_is_missing_or_no_text_is_an_error_of_the_source(tmp_path: P
 
 def test_prices_are_read_and_reach_the_benchmark(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     design["prices"] = {"currency": "EUR", "openai/small": {"input": 0.15, "output": 0.6}}
-    prices = read_benchmark_config(written(tmp_path, design)).benchmarker().prices
+    prices = read_benchmark_config(written(tmp_path, design)).settings().prices
     assert prices == Prices({"openai/small": ModelPrice(0.15, 0.6)}, "EUR")
     design["prices"] = {"openai/small": {"input": -1, "output": 0.6}}
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml: prices: openai/small"):
         read_benchmark_config(written(tmp_path, design))
     del design["prices"]
-    assert read_benchmark_config(written(tmp_path, design)).benchmarker().prices is None
+    assert read_benchmark_config(written(tmp_path, design)).settings().prices is None
 
 
 def test_a_run_of_another_tool_may_stand_among_the_searchers(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]

@@ -14,6 +14,7 @@ from hashed_words import InMemory
 from nlp_retrieval import Bm25sRetriever, Query, RetrievalEvaluator, Searcher, write_run_files
 from nlp_retrieval.benchmarks.grid.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving, halve, planned_rungs, read_halving, sample_of, with_record
+from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
@@ -51,23 +52,24 @@ def values_by_hand(searchers: dict[str, Any], query_ids: list[str], measure: str
 @pytest.mark.parametrize("measure", ["recall@10", "ndcg@3", "mrr@5"])
 @pytest.mark.parametrize("baseline", [None, WORST])
 def test_every_rung_keeps_what_is_best_by_hand(index: Path, tmp_path: Path, measure: str, baseline: str | None) -> None:
-    whole = benchmarker(index, searchers=many(), baseline=baseline, stage_folder=tmp_path / "stages", seed=3)
+    whole = benchmarker(index, searchers=many(), baseline=baseline, stage_folder=tmp_path / "stages", seed=3).settings
     halved = halve(whole, Halving(measure, queries=4, factor=2))
     left = many()
+    first = baseline or next(iter(left))
     assert len(left) == 12
     assert [len(rung.query_ids) for rung in halved.rungs] == [4, 8, 16]
     for rung in halved.rungs:
         assert rung.values == values_by_hand(left, rung.query_ids, measure, index)
-        others = [name for name in left if name != whole.baseline]
+        others = [name for name in left if name != first]
         # sorted() is stable: of equal ones the first stays
         best = sorted(others, key=lambda name: rung.values[name], reverse=True)[: math.ceil(len(others) / 2)]
         assert rung.left_out == [name for name in others if name not in best]
         assert rung.tied == [name for name in rung.left_out if rung.values[name] == rung.values[best[-1]]]
-        left = {name: searcher for name, searcher in left.items() if name in {*best, whole.baseline}}
-    assert list(halved.survivors) == list(left)
-    assert halved.survivors == left
+        left = {name: searcher for name, searcher in left.items() if name in {*best, first}}
+    assert list(halved.settings.searchers) == list(left)
+    assert halved.settings.searchers == left
     assert len(left) == 3
-    assert whole.baseline in left
+    assert first in left
     tied = sum(len(rung.tied) for rung in halved.rungs)
     assert (f"{tied} that were left out did as well as the last that stayed" in halved.note) == (tied > 0)
     assert len(whole.searchers) == 12
@@ -97,22 +99,21 @@ def test_families_are_drawn_whole() -> None:
 
 def test_the_rungs_are_as_planned_and_the_survivors_run_as_any_others(index: Path, tmp_path: Path) -> None:
     halving = Halving("recall@10", queries=5, factor=3)
-    whole = benchmarker(index, searchers=many(), stage_folder=tmp_path / "stages")
+    whole = benchmarker(index, searchers=many(), stage_folder=tmp_path / "stages").settings
     planned = planned_rungs(whole, halving)
     said: list[str] = []
     halved = halve(whole, halving, said.append)
     assert planned == [(12, 5), (5, 15), (3, 20)]
     rungs = [(len(rung.values), len(rung.query_ids)) for rung in halved.rungs]
-    assert [*rungs, (len(halved.survivors), len(QUERIES))] == planned
+    assert [*rungs, (len(halved.settings.searchers), len(QUERIES))] == planned
     told = [line for line in said if line.startswith("halving: ")]
     assert told[0] == "halving: 12 configurations on 5 of 20 queries"
     assert told[1].startswith("halving: 5 stay (recall@10 from ")
     assert told[1].endswith("7 are left out")
     assert told[-1] == f"halving: {halved.note}"
 
-    whole.searchers = halved.survivors
-    run = with_record(whole.run(), halved)
-    alone = benchmarker(index, searchers={name: many()[name] for name in halved.survivors}).run()
+    run = with_record(run_searchers(halved.settings), halved)
+    alone = benchmarker(index, searchers={name: many()[name] for name in halved.settings.searchers}).run()
     assert [one.measures for one in run.report.configurations] == [one.measures for one in alone.report.configurations]
     write_run_files(run, tmp_path / "run")
     record = json.loads((tmp_path / "run" / "manifest.json").read_text())["halving"]
@@ -130,13 +131,13 @@ def test_the_rungs_are_as_planned_and_the_survivors_run_as_any_others(index: Pat
 
 def test_it_ends_where_there_is_nothing_left_to_choose(index: Path) -> None:
     two = {name: many()[name] for name in list(many())[:2]}
-    halved = halve(benchmarker(index, searchers=two), Halving("recall@10", queries=2))
-    assert (halved.rungs, list(halved.survivors)) == ([], list(two))
+    halved = halve(benchmarker(index, searchers=two).settings, Halving("recall@10", queries=2))
+    assert (halved.rungs, list(halved.settings.searchers)) == ([], list(two))
     assert halved.note == "Halving left no configuration out."
     three = {name: many()[name] for name in list(many())[:3]}
-    halved = halve(benchmarker(index, searchers=three), Halving("recall@10", queries=2))
+    halved = halve(benchmarker(index, searchers=three).settings, Halving("recall@10", queries=2))
     assert len(halved.rungs) == 1
-    assert len(halved.survivors) == 2
+    assert len(halved.settings.searchers) == 2
 
 
 class Broken(Bm25sRetriever):
@@ -150,19 +151,18 @@ class Broken(Bm25sRetriever):
 
 def test_a_configuration_that_fails_stays_so_that_the_whole_run_tells_of_it(index: Path) -> None:
     searchers = {"broken": Searcher([Broken()])} | many()
-    whole = benchmarker(index, searchers=searchers, baseline=WORST)
+    whole = benchmarker(index, searchers=searchers, baseline=WORST).settings
     halved = halve(whole, Halving("recall@10", queries=5))
-    assert "broken" in halved.survivors
+    assert "broken" in halved.settings.searchers
     assert all("broken" not in rung.values for rung in halved.rungs)
-    whole.searchers = halved.survivors
-    report = whole.run().report
+    report = run_searchers(halved.settings).report
     assert [failed.name for failed in report.failed] == ["broken"]
 
 
 def test_where_nothing_but_the_baseline_can_be_judged_nothing_is_left_out(index: Path) -> None:
     searchers = {WORST: many()[WORST]} | {f"broken {depth}": Searcher([Broken()], depth=depth) for depth in (1, 2, 3)}
-    halved = halve(benchmarker(index, searchers=searchers), Halving("recall@10", queries=5))
-    assert list(halved.survivors) == list(searchers)
+    halved = halve(benchmarker(index, searchers=searchers).settings, Halving("recall@10", queries=5))
+    assert list(halved.settings.searchers) == list(searchers)
     assert all(list(rung.values) == [WORST] and not rung.left_out for rung in halved.rungs)
 
 
@@ -170,12 +170,12 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
     path = tmp_path / "other.trec"
     path.write_text("".join(f"{query.query_id} Q0 d0 1 1.0 other\n" for query in QUERIES))
     searchers = {"other": TrecRun(str(path))} | many()
-    whole = benchmarker(index, searchers=searchers, baseline="other")
+    whole = benchmarker(index, searchers=searchers, baseline="other").settings
     halving = Halving("recall@10", queries=5)
     halved = halve(whole, halving)
     assert list(halved.rungs[0].values) == list(many())
-    assert "other" in halved.survivors
-    assert (len(halved.survivors), len(QUERIES)) == planned_rungs(whole, halving)[-1]
+    assert "other" in halved.settings.searchers
+    assert (len(halved.settings.searchers), len(QUERIES)) == planned_rungs(whole, halving)[-1]
 
 
 @pytest.mark.parametrize(
@@ -196,21 +196,20 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
 )
 def test_what_cannot_be_halved_is_said_before_anything_runs(tmp_path: Path, settings: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        halve(benchmarker(tmp_path / "index"), read_halving(settings, "halving"))
+        halve(benchmarker(tmp_path / "index").settings, read_halving(settings, "halving"))
     assert not (tmp_path / "index").exists()
 
 
 def test_queries_are_not_fewer_where_their_families_are_all_drawn(index: Path) -> None:
     family = [query.model_copy(update={"family": "one"}) for query in QUERIES]
-    halved = halve(benchmarker(index, searchers=many(), queries=family), Halving("recall@10", queries=5))
+    halved = halve(benchmarker(index, searchers=many(), queries=family).settings, Halving("recall@10", queries=5))
     assert halved.rungs == []
 
 
 def test_page_and_tables_say_that_configurations_were_chosen_on_these_queries(index: Path, tmp_path: Path) -> None:
-    whole = benchmarker(index, searchers=many(), seed=3)
+    whole = benchmarker(index, searchers=many(), seed=3).settings
     halved = halve(whole, Halving("recall@10", queries=4, factor=2))
-    whole.searchers = halved.survivors
-    run = whole.run()
+    run = run_searchers(halved.settings)
     write_run_files(run, tmp_path / "plain")
     write_run_files(with_record(run, halved), tmp_path / "halved")
     for name in ("report.html", "table.md", "table.tex"):

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.halving import Halving, halve, with_record
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
+from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.trec_run import TrecRun
@@ -313,7 +315,7 @@ def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) ->
 def test_rungs_of_halving_and_the_run_that_follows_are_of_one_corpus(tmp_path: Path) -> None:
     entries = {f"k1={k1}": Searcher([Bm25sRetriever(k1=k1)]) for k1 in (0.5, 0.9, 1.2, 1.6)}
     loader = InMemory(TEXTS, TITLES)
-    made = benchmarker(tmp_path / "index", searchers=entries, loader=loader)
+    settings = benchmarker(tmp_path / "index", searchers=entries, loader=loader).settings
 
     def other_corpus(text: str) -> None:
         if "3 stay" in text:  # between two rungs the items and their index are replaced
@@ -322,16 +324,14 @@ def test_rungs_of_halving_and_the_run_that_follows_are_of_one_corpus(tmp_path: P
 
     halving = Halving("recall@5", 4, 2)
     with pytest.raises(IndexConflictError, match="the corpus is not that of before"):
-        halve(made, halving, other_corpus)
+        halve(settings, halving, other_corpus)
     loader.texts = TEXTS
     Searcher([Bm25sRetriever()]).index(loader, tmp_path / "index", replace=True)
-    halved = halve(made, halving)
-    made.searchers = halved.survivors
-    with_record(made.run(), halved)
+    halved = halve(settings, halving)
+    with_record(run_searchers(halved.settings), halved)
     loader.texts = [*TEXTS[1:], TEXTS[0]]
     Searcher([Bm25sRetriever()]).index(loader, tmp_path / "index", replace=True)
     with pytest.raises(IndexConflictError, match="halve again"):
-        with_record(made.run(), halved)
-    made.corpus_fingerprint = halved.corpus_fingerprint
+        with_record(run_searchers(replace(halved.settings, corpus_fingerprint=None)), halved)
     with pytest.raises(IndexConflictError, match="the corpus is not that of before"):
-        made.run()
+        run_searchers(halved.settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, OverlapReranker, Searcher, write_run_files
-from nlp_retrieval.benchmarks.runs.ranking_files import read_retrievers
+from nlp_retrieval.evaluation.ranking_files import read_retrievers
 from nlp_retrieval.processors.clauses import ClauseSplit
 
 from .small_benchmark import GOLD, QUERIES, benchmarker

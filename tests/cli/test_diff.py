@@ -12,9 +12,9 @@ from benchmarks.small_benchmark import collection, configuration
 from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
-from nlp_retrieval.benchmarks.runs.ranking_files import read_lists
 from nlp_retrieval.evaluation.changed_queries import changed_queries
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, difference
+from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
 

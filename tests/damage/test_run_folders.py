@@ -12,6 +12,7 @@ from soaking import Figures
 
 from nlp_retrieval import write_run_files
 from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.running import run_searchers
 
 from .damages import Damage, damaged, flips, structural
 from .trials import Trials
@@ -77,7 +78,7 @@ def test_a_damaged_manifest_of_a_run_is_a_typed_error_or_another_benchmark(
 ) -> None:
     data = collection(tmp_path / "data")
     config = read_benchmark_config(configuration(tmp_path, data))
-    write_run_files(config.benchmarker(lambda _: None, config.output).run(), config.output)
+    write_run_files(run_searchers(config.settings(config.output)), config.output)
     path = config.output / "manifest.json"
     outcomes: Counter[str] = Counter()
     assert believing.run("read_manifest", path=str(path)) == {"found": json.loads(path.read_bytes())}

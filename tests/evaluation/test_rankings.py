@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import RetrievalResult, SearchableItem
-from nlp_retrieval.benchmarks.runs.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.evaluation.ranking_files import HITS, QUERIES, hits_table, queries_table, read_lists
 from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists
 
 IDS = ["a", "b", "c", "d é", "e\n"]

@@ -16,10 +16,10 @@ from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.graph.store.added_links import write_added_links
 from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
@@ -80,7 +80,7 @@ searchers:
   bm25: {retrievers: [{name: bm25s}]}
 grid:
   searcher: {retrievers: [{name: bm25s, k1: 0.9}]}
-  vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {values: [0.1, 0.4], when: {"retrievers.0.k1": 0.5}}}
+  vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {low: 0.1, high: 0.4}}
   skip: [{"retrievers.0.k1": 1.2}]
   sample: 2
   halving: {factor: 2, measure: recall@5, queries: 10}
@@ -113,7 +113,7 @@ _TEXTS = [
 def _stage_entry() -> list[str | bytes]:
     store = StageStore(scratch() / "seed")
     store.keep("group", "name", Entry({"a": [1, "b"]}, {"rows": np.arange(3), "scores": np.zeros((2, 0), np.float32)}))
-    return [(scratch() / "seed" / "group" / "name.stage").read_bytes().split(b"\n", 1)[1]]
+    return [(scratch() / "seed" / "group" / "name.stage").read_bytes()]
 
 
 def _report() -> list[str | bytes]:

@@ -17,11 +17,10 @@ from nlp_retrieval.reports.page.charts import quality_latency, quality_price
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.tables.parquet import costs_table
 from nlp_retrieval.reports.terminal.summary import summary_table
 from reports.page.test_page import Page
 
-from .report_data import configuration, cost_like, measures_like, priced_report, report_of, usual_report
+from .report_data import configuration, cost_like, priced_report, report_of, usual_report
 
 CAVEAT = "neighbours on it may differ by chance"
 
@@ -204,15 +203,6 @@ def test_prices_have_a_chart_where_they_are_known() -> None:
     assert set(rings(chart)) == {"bm25", "dense", "small", "large"}
     assert "USD per 1,000 queries (log scale; 0 at the left edge)" in chart
     assert "small: 0.463 for 0.18 USD per 1,000 queries, on the Pareto front" in chart
-
-
-def test_the_parquet_table_says_which_are_on_the_fronts() -> None:
-    report = priced_report()
-    external = replace(configuration("external", measures_like(0.9)), cost=None)
-    table = costs_table(replace(report, configurations=[*report.configurations, external]))
-    assert table["pareto_latency"].to_pylist() == [True, False, True, True, None]
-    assert table["pareto_price"].to_pylist() == [True, True, True, True, None]
-    assert table["latency_ms"].to_pylist() == [one.cost.latency_ms for one in report.configurations if one.cost] + [None]
 
 
 def test_a_run_without_cost_is_shown_everywhere_with_dashes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.stages.shared import Found
+from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.stages.trace import Found
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import says_nothing
@@ -149,13 +151,29 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     return seconds, by_stage, asked.counts
 
 
-def language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) -> LanguageModelCost | None:
-    """Return what language models cost; None where none was asked.
+def cost_of(records: Sequence[RetrieverRecord], asked: Mapping[str, CallCounts], measured: Measured) -> Cost:
+    """Return what a configuration costs.
 
     Args:
-        asked: by model, of the whole measurement, its sample and its search over all queries.
-        measured: the two apart.
+        records: what the index says of its retrievers.
+        asked: what each language model was asked while it was measured, sample and search over all queries.
+        measured: its searches.
     """
+    return Cost(
+        index_seconds=sum(record.cost.seconds for record in records),
+        index_bytes=sum(segment.bytes for record in records for segment in record.segments),
+        index_peak_bytes=max((record.cost.peak_bytes for record in records), default=0),
+        stage_ms={stage: 1000 * statistics.median(values.tolist()) for stage, values in measured.stage_seconds.items()},
+        latency_ms=1000 * statistics.median(measured.seconds.tolist()),
+        latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
+        queries_per_second=measured.queries_per_second,
+        search_peak_bytes=measured.peak_bytes,
+        language_model=_language_model_cost(asked, measured),
+    )
+
+
+def _language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) -> LanguageModelCost | None:
+    """What language models cost; None where none was asked."""
     total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
     if total == CallCounts():
         return None

@@ -1,79 +1,59 @@
-"""The combinations of a grid, counted and drawn without listing them.
+"""The combinations of a grid: the product of its axes, the last one varying fastest, less what is left out.
 
-They have an order, that of the axes, the last one varying fastest. An axis whose condition does not hold has one branch, in
-which it is not varied. How many combinations lie behind a branch depends only on which conditions and skips are still
-possible there, so counting is quick however large the grid is, and any combination is found by its number.
+Each has a number in the whole product, so that a sample is drawn without listing the others. What ``skip`` leaves is counted by
+going through the product, which must not be larger than a million then.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Sequence
 
-from nlp_retrieval.benchmarks.grid.axes import Axis, Terms
+from nlp_retrieval.benchmarks.grid.axes import Axis, Skip
+from nlp_retrieval.errors import ConfigurationError
 
 __all__ = ["Combination", "Combinations"]
 
-Combination = dict[str, int]
-"""By the path of each axis that is varied, the number of its value."""
+Combination = tuple[int, ...]
+"""The number of the value on each axis."""
+
+_MOST_WITH_SKIPS = 1_000_000
 
 
 class Combinations:
-    """What conditions and skips leave of the product of all axes.
+    """What skips leave of the product of all axes.
 
     Args:
-        axes: each behind those that its condition names.
+        axes: of the grid.
         skips: combinations that are left out.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: something is to be left out of more than a million combinations, or nothing is left.
     """
 
-    def __init__(self, axes: Sequence[Axis], skips: Sequence[Terms]) -> None:
-        self._axes = list(axes)
-        place_of = {axis.path: place for place, axis in enumerate(axes)}
-        rules: list[tuple[Terms, int]] = [(axis.when, place) for place, axis in enumerate(axes) if axis.when]
-        conditions = len(rules)
-        rules += [(terms, max(place_of[path] for path in terms)) for terms in skips]
-        self._all = (1 << len(rules)) - 1
-        self._condition = [0] * len(axes)
-        self._skipped = [0] * len(axes)
-        self._needed = [0] * len(axes)
-        for number, (_, last) in enumerate(rules):
-            (self._condition if number < conditions else self._skipped)[last] |= 1 << number
-            for place in range(last):
-                self._needed[place] |= 1 << number
-        self._ruled_out = [
-            [
-                sum(1 << number for number, (terms, _) in enumerate(rules) if label not in terms.get(axis.path, {label}))
-                for label in axis.labels
+    def __init__(self, axes: Sequence[Axis], skips: Sequence[Skip], where: str) -> None:
+        self._sizes = [len(axis.values) for axis in axes]
+        self.count = math.prod(self._sizes)
+        self._left: Sequence[int] = range(self.count)
+        if skips and self.count > _MOST_WITH_SKIPS:
+            raise ConfigurationError(
+                f"{where}: leaves something out of {self.count:,} combinations, and that is done for {_MOST_WITH_SKIPS:,} at "
+                "most; vary less, or take 'skip' out"
+            )
+        if skips:
+            numbers = {axis.path: {label: number for number, label in enumerate(axis.labels)} for axis in axes}
+            places = {axis.path: place for place, axis in enumerate(axes)}
+            rules = [
+                [(places[path], {numbers[path][label] for label in labels}) for path, labels in skip.items()] for skip in skips
             ]
-            for axis in axes
-        ]
-        self._ruled_out_unvaried = [
-            sum(1 << number for number, (terms, _) in enumerate(rules) if axis.path in terms) for axis in axes
-        ]
-        self._known: dict[tuple[int, int], int] = {}
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return self._behind(0, self._all)
-
-    def at(self, number: int) -> Combination:
-        """Return a combination.
-
-        Args:
-            number: from 0, below :attr:`count`.
-        """
-        possible, found = self._all, {}
-        for place, axis in enumerate(self._axes):
-            for value, left in self._branches(place, possible):
-                behind = self._behind(place + 1, left)
-                if number < behind:
-                    if value is not None:
-                        found[axis.path] = value
-                    possible = left
-                    break
-                number -= behind
-        return found
+            product = itertools.product(*map(range, self._sizes))
+            self._left = [number for number, values in enumerate(product) if not _is_skipped(values, rules)]
+            self.count = len(self._left)
+        if not self.count:
+            raise ConfigurationError(f"{where}: leaves no combination; take something out of it")
 
     def drawn(self, sample: int | None, seed: int) -> list[Combination]:
         """Return combinations in their order: all, or so many of them.
@@ -82,33 +62,22 @@ class Combinations:
             sample: how many are drawn, each with the same probability and none twice; None: all.
             seed: of the draw.
         """
-        total = self.count
-        if sample is None or sample >= total:
-            return [self.at(number) for number in range(total)]
+        if sample is None or sample >= self.count:
+            return [self._combination(number) for number in self._left]
         draw = random.Random(seed)  # noqa: S311 -- a sample
         chosen: set[int] = set()
         while len(chosen) < sample:
-            chosen.add(draw.randrange(total))
-        return [self.at(number) for number in sorted(chosen)]
+            chosen.add(draw.randrange(self.count))
+        return [self._combination(self._left[place]) for place in sorted(chosen)]
 
-    def _behind(self, place: int, possible: int) -> int:
-        """How many combinations there are of the axes from a place on, given which rules can still hold."""
-        if place == len(self._axes):
-            return 1
-        key = place, possible
-        if key not in self._known:
-            self._known[key] = sum(self._behind(place + 1, left) for _, left in self._branches(place, possible))
-        return self._known[key]
+    def _combination(self, number: int) -> Combination:
+        """The combination of a number of the product."""
+        values = []
+        for size in reversed(self._sizes):
+            number, value = divmod(number, size)
+            values.append(value)
+        return tuple(reversed(values))
 
-    def _branches(self, place: int, possible: int) -> list[tuple[int | None, int]]:
-        """The values that an axis can take, or None where it is not varied, each with the rules that can hold after it."""
-        condition = self._condition[place]
-        ruled_out: list[tuple[int | None, int]] = list(enumerate(self._ruled_out[place]))
-        if condition and not possible & condition:
-            ruled_out = [(None, self._ruled_out_unvaried[place])]
-        branches = []
-        for value, out in ruled_out:
-            left = possible & ~out
-            if not left & self._skipped[place]:
-                branches.append((value, left & self._needed[place]))
-        return branches
+
+def _is_skipped(combination: Combination, rules: Sequence[Sequence[tuple[int, set[int]]]]) -> bool:
+    return any(all(combination[place] in values for place, values in rule) for rule in rules)

@@ -1,7 +1,7 @@
 """A grid: many configurations from the settings of one searcher and what is varied in them.
 
-Every combination of the axes' values is a configuration, but for those that conditions and ``skip`` leave out; a random sample
-of them where there are too many. Its name is made of the labels of its values, with the axis named where a label alone would
+Every combination of the axes' values is a configuration, but for those that ``skip`` leaves out; a random sample of them where
+there are too many. Its name is made of the labels of its values, with the axis named where a label alone would
 not tell. Names and order depend on nothing but what is written, and configurations that come out equal stand once.
 """
 
@@ -55,14 +55,13 @@ def expand_grid(
 ) -> dict[str, Config]:
     """Return the settings of every configuration of a grid, by name.
 
-    A value is what stands in a configuration file, or a component. Labels of values, which ``when`` and ``skip`` name, are: of
-    a component its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value
-    with a name of its own that name. A list of labels means any of them; several axes mean all of them.
+    A value is what stands in a configuration file, or a component. Labels of values, which ``skip`` names, are: of a component
+    its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value with a name of
+    its own that name. A list of labels means any of them; several axes mean all of them.
 
     Args:
         searcher: what all configurations have in common, as in a configuration file.
-        vary: by dotted path into these settings, the values: a list; a mapping, where they are to have names of their own; or
-            ``{"values": ..., "when": {path: label}}`` for an axis that is varied only where the condition holds.
+        vary: by dotted path into these settings, the values: a list, or a mapping where they have names of their own.
         skip: combinations that are left out, as ``{path: label}``.
         sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
             all of them.
@@ -74,8 +73,8 @@ def expand_grid(
         of a sample there may then be fewer.
 
     Raises:
-        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a condition that names
-            what is not there or can never hold, nothing left, or more than 10,000 combinations without a sample.
+        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a skip that names what is
+            not there, nothing left, more than 10,000 combinations without a sample, or more than a million with skips.
     """
     return _expanded(searcher, vary, skip, sample, seed, where).settings
 
@@ -147,9 +146,7 @@ def _expanded(searcher: object, vary: object, skip: object, sample: object, seed
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
         raise ConfigurationError(f"{where}.sample: {sample!r} is no integer from 1 to {MOST:,}")
     axes = read_axes(vary, f"{where}.vary")
-    combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"))
-    if combinations.count == 0:
-        raise ConfigurationError(f"{where}.skip: leaves no combination; take something out of it")
+    combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"), f"{where}.skip")
     if sample is None and combinations.count > MOST:
         raise ConfigurationError(
             f"{where}: {combinations.count:,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
@@ -172,15 +169,13 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
     """The settings of one combination. Whole components come before what is inside them."""
     settings: object = dict(searcher)
     path_of: dict[Place, str] = {}
-    for axis in sorted(axes, key=lambda axis: len(axis.segments)):
-        if axis.path not in chosen:
-            continue
+    for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: len(pair[0].segments)):
         try:
-            settings, place = with_value(settings, axis.segments, axis.values[chosen[axis.path]])
+            settings, place = with_value(settings, axis.segments, axis.values[value])
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"{where}.vary.{axis.path}: cannot be followed in the configuration {name!r}: {error}; write it under "
-                f"{where}.searcher, or vary this only where it is there, with 'when'"
+                f"{where}.searcher, or make whole components the values of the axis that takes it away"
             ) from None
         other = path_of.setdefault(place, axis.path)
         if other != axis.path:
@@ -192,14 +187,16 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
 
 def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> list[str]:
     """A name for each combination: its labels, with the axis before those that alone would not tell."""
-    parts = {(axis.path, value): text for axis in axes for value, text in enumerate(_parts(axis, axes))}
-    names = [", ".join(parts[item] for item in chosen.items()) for chosen in drawn]
+    names = _joined([_parts(axis, axes) for axis in axes], drawn)
     if len(set(names)) < len(names):
-        labels = {(axis.path, value): f"{axis.path}={label}" for axis in axes for value, label in enumerate(axis.labels)}
-        names = [", ".join(labels[item] for item in chosen.items()) for chosen in drawn]
+        names = _joined([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
     if (twice := first_repeated(names)) is not None:
         raise ConfigurationError(f"{where}: two configurations would be called {twice!r}; give values other names")
     return names
+
+
+def _joined(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -> list[str]:
+    return [", ".join(texts[value] for texts, value in zip(parts, chosen, strict=True)) for chosen in drawn]
 
 
 def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:

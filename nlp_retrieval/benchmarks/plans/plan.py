@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from nlp_retrieval.benchmarks.grid.grid import Grid
 from nlp_retrieval.benchmarks.grid.labels import labels_of
 from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
-from nlp_retrieval.benchmarks.plans.calls import asking_parts, calls_per_query, queries_that_ask
+from nlp_retrieval.benchmarks.plans.calls import asking_parts, queries_that_ask
 from nlp_retrieval.benchmarks.plans.models import Model, components_in, models_in
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.index.generation import fingerprint_of
@@ -27,9 +28,6 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ItemError, RetrievalError
-
-if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 
 __all__ = ["Plan", "PlannedCalls", "PlannedIndex", "PlannedModel", "PlannedStage", "plan_of"]
 
@@ -144,11 +142,11 @@ class Plan:
         return sum(known) if len(known) == len(self.calls) else None
 
 
-def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving | None = None) -> Plan:
+def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halving | None = None) -> Plan:
     """Tell what a benchmark is going to do.
 
     Args:
-        benchmarker: as it would be run.
+        settings: of the benchmark as it would be run.
         grid: where its configurations come from, or some of them.
         halving: how configurations are to be left out.
 
@@ -158,28 +156,28 @@ def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving
         ItemError: it holds nothing.
         IndexDamagedError: the manifest of the index directory is damaged.
     """
-    if next(guarded(benchmarker.loader), None) is None:
+    if next(guarded(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
-    manifest = read_manifest(benchmarker.index_path)
+    manifest = read_manifest(settings.index_path)
     stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
     retrievers: dict[str, BaseRetriever] = {}
     index_keys: dict[str, str] = {}
     found_models: dict[str, Model] = {}
     asking: dict[str, Component] = {}
-    for name, searcher in benchmarker.searchers.items():
+    for name, searcher in settings.searchers.items():
         if isinstance(searcher, TrecRun):
             continue
         if not isinstance(searcher, Component):
             stages.add(canonical_json(searcher.config), searcher.config, name, "program")
             continue
-        for kind, told, config in _stages_of(searcher, benchmarker.k_values[-1]):
+        for kind, told, config in _stages_of(searcher, settings.k_values[-1]):
             stages.add(canonical_json(told), config, name, kind)
         for part in components_in(searcher):
             if isinstance(part, BaseRetriever):
-                settings = canonical_json(part.config)
-                if settings not in index_keys:
-                    index_keys[settings] = _index_key(part)
-                key = index_keys[settings]
+                configured = canonical_json(part.config)
+                if configured not in index_keys:
+                    index_keys[configured] = _index_key(part)
+                key = index_keys[configured]
                 retrievers.setdefault(key, part)
                 indexes.add(key, part.config, name)
         for model in models_in(searcher):
@@ -188,15 +186,15 @@ def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving
         for key, part in asking_parts(searcher).items():
             asking.setdefault(key, part)
             calls.add(key, part.config, name)
-    n_asked = queries_that_ask([query.text for query in benchmarker.queries])
-    each = {key: calls_per_query(part) for key, part in asking.items()}
+    n_asked = queries_that_ask([query.text for query in settings.queries])
+    each = {key: part.calls_per_query() for key, part in asking.items()}
     return Plan(
-        configurations={name: without_secrets(one.config) for name, one in benchmarker.searchers.items()},
-        baseline=benchmarker.baseline,
-        n_queries=len(benchmarker.queries),
-        k_values=list(benchmarker.k_values),
+        configurations={name: without_secrets(one.config) for name, one in settings.searchers.items()},
+        baseline=settings.baseline_among(settings.searchers),
+        n_queries=len(settings.queries),
+        k_values=list(settings.k_values),
         stages=[PlannedStage(kind, title, names) for kind in _KINDS for _, title, names in stages.titled(kind)],
-        index_path=str(benchmarker.index_path),
+        index_path=str(settings.index_path),
         indexes=[PlannedIndex(title, _state(retrievers[key], manifest), names) for key, title, names in indexes.titled()],
         models=[PlannedModel(*found_models[key], names) for key, _, names in models.titled()],
         calls=[
@@ -206,7 +204,7 @@ def plan_of(benchmarker: Benchmarker, grid: Grid | None = None, halving: Halving
         combinations=grid.combinations if grid is not None else None,
         drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
         equal=len(grid.equal) if grid is not None else 0,
-        rungs=planned_rungs(benchmarker, halving) if halving is not None else [],
+        rungs=planned_rungs(settings, halving) if halving is not None else [],
         measure=halving.measure if halving is not None else "",
     )
 

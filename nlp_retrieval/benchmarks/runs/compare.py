@@ -6,10 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nlp_retrieval.benchmarks.benchmarker import BenchmarkRun
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
-from nlp_retrieval.benchmarks.results import BenchmarkReport, Measures
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Measures
 from nlp_retrieval.benchmarks.runs.comparable import corpora_record
 from nlp_retrieval.benchmarks.runs.folder import SavedRun
 from nlp_retrieval.benchmarks.runs.sources import Sources

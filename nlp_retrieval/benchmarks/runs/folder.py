@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.pool import Ranks
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.evaluation.rankings import RunLists
 
 REPORT = "report.json"

@@ -7,21 +7,22 @@ not, the differences listed are where to look.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.cost.prices import read_prices
 from nlp_retrieval.benchmarks.manifest import MANIFEST_FORMAT, QUERY_PARTS
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import ComponentT, plan
 from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
 
@@ -103,18 +104,14 @@ def benchmark_of(
     manifest: Config,
     *,
     index: str | Path | None = None,
-    stages: str | Path | None = None,
-    on_progress: Callable[[str], None] | None = None,
     trust: bool = False,
     source: str = "the manifest",
-) -> Benchmarker:
-    """Return the benchmark that a manifest describes, ready to run.
+) -> BenchmarkSettings:
+    """Return the benchmark that a manifest describes; it keeps no results of stages, so that everything is computed.
 
     Args:
         manifest: of a run.
         index: the index directory, in place of the manifest's own.
-        stages: where results of stages are kept; None: everything is computed.
-        on_progress: told what is being done.
         trust: let the manifest decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide; data is
             read from files, so that it nearly always asks for some of that.
         source: where the manifest is, for messages.
@@ -139,21 +136,19 @@ def benchmark_of(
         )
     make = _maker(manifest, index, source, trust=trust)
     queries = make(BaseQueryLoader, "query_loader")
-    return Benchmarker(
-        {name: cast(Entry, make(Component, f"searchers.{name}")) for name in manifest["searchers"]},
-        make(BaseLoader, "corpus.loader"),
-        queries.queries(),
-        queries.gold(),
-        manifest["k_values"],
-        index_path=index or manifest["index"],
+    return BenchmarkSettings(
+        searchers={name: cast(Entry, make(Component, f"searchers.{name}")) for name in manifest["searchers"]},
+        loader=make(BaseLoader, "corpus.loader"),
+        queries=queries.queries(),
+        gold=queries.gold(),
+        index_path=index_directory(index or manifest["index"]),
+        k_values=manifest["k_values"],
         baseline=manifest["baseline"],
         group_by=manifest["group_by"],
         latency_queries=manifest["latency"]["queries"],
         seed=manifest["latency"]["seed"],
-        stage_folder=stages,
         query_loader=loader,
         prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
-        on_progress=on_progress,
     )
 
 

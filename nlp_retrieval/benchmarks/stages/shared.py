@@ -24,6 +24,7 @@ from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, identity_of, index_of, key_of
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, vectors_entry
+from nlp_retrieval.benchmarks.stages.trace import Found, Reranked, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
@@ -39,48 +40,6 @@ T = TypeVar("T")
 
 _PAIRS_AT_ONCE = 8192
 """Scores are written whenever the queries so far have this many candidates: an interruption costs no more."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A retriever's part in a search: what it was asked, and what it gave."""
-
-    retriever: BaseRetriever
-    processed: list[list[str]]
-    depth: int
-    batch: CandidateBatch
-
-
-@dataclass(frozen=True)
-class Reranked:
-    """A reranker's part in a search: the candidates that it was given, and its columns for them."""
-
-    reranker: BaseReranker
-    batch: CandidateBatch
-    columns: dict[str, Scores]
-
-
-@dataclass
-class SearchTrace:
-    """What searches passed through while it was recorded.
-
-    Args:
-        processed: the sub-queries, where there is a processor.
-        found: by label.
-        reranked: None where nothing was.
-        saved_seconds: how much longer the searches would have taken if each stage had been computed for them.
-        peak_bytes: largest resident memory of the process while their stages were computed, now or before.
-        computed: the stages that were computed now, at least in part, in order.
-        reused: the stages of which all was there.
-    """
-
-    processed: list[list[str]] | None = None
-    found: dict[str, Found] = field(default_factory=dict)
-    reranked: Reranked | None = None
-    saved_seconds: float = 0.0
-    peak_bytes: int = 0
-    computed: list[str] = field(default_factory=list)
-    reused: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -104,20 +63,20 @@ class SharedStages(Stages):
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
         self._warm: set[tuple[Path, str]] = set()
-        self._passage = SearchTrace()
+        self._trace = SearchTrace()
         self._saved = 0.0
 
     @contextmanager
     def recording(self) -> Iterator[SearchTrace]:
         """Record what the searches inside the block pass through."""
-        before = self._passage, self._saved
-        passage = self._passage = SearchTrace()
+        before = self._trace, self._saved
+        trace = self._trace = SearchTrace()
         self._saved = 0.0
         try:
-            yield passage
+            yield trace
         finally:
-            passage.saved_seconds = self._saved
-            self._passage, self._saved = before
+            trace.saved_seconds = self._saved
+            self._trace, self._saved = before
 
     def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
         """Return a copy that all equal retrievers share; what it needs of the index is in memory once."""
@@ -144,7 +103,7 @@ class SharedStages(Stages):
                     self.store.keep("subqueries", key, entry)
             use.told.append((entry.told, 1.0))
         found: list[list[str]] = entry.told["subqueries"]
-        self._passage.processed = found
+        self._trace.processed = found
         return found
 
     def candidates(
@@ -175,7 +134,7 @@ class SharedStages(Stages):
                     self.store.remember("candidates", key, entry)
                     self.store.keep("candidates", key, entry)
                 use.told.append((told, 1.0))
-        self._passage.found[label] = Found(retriever, processed, depth, batch)
+        self._trace.found[label] = Found(retriever, processed, depth, batch)
         return batch
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
@@ -215,7 +174,7 @@ class SharedStages(Stages):
                     table.add(entry)
             columns, use.told = table.scores(keys)
         reranker.warn_of_cut(_summed(told["cut"] for told, _ in use.told))
-        self._passage.reranked = Reranked(reranker, batch, columns)
+        self._trace.reranked = Reranked(reranker, batch, columns)
         return reranker.reordered(batch, columns)
 
     def _scored(self, use: _Use, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> Entry:
@@ -245,9 +204,9 @@ class SharedStages(Stages):
         yield use
         elapsed = time.perf_counter() - begin
         self._saved = outer + sum(told["seconds"] * share for told, share in use.told) - elapsed
-        passage = self._passage
-        passage.peak_bytes = max([passage.peak_bytes, *(told["peak_bytes"] for told, _ in use.told)])
-        (passage.computed if use.computed else passage.reused).append(stage)
+        trace = self._trace
+        trace.peak_bytes = max([trace.peak_bytes, *(told["peak_bytes"] for told, _ in use.told)])
+        (trace.computed if use.computed else trace.reused).append(stage)
         for text in dict.fromkeys(text for told, _ in use.told for text in told["warnings"]):
             warnings.warn(text, RetrievalWarning, stacklevel=4)
 

@@ -1,9 +1,10 @@
 """Results of stages on disk: one file each, named by what it is a result of, so that nothing is computed twice.
 
-A file is written aside, synced and renamed, so it is there whole or not at all. It carries its own checksum and name: what
-is damaged, cut off, of another format or of another name, or could have been written by another user, is not there, and is
-computed again. Arrays are stored as their plain bytes with type and shape, so that reading one runs no code. Files are never
-changed; the folder may be deleted at any time, at the price of computing again.
+A file is an Arrow IPC stream of one row: what is told of the result, as JSON, and a list for each array, whose shape its field
+tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and renamed, so it is
+there whole or not at all: what is damaged, cut off, of another format or of another name, or could have been written by another
+user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a few times its size. Files
+are never changed; the folder may be deleted at any time, at the price of computing again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import Config
@@ -30,13 +32,11 @@ from nlp_retrieval.errors import RetrievalWarning
 
 Arrays = Mapping[str, NDArray[Any]]
 
-FORMAT = 1
+FORMAT = 2
 
-_MAGIC = f"nlp-retrieval stage {FORMAT} ".encode()
 _SUFFIX = ".stage"
-_DTYPES = ("<i8", "<i4", "<f8", "<f4")
-_DIGEST = 64
-_ALIGNED = 64
+_LISTS = {pa.large_list(pa.from_numpy_dtype(dtype)): np.dtype(dtype) for dtype in ("<i8", "<i4", "<f8", "<f4")}
+_SHAPE, _CHECKSUM = b"shape", b"sha256"
 _SCRATCH_AFTER = 3600.0
 """Seconds after which a file that was never renamed belongs to a process that is gone."""
 
@@ -135,55 +135,70 @@ class StageStore:
 
 
 def _packed(name: str, entry: Entry) -> bytes:
-    """One line with the checksum of all that follows; one line of JSON; the arrays, each at a multiple of 64 bytes."""
-    arrays = {key: np.ascontiguousarray(array) for key, array in entry.arrays.items()}
-    for key, array in arrays.items():
-        if array.dtype.str not in _DTYPES:
+    """An entry as the content of a file."""
+    for key, array in entry.arrays.items():
+        if array.dtype not in _LISTS.values():
             raise TypeError(f"{key} is an array of {array.dtype}, which is not kept")
-    shapes = [[key, array.dtype.str, list(array.shape)] for key, array in arrays.items()]
-    head = json.dumps({"name": name, "arrays": shapes, "told": entry.told}, allow_nan=False).encode()
-    parts = [head]
-    size = len(_MAGIC) + _DIGEST + 1 + len(head)
-    for array in arrays.values():
-        gap = b"\n" + b" " * (-(size + 1) % _ALIGNED)
-        parts += [gap, array.tobytes()]
-        size += len(gap) + array.nbytes
-    body = b"".join([*parts, b"\n"])
-    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return _sealed(*_messages(name, json.dumps(entry.told, allow_nan=False), entry.arrays))
+
+
+def _messages(name: str, told: str, arrays: Arrays) -> tuple[pa.Schema, bytes]:
+    """The schema of an entry, without its checksum, and the one batch behind it."""
+    columns = [pa.array([told], pa.large_string())]
+    fields = [pa.field("told", columns[0].type, metadata={_SHAPE: json.dumps([len(told)])})]
+    for key, array in arrays.items():
+        values = pa.array(np.ascontiguousarray(array).reshape(-1))
+        columns.append(pa.LargeListArray.from_arrays(pa.array([0, len(values)]), values))
+        fields.append(pa.field(key, columns[-1].type, metadata={_SHAPE: json.dumps(array.shape)}))
+    schema = pa.schema(fields, {"format": str(FORMAT), "name": name})
+    return schema, pa.record_batch(columns, schema).serialize().to_pybytes()
+
+
+def _sealed(schema: pa.Schema, batch: bytes) -> bytes:
+    """The content of a file: the schema, with a checksum of itself without it and of the batch, and the batch."""
+    checksum = hashlib.sha256(schema.serialize().to_pybytes())
+    checksum.update(batch)
+    head: bytes = schema.with_metadata(schema.metadata | {_CHECKSUM: checksum.hexdigest()}).serialize().to_pybytes()
+    return head + batch
 
 
 def _read(path: Path) -> Entry | None:
     """The entry in a file; None where it is missing, or anything about it is not as it was written."""
     try:
-        content = read_own(path)
-    except OSError:
-        return None
-    begin = len(_MAGIC) + _DIGEST + 1
-    checksum = hashlib.sha256(memoryview(content)[begin:]).hexdigest().encode()
-    if content[:begin] != _MAGIC + checksum + b"\n":
-        return None
-    try:
-        return _unpacked(content, begin, path.name.removesuffix(_SUFFIX))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return _unpacked(read_own(path), path.name.removesuffix(_SUFFIX))
+    except (OSError, EOFError, ValueError, KeyError, TypeError, OverflowError, RecursionError, MemoryError, pa.ArrowException):
         return None
 
 
-def _unpacked(content: bytes, begin: int, name: str) -> Entry:
-    end = content.index(b"\n", begin)
-    head = json.loads(content[begin:end])
-    if head["name"] != name:
-        raise ValueError(f"this is {head['name']!r}")
-    arrays: dict[str, NDArray[Any]] = {}
-    for key, dtype, shape in head["arrays"]:
-        if dtype not in _DTYPES:
-            raise TypeError(f"{key} is of type {dtype!r}")
-        start = end + 1 + -(end + 1) % _ALIGNED
-        count = math.prod(shape)
-        arrays[key] = np.frombuffer(content, dtype, count, start).reshape(shape) if count else np.zeros(shape, dtype)
-        end = start + count * arrays[key].itemsize
-    if not isinstance(head["told"], dict):
+def _unpacked(content: bytes, name: str) -> Entry:
+    reader = pa.BufferReader(content)
+    schema = pa.ipc.read_schema(reader)
+    begin = reader.tell()
+    described = schema.with_metadata({key: value for key, value in (schema.metadata or {}).items() if key != _CHECKSUM})
+    if _sealed(described, content[begin:]) != content:
+        raise ValueError("it is not what was written")
+    told, *columns = list(schema)
+    (length,) = json.loads(told.metadata[_SHAPE])
+    shapes = [json.loads(column.metadata[_SHAPE]) for column in columns]
+    if any(size < 0 for shape in shapes for size in shape):
+        raise ValueError("there is no array of such a shape")
+    # a batch may ask for more memory than its file has: its head has to be what is written for arrays of these shapes
+    alike = {
+        column.name: np.frombuffer(content, _LISTS[column.type], math.prod(shape)).reshape(shape)
+        for column, shape in zip(columns, shapes, strict=True)
+    }
+    expected, written = _messages(name, "0" * min(length, len(content)), alike)
+    message = pa.ipc.read_message(reader)
+    end = len(content) - message.body.size
+    if not expected.equals(described, check_metadata=True) or written[: end - begin] != content[begin:end]:
+        raise ValueError("it is of another name, or no batch of these arrays")
+    batch = pa.ipc.read_record_batch(message, schema)
+    batch.validate(full=True)
+    found = json.loads(batch.column(0)[0].as_py())
+    if not isinstance(found, dict):
         raise TypeError("it tells nothing")
-    return Entry(head["told"], arrays)
+    values = [column.values.to_numpy() for column in batch.columns[1:]]
+    return Entry(found, {name: array.reshape(shape) for name, array, shape in zip(alike, values, shapes, strict=True)})
 
 
 def _length(value: object) -> int:

@@ -22,8 +22,9 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching, generation_of, time_queries
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
-from nlp_retrieval.benchmarks.stages.shared import Found, Reranked, SearchTrace, SharedStages
+from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry
+from nlp_retrieval.benchmarks.stages.trace import Found, Reranked, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.generation import Generation
@@ -58,20 +59,20 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
         composed = searcher if type(searcher) is Searcher else None
         timing = clock.whole(searcher) if composed is None else None
         processing = clock.processing(composed.processor) if composed and composed.processor else None
-        with using_stages(stages), stages.recording() as passage, record_calls() as searched:
+        with using_stages(stages), stages.recording() as trace, record_calls() as searched:
             begin = time.perf_counter()
             found = searcher.search(sample.texts, k)
             elapsed = time.perf_counter() - begin
         if timing is None:
-            timing = clock.composed(composed, passage, processing) if composed else clock.whole(searcher)
+            timing = clock.composed(composed, trace, processing) if composed else clock.whole(searcher)
     seconds, by_stage, sampled = timing
     # a clock that is read twice cannot say less than nothing
-    took = max(float(elapsed + passage.saved_seconds), 1e-9)
-    peak_bytes = max(peak.bytes, passage.peak_bytes)
+    took = max(float(elapsed + trace.saved_seconds), 1e-9)
+    peak_bytes = max(peak.bytes, trace.peak_bytes)
     measured = Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
     if composed is None:
         return measured
-    return replace(measured, candidates=passage.found, lists=lists_of(composed, passage, len(sample.texts)))
+    return replace(measured, candidates=trace.found, lists=lists_of(composed, trace, len(sample.texts)))
 
 
 class _Clock:
@@ -96,24 +97,20 @@ class _Clock:
         content = {"processor": identity_of(processor), "queries": self._sample.taken()}
         return self._kept(content, partial(self._timed, lambda place: processor.process([self._sample.texts[place]])))
 
-    def composed(self, searcher: Searcher, passage: SearchTrace, processing: Entry | None) -> Timing:
+    def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up what the stages of a search take, and time what is left."""
-        if (
-            searcher.reranker is not None
-            and passage.reranked is None
-            and any(len(f.batch.rows) for f in passage.found.values())
-        ):
+        if searcher.reranker is not None and trace.reranked is None and any(len(f.batch.rows) for f in trace.found.values()):
             return self.whole(searcher)  # a reranker that looks at whole lists is no shared stage
         generation = searcher.opened
-        lists = lists_of(searcher, passage, len(self._sample.texts))
+        lists = lists_of(searcher, trace, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
-        for label, found in passage.found.items():
+        for label, found in trace.found.items():
             shared[label] = self._retrieving(found, label, lists, generation)
-        if passage.reranked is not None:
-            shared[passage.reranked.reranker.name] = self._scoring(passage.reranked, lists, generation)
-        asked = [passage.processed[place] for place in self._sample.places] if passage.processed is not None else []
+        if trace.reranked is not None:
+            shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
+        asked = [trace.processed[place] for place in self._sample.places] if trace.processed is not None else []
         content = {"queries": self._sample.taken(), "stages at hand": asked}
-        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, passage, lists))
+        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, trace, lists))
         for name, taken in shared.items():
             seconds = seconds + taken
             by_stage |= {name: by_stage[name] + taken}
@@ -156,11 +153,11 @@ class _Clock:
         }
         return self._kept(content, partial(self._timed, score)).arrays["seconds"]
 
-    def _left(self, searcher: Searcher, passage: SearchTrace, lists: Rows) -> Timing:
+    def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are at hand."""
 
         def search(place: int) -> tuple[float, StageSeconds]:
-            prepared = _AtHand(passage, place, int(lists[place]), int(lists[place + 1]))
+            prepared = _AtHand(trace, place, int(lists[place]), int(lists[place + 1]))
             with using_stages(prepared), record_stages() as taken:
                 begin = time.perf_counter()
                 searcher.search([self._sample.texts[place]], self._k)
@@ -224,19 +221,19 @@ class _AtHand(Stages):
     """The stages of one query, cut out of those of all: nothing is computed.
 
     Args:
-        passage: of the search over all queries.
+        trace: of the search over all queries.
         place: of the query.
         first: its first list.
         last: where the lists of the next query begin.
     """
 
-    def __init__(self, passage: SearchTrace, place: int, first: int, last: int) -> None:
-        self._processed = [passage.processed[place]] if passage.processed is not None else []
-        self._found = {label: _lists_of(found.batch, first, last) for label, found in passage.found.items()}
+    def __init__(self, trace: SearchTrace, place: int, first: int, last: int) -> None:
+        self._processed = [trace.processed[place]] if trace.processed is not None else []
+        self._found = {label: _lists_of(found.batch, first, last) for label, found in trace.found.items()}
         self._columns: dict[str, Scores] = {}
-        if passage.reranked is not None:
-            begin, end = passage.reranked.batch.offsets[[first, last]]
-            self._columns = {name: column[begin:end] for name, column in passage.reranked.columns.items()}
+        if trace.reranked is not None:
+            begin, end = trace.reranked.batch.offsets[[first, last]]
+            self._columns = {name: column[begin:end] for name, column in trace.reranked.columns.items()}
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         del processor, nlqs
@@ -261,17 +258,17 @@ class _AtHand(Stages):
         return reranker.reordered(batch, self._columns)
 
 
-def lists_of(searcher: Searcher, passage: SearchTrace, n_queries: int) -> Rows:
+def lists_of(searcher: Searcher, trace: SearchTrace, n_queries: int) -> Rows:
     """Return where the lists of each query begin: one each, or one for each of its sub-queries.
 
     Args:
         searcher: that searched.
-        passage: what its search passed through.
+        trace: what its search passed through.
         n_queries: how many queries it was for.
     """
-    if searcher.scope == "pooled" or passage.processed is None:
+    if searcher.scope == "pooled" or trace.processed is None:
         return np.arange(n_queries + 1)
-    return offsets_of([len(subqueries) for subqueries in passage.processed])
+    return offsets_of([len(subqueries) for subqueries in trace.processed])
 
 
 def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:

@@ -102,6 +102,10 @@ class Component:
             found |= part.provenance()
         return found
 
+    def calls_per_query(self) -> int | None:
+        """How often language models are asked for one query at most, retries not counted; None where that is not known."""
+        return None if any(part.kind == "language_models" for part in with_held(self)) else 0
+
     def kept_in_copies(self) -> dict[str, Any]:
         """Attributes, beside the arguments, that a pickled or deep copy has; what was opened is opened anew."""
         return {}

@@ -65,3 +65,7 @@ class BaseUserQueryProcessor(Component, ABC):
     @abstractmethod
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return, per query, its sub-queries in order; an empty list means that nothing is to be searched."""
+
+    def subqueries_per_query(self) -> int | None:
+        """How many sub-queries come of one query at most; None where that is not known."""
+        return None

@@ -95,6 +95,10 @@ class MultiHopSearcher(BaseSearcher):
 
         return stages_of(self.hops)
 
+    def calls_per_query(self) -> int:
+        """A summary and a query between every two hops."""
+        return 2 * (self.hops - 1)
+
     def provenance(self) -> dict[str, str]:
         told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
         return super().provenance() | told

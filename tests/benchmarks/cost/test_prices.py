@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from chat_server import ChatServer, MakeModel, fields, halves
@@ -39,7 +38,6 @@ from nlp_retrieval.reports.columns import cost_columns, price_columns, price_tex
 from nlp_retrieval.reports.notes import price_note, prices_legend
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.tables.parquet import costs_table
 from nlp_retrieval.reports.terminal.summary import summary_table
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
@@ -235,7 +233,6 @@ def test_a_benchmark_takes_prices_and_its_report_is_read_back_with_them(
     assert read_run_folder(tmp_path / "run").report == report
     (result,) = report.configurations
     assert [column.text(column.value(result)) for column in price_columns(report)] == ["0.021", "0.00042"]
-    assert pq.read_table(tmp_path / "run" / "costs.parquet").to_pylist() == costs_table(report).to_pylist()
     assert read_prices(read_manifest(tmp_path / "run")["prices"], "manifest") == PRICES
 
 
@@ -293,8 +290,6 @@ def test_a_configuration_whose_price_is_unknown_has_a_dash_and_a_reason() -> Non
     assert [column.text(column.value(other)) for column in price_columns(report)] == ["\N{EN DASH}"] * 2
     assert f"other: {note}" in one_line(printed(report))
     assert f"<li><bdi>other</bdi>: {note}</li>" in render_page(report)
-    row = costs_table(report).to_pylist()[-1]
-    assert (row["price_per_1000_queries"], row["price_spent"], row["currency"], row["pareto_price"]) == (None,) * 4
 
 
 def test_where_no_price_is_known_there_is_no_column_and_the_reason_stands() -> None:
@@ -330,18 +325,3 @@ def test_a_model_of_any_name_stays_text() -> None:
         assert not page.open
         assert "\x1b" not in printed(shown) + markdown_table(shown) + latex_table(shown)
         assert "[red]" in printed(shown)
-
-
-def test_the_parquet_table_holds_every_cost() -> None:
-    report = priced_report()
-    rows = costs_table(report).to_pylist()
-    for row, result in zip(rows, report.configurations, strict=True):
-        cost = result.cost
-        assert cost is not None
-        assert row["configuration"] == result.name
-        for name in ("latency_ms", "latency_p95_ms", "queries_per_second", "index_seconds", "index_bytes", "search_peak_bytes"):
-            assert row[name] == getattr(cost, name)
-        asked = cost.language_model
-        assert (row["calls"], row["query_tokens_in"]) == ((asked.calls, asked.query_tokens_in) if asked else (None, None))
-        assert row["price_per_1000_queries"] == price_per_1000_queries(cost, PRICES)
-        assert (row["price_spent"], row["currency"]) == (price_spent(cost, PRICES), "USD")

@@ -1,4 +1,4 @@
-"""A grid is the product of its axes, less what conditions and skips leave out, each with a name of its own."""
+"""A grid is the product of its axes, less what skips leave out, each with a name of its own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ vary:
   retrievers:
     both: {lexical: {name: bm25s}, dense: {name: faiss}}
     lexical only: {lexical: {name: bm25s}}
-  fusion: [{name: rrf}, {name: combsum}]
-  fusion.k: {values: [10, 60], when: {fusion: rrf}}
+  fusion: [{name: rrf, k: 10}, {name: rrf, k: 60}, {name: combsum}]
   retrievers.lexical.k1: [0.9, 1.6]
   reranker: [null, {name: overlap}]
 skip: [{retrievers: lexical only, fusion: combsum}]
@@ -37,18 +36,14 @@ def expand(text: str) -> dict[str, Any]:
     return expand_grid(**yaml.safe_load(text))
 
 
-def without_conditions(axes: dict[str, list[Any]]) -> dict[str, Any]:
-    return {path: {"values": values} for path, values in axes.items()}
-
-
 # expansion
 
 
 def test_the_example_is_expanded_as_by_hand() -> None:
     by_hand = {}
     fusions = [
-        ("rrf, k=10", {"name": "rrf", "k": 10}),
-        ("rrf, k=60", {"name": "rrf", "k": 60}),
+        ("rrf k=10", {"name": "rrf", "k": 10}),
+        ("rrf k=60", {"name": "rrf", "k": 60}),
         ("combsum", {"name": "combsum"}),
     ]
     for dense, (fused, fusion), k1, reranker in itertools.product((True, False), fusions, (0.9, 1.6), (None, "overlap")):
@@ -70,7 +65,7 @@ LABELS = ("a", "b", "c", "d")
 
 @st.composite
 def grids(draw: st.DrawFn) -> dict[str, Any]:
-    """Axes of a few values each, conditions on axes before them, and skips."""
+    """Axes of a few values each, and skips."""
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
     # values of different axes may have one label: their names then need the axis
     values = {f"axis{place}": list(LABELS[place % 2 :][:size]) for place, size in enumerate(sizes)}
@@ -80,25 +75,8 @@ def grids(draw: st.DrawFn) -> dict[str, Any]:
         chosen = draw(st.lists(st.sampled_from(among), min_size=1, max_size=2, unique=True))
         return {path: draw(st.lists(st.sampled_from(values[path]), min_size=1, unique=True)) for path in chosen}
 
-    vary: dict[str, Any] = {}
-    for place, path in enumerate(paths):
-        conditioned = place > 0 and draw(st.booleans())
-        vary[path] = {"values": values[path]} | ({"when": terms(paths[:place])} if conditioned else {})
     skip = [terms(paths) for _ in range(draw(st.integers(0, 2)))]
-    return {"searcher": {"fixed": 1}, "vary": vary, "skip": skip}
-
-
-def combinations_by_hand(vary: dict[str, Any]) -> list[dict[str, str]]:
-    """Every element of the product, reduced to the axes whose conditions hold, each once in order of first appearance."""
-    found = []
-    for chosen in itertools.product(*(axis["values"] for axis in vary.values())):
-        varied: dict[str, str] = {}
-        for (path, axis), value in zip(vary.items(), chosen, strict=True):
-            if all(varied.get(other) in wanted for other, wanted in axis.get("when", {}).items()):
-                varied[path] = value
-        if varied not in found:
-            found.append(varied)
-    return found
+    return {"searcher": {"fixed": 1}, "vary": values, "skip": skip}
 
 
 def matches(varied: dict[str, str], terms: dict[str, list[str]]) -> bool:
@@ -107,12 +85,10 @@ def matches(varied: dict[str, str], terms: dict[str, list[str]]) -> bool:
 
 @given(grids())
 def test_expansion_is_the_product_filtered_by_hand(grid: dict[str, Any]) -> None:
-    every = combinations_by_hand(grid["vary"])
-    never_varied = any(not any(path in varied for varied in every) for path in grid["vary"])
-    skips_nothing = any(not any(matches(varied, terms) for varied in every) for terms in grid["skip"])
+    every = [dict(zip(grid["vary"], chosen, strict=True)) for chosen in itertools.product(*grid["vary"].values())]
     left = [varied for varied in every if not any(matches(varied, terms) for terms in grid["skip"])]
-    if never_varied or skips_nothing or not left:
-        with pytest.raises(ConfigurationError, match=r"can never hold|no combination is like that|leaves no combination"):
+    if not left:
+        with pytest.raises(ConfigurationError, match="leaves no combination"):
             expand_grid(**grid)
         return
     expanded = expand_grid(**grid)
@@ -135,40 +111,33 @@ def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, 
 
 
 def test_every_combination_is_drawn_as_often_as_any_other() -> None:
-    # with the condition, one value of "mode" has five combinations behind it and the other one
-    vary = {"mode": ["plain", "tuned"], "level": {"values": [1, 2, 3, 4, 5], "when": {"mode": "tuned"}}}
-    drawn = Counter(name for seed in range(1200) for name in expand_grid({}, vary, sample=1, seed=seed))
+    # what is left out leaves one value of "mode" five combinations and the other one
+    vary, skip = {"mode": ["plain", "tuned"], "level": [1, 2, 3, 4, 5]}, [{"mode": "plain", "level": [2, 3, 4, 5]}]
+    drawn = Counter(name for seed in range(1200) for name in expand_grid({}, vary, skip=skip, sample=1, seed=seed))
     assert len(drawn) == 6
     assert all(140 < count < 260 for count in drawn.values()), drawn
 
 
 def test_a_grid_without_end_is_sampled_without_being_listed() -> None:
-    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(20)}
-    vary["deep"] = {"values": [1, 2], "when": {"axis0": 3, "axis19": [4, 5]}}
-    skip = [{"axis3": 1, "axis7": [2, 4]}, {"axis18": 0}]
-    drawn = expand_grid({}, vary, skip=skip, sample=200, seed=1)
+    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(30)}
+    drawn = expand_grid({}, vary, sample=200, seed=1)
+    assert len(drawn) == 200
+    numbers = [tuple(settings[f"axis{place}"] for place in range(30)) for settings in drawn.values()]
+    assert numbers == sorted(numbers)
+    assert expand_grid({}, vary, sample=200, seed=2) != drawn
+    with pytest.raises(
+        ConfigurationError, match=r"grid\.skip: leaves something out of 1,000,\S* combinations, .* 1,000,000 at most"
+    ):
+        expand_grid({}, vary, skip=[{"axis3": 1}], sample=200)
+
+
+def test_what_is_left_of_a_million_combinations_is_counted_and_drawn() -> None:
+    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(6)}
+    drawn = expand_grid({}, vary, skip=[{"axis3": 1, "axis5": [2, 4]}, {"axis4": 0}], sample=200, seed=1)
     assert len(drawn) == 200
     for settings in drawn.values():
-        assert ("deep" in settings) == (settings["axis0"] == 3 and settings["axis19"] in (4, 5))
-        assert not (settings["axis3"] == 1 and settings["axis7"] in (2, 4))
-        assert settings["axis18"] != 0
-    numbers = [tuple(settings[f"axis{place}"] for place in range(20)) for settings in drawn.values()]
-    assert numbers == sorted(numbers)
-    assert expand_grid({}, vary, skip=skip, sample=200, seed=2) != drawn
-
-
-def test_an_axis_stands_behind_those_that_its_condition_names() -> None:
-    vary = {"level": {"values": [1, 2], "when": {"mode": "tuned"}}, "mode": ["plain", "tuned"]}
-    assert list(expand_grid({}, vary)) == ["plain", "tuned, level=1", "tuned, level=2"]
-
-
-def test_a_condition_on_an_axis_that_is_not_varied_does_not_hold() -> None:
-    vary = {
-        "a": ["x", "y"],
-        "b": {"values": ["u", "v"], "when": {"a": "x"}},
-        "c": {"values": [1, 2], "when": {"b": ["u", "v"]}},
-    }
-    assert list(expand_grid({}, vary)) == ["x, u, c=1", "x, u, c=2", "x, v, c=1", "x, v, c=2", "y"]
+        assert not (settings["axis3"] == 1 and settings["axis5"] in (2, 4))
+        assert settings["axis4"] != 0
 
 
 def test_settings_that_come_out_equal_stand_once_under_the_first_name() -> None:
@@ -235,10 +204,10 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, pat
 
 def test_a_path_that_leads_nowhere_in_some_configurations_names_the_first() -> None:
     retrievers = {"lexical": {"lexical": "bm25s"}, "dense": {"dense": "faiss"}}
-    with pytest.raises(ConfigurationError, match=r"configuration 'dense, k1=1': retrievers has no 'lexical'.*'when'"):
+    with pytest.raises(ConfigurationError, match=r"configuration 'dense, k1=1': retrievers has no 'lexical'.*whole components"):
         expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [1, 2]})
-    vary = {"retrievers": retrievers, "retrievers.lexical.k1": {"values": [1, 2], "when": {"retrievers": "lexical"}}}
-    assert list(expand_grid({}, vary)) == ["lexical, k1=1", "lexical, k1=2", "dense"]
+    lexical = [{"lexical": {"name": "bm25s", "k1": k1}} for k1 in (1, 2)]
+    assert list(expand_grid({}, {"retrievers": [*lexical, {"dense": "faiss"}]})) == ["bm25s k1=1", "bm25s k1=2", "faiss"]
 
 
 def test_two_paths_to_one_place_are_an_error() -> None:
@@ -307,7 +276,6 @@ def test_names_that_would_be_one_name_all_axes_instead() -> None:
         ({"vary": {5: [1]}}, r"grid\.vary: 5 is no path"),
         ({"vary": {"a": []}}, r"grid\.vary\.a: no values"),
         ({"vary": {"a": {}}}, r"grid\.vary\.a: no values"),
-        ({"vary": {"a": {"values": []}}}, r"grid\.vary\.a: no values"),
         ({"vary": {"a": 5}}, r"grid\.vary\.a: expected a list of values, or values by name, found 5"),
         ({"vary": {"a": {"name": "rrf", "k": 10}}}, r"grid\.vary\.a: a component stands where its values are.*\[\{name: rrf"),
         ({"vary": {"a": "rrf"}}, r"grid\.vary\.a: expected a list of values"),
@@ -319,30 +287,17 @@ def test_names_that_would_be_one_name_all_axes_instead() -> None:
         ({"vary": {"a": [1, ""]}}, r"grid\.vary\.a: value 2 would be called ''"),
         ({"vary": {"a": {"x": 1, True: 2}}}, r"grid\.vary\.a: True is no name for a value"),
         ({"vary": {"a": {"x": 1, " ": 2}}}, r"grid\.vary\.a: ' ' is no name for a value"),
-        ({"vary": {"a": {"values": [1], "wehn": {}}}}, r"grid\.vary\.a: 'wehn' stands beside 'values' or 'when'"),
-        ({"vary": {"a": {"when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: 'values' missing"),
-        ({"vary": {"a": {"values": [1], "when": {}}}}, r"grid\.vary\.a\.when: no condition"),
-        ({"vary": {"a": {"values": [1], "when": "b"}, "b": [1]}}, r"grid\.vary\.a\.when: expected values by axis"),
-        ({"vary": {"a": {"values": [1], "when": {"fsion": 1}}, "fusion": [1]}},
-         r"grid\.vary\.a\.when: there is no axis 'fsion'; did you mean 'fusion'"),
-        ({"vary": {"a": {"values": [1], "when": {"b": "rff"}}, "b": ["rrf", "raw"]}},
-         r"grid\.vary\.a\.when\.b: 'b' has no value called 'rff'; did you mean 'rrf'"),
-        ({"vary": {"a": {"values": [1], "when": {"b": None}}, "b": ["rrf"]}}, r"'b' has no value called 'none'"),
-        ({"vary": {"a": {"values": [1], "when": {"b": []}}, "b": ["rrf"]}}, r"grid\.vary\.a\.when\.b: no values"),
-        ({"vary": {"a": {"values": [1], "when": {"b": 1}}, "b": {"values": [1], "when": {"a": 1}}}},
-         r"grid\.vary\.a\.when: conditions lead in a circle \(a, b\)"),
-        ({"vary": {"a": {"values": [1], "when": {"a": 1}}}}, r"grid\.vary\.a\.when: conditions lead in a circle"),
-        ({"vary": {"a": ["x", "y"], "b": {"values": [1, 2], "when": {"a": "x"}},
-                   "c": {"values": [1, 2], "when": {"b": 1, "a": "y"}}}},
-         r"grid\.vary\.c\.when: can never hold, because 'a' would need two values at once"),
+        ({"vary": {"a": {"values": [1], "when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: .* has no condition; .* 'skip'"),
+        ({"vary": {"a": {"when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: 'values' and 'when' are no names for values"),
+        ({"vary": {"a": {"values": [1]}}}, r"grid\.vary\.a: .* write the values themselves"),
         ({"skip": "fusion"}, r"grid\.skip: expected a list of combinations"),
         ({"skip": {"fusion": "rrf"}}, r"grid\.skip: expected a list of combinations"),
         ({"skip": [{}]}, r"grid\.skip\[0\]: expected values by axis"),
         ({"skip": [{"fusion": "rrf"}, {"fsion": "rrf"}]}, r"grid\.skip\[1\]: there is no axis 'fsion'; did you mean 'fusion'"),
         ({"skip": [{"fusion": "rff"}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
         ({"skip": [{"fusion": ["rrf", "raw"]}]}, r"grid\.skip: leaves no combination"),
-        ({"vary": {"fusion": ["rrf", "raw"], "fusion.k": {"values": [1, 2], "when": {"fusion": "rrf"}}},
-          "skip": [{"fusion": "raw", "fusion.k": 1}]}, r"grid\.skip\[0\]: no combination is like that"),
+        ({"skip": [{"fusion": None}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'none'"),
+        ({"skip": [{"fusion": []}]}, r"grid\.skip\[0\]\.fusion: no values"),
         ({"sample": 0}, r"grid\.sample: 0 is no integer from 1 to 10,000"),
         ({"sample": True}, r"grid\.sample: True is no integer"),
         ({"sample": 2.0}, r"grid\.sample: 2\.0 is no integer"),
@@ -358,13 +313,13 @@ def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], said: str
         expand_grid(**grid)
 
 
-def test_conditions_and_skips_may_name_numbers_truth_values_null_and_labels() -> None:
-    vary: dict[str, Any] = {"a": [None, 10, True, 0.5, "text"]}
+def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
+    vary: dict[str, Any] = {"a": [None, 10, True, 0.5, "text"], "b": [1, 2]}
+    names = list(expand_grid({}, vary))
     for number, wanted in enumerate([None, 10.0, True, 0.5, "text"]):
-        conditioned = vary | {"b": {"values": [1, 2], "when": {"a": wanted}}}
-        sizes = Counter(name.partition(", ")[0] for name in expand_grid({}, conditioned))
-        assert list(sizes.values()) == [2 if place == number else 1 for place in range(5)]
-    assert list(expand_grid({}, vary, skip=[{"a": ["none", "10"]}, {"a": True}])) == ["a=0.5", "text"]
+        left = list(expand_grid({}, vary, skip=[{"a": wanted}]))
+        assert left == [name for place, name in enumerate(names) if place // 2 != number]
+    assert list(expand_grid({}, {"a": vary["a"]}, skip=[{"a": ["none", "10"]}, {"a": True}])) == ["a=0.5", "text"]
 
 
 # searchers

@@ -15,7 +15,8 @@ from hashed_words import InMemory
 from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
-from nlp_retrieval import BenchmarkRun, Bm25sRetriever, Gold, Query, Searcher, compare_runs, judged_again, write_run_files
+from nlp_retrieval import BenchmarkRun, Bm25sRetriever, Gold, Query, Searcher, compare_runs, write_run_files
+from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
@@ -23,7 +24,7 @@ from nlp_retrieval.reports.terminal.summary import summary_table
 from nlp_retrieval.reports.wandb.artifacts import sweep_of
 
 DIFFERENT = "These configurations were run on different corpora"
-PARQUET = ("results", "per_query", "costs", "hits", "queries", "gold")
+PARQUET = ("per_query", "hits", "queries", "gold")
 
 
 def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:
@@ -158,7 +159,7 @@ def test_runs_of_one_corpus_say_nothing_and_keep_it(first: Path, tmp_path: Path)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert "notes" not in results
     assert "corpus" not in results["configurations"]["other"]
-    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "results.parquet").metadata or {})
+    assert b"notes" not in (pq.read_schema(tmp_path / "out" / "per_query.parquet").metadata or {})
 
 
 @pytest.mark.parametrize(

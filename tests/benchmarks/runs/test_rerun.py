@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.small_benchmark import benchmarker, collection, configuration
-from nlp_retrieval import Benchmarker, write_run_files
+from nlp_retrieval import BenchmarkRun, write_run_files
 from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError, UntrustedError
@@ -18,21 +19,22 @@ from nlp_retrieval.reports.write import results_of
 
 def finished(folder: Path) -> Path:
     config = read_benchmark_config(configuration(folder, collection(folder / "data")))
-    write_run_files(config.benchmarker().run(), folder / "run")
+    write_run_files(run_searchers(config.settings()), folder / "run")
     return folder / "run"
 
 
-def trusted(manifest: Config, index: Path | None = None) -> Benchmarker:
-    """The benchmark of a manifest of our own, which reads its collection from a file."""
+def trusted(manifest: Config, index: Path | None = None) -> BenchmarkRun:
+    """The benchmark of a manifest of our own, run again; it reads its collection from a file."""
     with pytest.warns(RetrievalWarning, match=r"is trusted: query_loader\.path: read"):
-        return benchmark_of(manifest, index=index, trust=True)
+        settings = benchmark_of(manifest, index=index, trust=True)
+    return run_searchers(settings)
 
 
 def test_a_run_is_repeated_from_its_manifest_with_the_same_results(tmp_path: Path) -> None:
     folder = finished(tmp_path)
     before = read_manifest(folder)
     assert before == read_manifest(folder / "manifest.json")
-    report = trusted(before, index=tmp_path / "another index").run().report
+    report = trusted(before, index=tmp_path / "another index").report
     again = json.loads(json.dumps(results_of(report)))
     assert again == json.loads((folder / "results.json").read_text())
     assert differences(before, report.manifest) == []
@@ -49,7 +51,7 @@ def test_changed_data_and_versions_are_told(tmp_path: Path) -> None:
     corpus.write_text(corpus.read_text().replace("whale", "walrus"))
     queries = tmp_path / "data" / "queries.jsonl"
     queries.write_text(queries.read_text().replace("whale", "walrus", 1))
-    report = trusted(before, index=tmp_path / "another index").run().report
+    report = trusted(before, index=tmp_path / "another index").report
     told = differences(before, report.manifest)
     assert any(line.startswith("the corpus changed: the fingerprint was ") for line in told)
     assert "the queries or gold changed: texts" in told
@@ -65,7 +67,7 @@ def test_gold_alone_is_part_of_what_is_compared(tmp_path: Path) -> None:
     grades = tmp_path / "data" / "qrels" / "test.tsv"
     lines = grades.read_text().splitlines()
     grades.write_text("\n".join(lines[:-1]) + "\n")
-    told = differences(before, trusted(before).run().report.manifest)
+    told = differences(before, trusted(before).report.manifest)
     assert told == ["the queries or gold changed: gold"]
 
 

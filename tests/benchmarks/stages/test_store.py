@@ -6,9 +6,12 @@ import json
 import os
 import random
 import time
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from nlp_retrieval.benchmarks.stages import store as stage_store
@@ -86,36 +89,84 @@ def test_every_flipped_byte_and_every_cut_tail_is_a_miss(tmp_path: Path) -> None
 
 def test_another_format_is_a_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     StageStore(tmp_path).keep("a", "one", an_entry())
-    monkeypatch.setattr(stage_store, "_MAGIC", b"nlp-retrieval stage 2 ")
+    monkeypatch.setattr(stage_store, "FORMAT", 3)
     assert StageStore(tmp_path).find("a", "one") is None
 
 
-def planted(tmp_path: Path, head: object, rest: bytes = b"") -> StageStore:
-    """A file with a right checksum over a wrong content."""
-    import hashlib
+def test_any_tool_that_reads_arrow_reads_an_entry(tmp_path: Path) -> None:
+    StageStore(tmp_path).keep("a", "one", an_entry())
+    with pa.ipc.open_stream(the_file(tmp_path)) as stream:
+        assert stream.schema.metadata[b"name"] == b"one"
+        (row,) = stream.read_all().to_pylist()
+    assert row["rows"] == [0, 3, 6, 9, 12, 15, 18]
+    assert json.loads(row["told"])["seconds"] == 0.25
 
-    body = json.dumps(head).encode() + b"\n" + rest
-    path = tmp_path / "a" / "one.stage"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"nlp-retrieval stage 1 " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+def planted(tmp_path: Path, columns: dict[str, pa.Array], shapes: dict[str, object], **changed: Any) -> StageStore:
+    """A file with a right checksum over a wrong content."""
+    about = {"format": str(stage_store.FORMAT), "name": "one"} | changed.pop("about", {})
+    fields = [pa.field(key, column.type, metadata={"shape": json.dumps(shapes.get(key))}) for key, column in columns.items()]
+    schema = pa.schema(fields, about)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(**changed)) as stream:
+        stream.write(pa.record_batch(list(columns.values()), schema))
+    whole = sink.getvalue().to_pybytes()
+    (tmp_path / "a").mkdir(exist_ok=True)
+    (tmp_path / "a" / "one.stage").write_bytes(stage_store._sealed(schema, whole[len(schema.serialize()) : -8]))
     return StageStore(tmp_path)
 
 
+def lists(values: pa.Array) -> pa.Array:
+    return pa.LargeListArray.from_arrays([0, len(values)], values)
+
+
+TOLD = pa.array(["{}"], pa.large_string())
+NUMBERS = lists(pa.array([1.0, 2.0, 3.0, 4.0]))
+
+
+def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
+    found = planted(tmp_path, {"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [2, 2]}).find("a", "one")
+    assert same(found, Entry({}, {"x": np.array([[1.0, 2.0], [3.0, 4.0]])}))
+
+
 @pytest.mark.parametrize(
-    "head",
+    ("columns", "shapes", "changed"),
     [
-        [],
-        {"name": "one"},
-        {"name": "one", "told": {}, "arrays": [["x", "|O", [1]]]},
-        {"name": "one", "told": {}, "arrays": [["x", "<f8", [10**9]]]},
-        {"name": "one", "told": {}, "arrays": [["x", "<f8", "no shape"]]},
-        {"name": "one", "told": {}, "arrays": [["x", "<f8"]]},
-        {"name": "other", "told": {}, "arrays": []},
+        ({}, {}, {}),
+        ({"x": NUMBERS}, {"x": [4]}, {}),
+        ({"told": pa.array(["[]"], pa.large_string())}, {"told": [2]}, {}),
+        ({"told": pa.array(["{"], pa.large_string())}, {"told": [1]}, {}),
+        ({"told": pa.array(["{}", "{}"], pa.large_string())}, {"told": [4]}, {}),
+        ({"told": TOLD}, {"told": [10**12]}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [5]}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [10**12]}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [-1]}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": "no shape"}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2]}, {}),
+        ({"told": TOLD, "x": lists(pa.array(["a"]))}, {"told": [2], "x": [1]}, {}),
+        ({"told": TOLD, "x": lists(pa.array([1.0, None]))}, {"told": [2], "x": [2]}, {}),
+        ({"told": TOLD, "x": pa.array([1.0])}, {"told": [2], "x": [1]}, {}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [4]}, {"about": {"name": "other"}}),
+        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [4]}, {"about": {"more": "x"}}),
+        ({"told": TOLD, "x": lists(pa.array(np.zeros(10**7)))}, {"told": [2], "x": [10**7]}, {"compression": "zstd"}),
+        ({"told": TOLD, "x": lists(pa.array(np.zeros(10**7)))}, {"told": [2], "x": [10]}, {"compression": "lz4"}),
     ],
-    ids=str,
+    ids=lambda one: str(one)[:60],
 )
-def test_a_planted_file_is_a_miss_and_no_objects_are_made_of_it(tmp_path: Path, head: object) -> None:
-    assert planted(tmp_path, head, b"\0" * 64).find("a", "one") is None
+def test_a_planted_file_is_a_miss_and_is_not_followed(
+    tmp_path: Path, columns: dict[str, pa.Array], shapes: dict[str, object], changed: dict[str, Any]
+) -> None:
+    store = planted(tmp_path, columns, shapes, **changed)
+    usual = pa.default_memory_pool()
+    watched = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(watched)
+    tracemalloc.start()
+    try:
+        assert store.find("a", "one") is None
+        assert watched.max_memory() + tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(usual)
 
 
 def test_arrays_of_objects_are_not_written(tmp_path: Path) -> None:

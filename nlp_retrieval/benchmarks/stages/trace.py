@@ -1,0 +1,51 @@
+"""What searches passed through: the input and output of every stage, and whether it was computed for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nlp_retrieval.core.candidates import CandidateBatch, Scores
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+
+
+@dataclass(frozen=True)
+class Found:
+    """A retriever's part in a search: what it was asked, and what it gave."""
+
+    retriever: BaseRetriever
+    processed: list[list[str]]
+    depth: int
+    batch: CandidateBatch
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A reranker's part in a search: the candidates that it was given, and its columns for them."""
+
+    reranker: BaseReranker
+    batch: CandidateBatch
+    columns: dict[str, Scores]
+
+
+@dataclass
+class SearchTrace:
+    """What searches passed through while it was recorded.
+
+    Args:
+        processed: the sub-queries, where there is a processor.
+        found: by label.
+        reranked: None where nothing was.
+        saved_seconds: how much longer the searches would have taken if each stage had been computed for them.
+        peak_bytes: largest resident memory of the process while their stages were computed, now or before.
+        computed: the stages that were computed now, at least in part, in order.
+        reused: the stages of which all was there.
+    """
+
+    processed: list[list[str]] | None = None
+    found: dict[str, Found] = field(default_factory=dict)
+    reranked: Reranked | None = None
+    saved_seconds: float = 0.0
+    peak_bytes: int = 0
+    computed: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
