@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from bench.common import Data, Row, compared
-from nlp_retrieval import (
-    BeirLoader,
-    Bm25sRetriever,
-    FaissRetriever,
-    HoverLoader,
-    PyseriniRetriever,
-    Searcher,
-)
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, PyseriniRetriever, Searcher
 
 # Pyserini's two-click reproductions of BEIR v1.0.0, flat index: https://castorini.github.io/pyserini/2cr/beir.html
 _SCIFACT = {"ndcg@10": 0.6789, "recall@100": 0.9253}
