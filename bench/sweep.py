@@ -13,25 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, Row, at_most, noted
-from nlp_retrieval import (
-    BaseFusion,
-    BaseReranker,
-    BaseRetriever,
-    BeirLoader,
-    Benchmarker,
-    Bm25sRetriever,
-    CombMNZ,
-    CombSUM,
-    FaissRetriever,
-    OverlapReranker,
-    ReciprocalRankFusion,
-    RetrievalWarning,
-    WeightedSum,
-)
+from nlp_retrieval import BaseReranker, BaseRetriever, BeirLoader, Benchmarker, Bm25sRetriever, FaissRetriever, OverlapReranker
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
+from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.results import to_results
+from nlp_retrieval.errors import RetrievalWarning
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
 

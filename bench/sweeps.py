@@ -1,4 +1,4 @@
-"""Sweeps of a study: benchmark configurations with places to fill in, run by ``Benchmarker``, and read back as figures.
+"""Sweeps of a study: benchmark configurations with places to fill in, run as ``nlp-retrieval benchmark`` runs them, and read back as figures.
 
 A value ``$name`` in a sweep is filled in when it is run. What was run stands beside its results as ``sweep.yaml``, for
 ``nlp-retrieval benchmark``, but for components that have no registry name: those a study puts in by itself.
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.writing import shown
-from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder, write_run_files
+from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder
 from nlp_retrieval.benchmarks.config import BenchmarkConfig, read_benchmark_config
+from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
@@ -116,15 +117,12 @@ def configured(settings: Config, folder: Path) -> BenchmarkConfig:
 
 
 def run(config: BenchmarkConfig, folder: Path) -> Figures:
-    """Run a benchmark, write its files, and read them back.
+    """Run a benchmark as ``nlp-retrieval benchmark`` does, and read its files back.
 
     Raises:
         RetrievalError: a configuration failed.
     """
-    finished = config.benchmarker(lambda said: print(f"{folder.name}: {said}", flush=True), folder).run()
-    report = write_run_files(finished, folder)
-    if report.failed:
-        raise RetrievalError(f"{folder.name}: {report.failed[0].name} failed: {report.failed[0].reason}")
+    refuse_failures(run_benchmark(config, folder, log=False))
     saved = read_run_folder(folder)
     values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
     results = {result.name: result for result in saved.report.configurations}

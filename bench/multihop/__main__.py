@@ -11,48 +11,29 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from bench.common import Data, Row, record_of
 from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
+from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
-from nlp_retrieval import (
-    BaseLinkExtractor,
-    BaseQueryLoader,
-    BeirLoader,
-    Bm25sRetriever,
-    FaissRetriever,
-    HoverLoader,
-    ItemTable,
-    LinkGraphRetriever,
-    Links,
-    LinkSentence,
-    SearchableItem,
-    Searcher,
-    SentenceTransformerEncoder,
-    SharedEntities,
-    TitleMentions,
-    TuningReport,
-    tune,
-)
+from nlp_retrieval import BaseQueryLoader, BeirLoader, Bm25sRetriever, HoverLoader, LinkGraphRetriever, Searcher
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.graph.store.link_graph import LinkGraph
-from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
 
 _SWEEP = Path(__file__).parent / "systems.yaml"
-_CUTOFFS = [2, 5, 10, 21]
-_NEUTRAL = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"pagerank": 1.0}
 _HOVER = ("perfect_recall@5", "perfect_recall@10", "perfect_recall@21")
 _QUESTIONS = ("recall@2", "recall@5", "perfect_recall@5")
 _MEASURES = {"hover2": _HOVER, "hover3": _HOVER, "hotpotqa": _QUESTIONS, "musique": _QUESTIONS}
@@ -70,71 +51,6 @@ _DEFAULT = "link graph, the package's default weights"
 _REFITTED = "link graph, weights fitted at this size"
 _SHUFFLED = "links shuffled"
 _HAYSTACKS: dict[str, Naming] = {"10x, own names": "own", "10x, shared names": "shared"}
-
-
-class Shuffled(BaseLinkExtractor):
-    """The links of another extractor with the passages' numbers permuted: each passage gets the links of another.
-
-    Degrees, weights and kinds stay as they are; what is lost is that links have to do with what the passages say.
-    The permutation is the same for all extractors of equal seed.
-    """
-
-    name = "shuffled"
-
-    def __init__(self, extractor: BaseLinkExtractor, seed: int = 0) -> None:
-        self.extractor = extractor
-        self.seed = seed
-        self.along, self.against = extractor.along, extractor.against
-
-    def extract(self, items: ItemTable) -> Links:
-        links = self.extractor.extract(items)
-        other = np.random.default_rng(self.seed).permutation(len(items))
-        return Links(other[links.sources], other[links.targets], links.weights)
-
-    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        del source, target  # no sentence says why
-        return None
-
-
-class Blinded:
-    """A link graph in fitting: it starts from weights that know nothing, and sees no evidence whose weight is written as 0."""
-
-    def __init__(self, retriever: LinkGraphRetriever) -> None:
-        written = retriever.config["weights"] or {}
-        self.retriever = retriever
-        self.blind = [kind for kind, weight in written.items() if weight == 0]
-        self.weights = {kind: 0.0 if kind in self.blind else weight for kind, weight in _NEUTRAL.items()}
-
-    def open(self, index: Any) -> Blinded:
-        """Open the index of the retriever."""
-        self.opened = self.retriever.open(index)
-        return self
-
-    def pools(self, queries: list[str], at_least: int) -> Iterator[GraphCandidates]:
-        """Its candidates, without what is not seen."""
-        for pool in self.opened.pools(queries, at_least=at_least):
-            hidden = {kind: np.zeros_like(pool.evidence[kind]) for kind in self.blind}
-            yield replace(pool, evidence=pool.evidence | hidden)
-
-
-@dataclass(frozen=True)
-class Fitter:
-    """Fits the weights of link graphs to judged queries over one index, and builds them there."""
-
-    index: Path
-    corpus: BeirLoader | HaystackLoader
-    judged: BaseQueryLoader
-
-    def fit(self, given: LinkGraphRetriever) -> TuningReport:
-        """Fit in folds and to all queries, from weights that know nothing; evidence whose weight is 0 is not seen."""
-        Searcher([given]).index(self.corpus, self.index)
-        blinded = cast(LinkGraphRetriever, Blinded(given))
-        return tune(blinded, self.index, self.judged.queries(), self.judged.gold(), _CUTOFFS)
-
-    def reached(self, given: LinkGraphRetriever, judged: BaseQueryLoader) -> float:
-        """Which share of all gold is in the pools."""
-        n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged.gold())
-        return 1 - replace(self, judged=judged).fit(given).unreachable / n_gold
 
 
 class Study:
@@ -155,7 +71,7 @@ class Study:
         self.musique = Fitter(data.work / "musique-index", musique, musique)
         fitted = configured(self._settings(self.wiki, questions), self.work / "fitted").searchers
         graphs = {name: _graph_of(one) for name, one in fitted.items() if name == _FULL or name.endswith("refitted")}
-        graphs[f"{_SHUFFLED}, refitted"] = _shuffled(None)
+        graphs[f"{_SHUFFLED}, refitted"] = shuffled(None)
         self.fits = {name: self.wiki.fit(graph) for name, graph in graphs.items()}
         self.full = self.fits[_FULL]
         self.figures = self._judged("", self.wiki, graphs[_FULL], self._sweep)
@@ -189,7 +105,7 @@ class Study:
                 graph["weights"] = {**_weights(self.fits.get(key, self.full), fold), **graph.get("weights", {})}
         config = configured(settings, self.work / name)
         for key in (_SHUFFLED, f"{_SHUFFLED}, refitted"):
-            config.searchers[key] = Searcher([_shuffled(_weights(self.fits.get(key, self.full), fold))])
+            config.searchers[key] = Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))])
         return run(config, self.work / name)
 
     def _judged(self, size: str, on: Fitter, graph: LinkGraphRetriever, sweep: Callable[..., Figures]) -> dict[str, Figures]:
@@ -216,7 +132,7 @@ class Study:
             searchers[_FUSED] = Searcher([lexical, dense])
             for key, report in fits.items():
                 searchers[key] = Searcher([LinkGraphRetriever(seeds, weights=_weights(report, fold))])
-            options = {"k_values": _CUTOFFS, "latency_queries": 1}
+            options = {"k_values": CUTOFFS, "latency_queries": 1}
             return run(
                 BenchmarkConfig(on.corpus, queries, searchers, on.index, self.work, None, None, options), self.work / name
             )
@@ -233,12 +149,6 @@ def _graph_of(searcher: Any) -> LinkGraphRetriever:
     (graph,) = searcher.retrievers.values()
     assert isinstance(graph, LinkGraphRetriever)
     return graph
-
-
-def _shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:
-    """The link graph with links that mean nothing."""
-    links = [Shuffled(TitleMentions()), Shuffled(SharedEntities(weight=0.1))]
-    return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever()], links, weights=weights)
 
 
 def graph_facts(index: Path, retriever: LinkGraphRetriever) -> dict[str, float]:
