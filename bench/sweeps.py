@@ -1,4 +1,4 @@
-"""Sweeps of a study: benchmark configurations with places to fill in, run as ``nlp-retrieval benchmark`` runs them, and read back as figures.
+"""Sweeps of a study: benchmark configurations with places to fill in, run as the command runs them, and read back as figures.
 
 A value ``$name`` in a sweep is filled in when it is run. What was run stands beside its results as ``sweep.yaml``, for
 ``nlp-retrieval benchmark``, but for components that have no registry name: those a study puts in by itself.
