@@ -17,20 +17,19 @@ _PARTS = (
     "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "memory", "updates", "quality",
     "links", "multihop", "colbert", "sweep", "tools", "concurrency",
 )  # fmt: skip
+_SCRIPTS = {"multihop": "bench.multihop.__main__"}
 _HERE = Path(__file__).parent
 _MARKS = {True: "met", False: "**missed**", None: "-"}
 
 
 def main(arguments: list[str]) -> int:
     """Measure the parts named, or all; parts that are not measured keep the rows of the last time."""
-    if not arguments or not (Path(arguments[0]) / "wiki" / "corpus.jsonl").is_file():
+    if not arguments or not (data := Data.of(arguments[0])).corpus.is_file():
         print(f"usage: python -m bench DATA [part ...]   (DATA holds wiki/, scifact/, musique/; parts: {', '.join(_PARTS)})")
         return 2
-    data = Data(Path(arguments[0]).absolute(), _HERE / ".work")
-    data.work.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
     for part in arguments[1:] or _PARTS:
-        rows = import_module(f"bench.{part}").measure(data)
+        rows = import_module(_SCRIPTS.get(part, f"bench.{part}")).measure(data)
         (data.work / f"{part}.json").write_text(json.dumps([asdict(row) for row in rows]))
         for row in rows:
             print(f"{_MARKS[row.met]:10} {row.what}: {row.measured} [{row.budget}]", flush=True)

@@ -4,8 +4,6 @@ Passages are encoded once, into an exact index; the compressed ones are built fr
 processes of their own whose peak memory is theirs alone. At ten times the size every passage stands there ten times, each
 copy with its tokens moved at random by an eighth of their length and scaled back, so that no two are equal: that shows how
 size, time and memory grow, and says nothing about quality.
-
-``python -m bench.colbert DATA [passages]`` measures the first so many passages alone.
 """
 
 from __future__ import annotations
@@ -13,26 +11,19 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row
+from bench.common import Data, Row, aside, median_ms, noted, record_of
 from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
-from nlp_retrieval.core.candidates import Hits
+from nlp_retrieval import ColbertEncoder, ColbertRetriever, Hits, SearchableItem, Vectors
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.measure import PeakMemory
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.text.titles import normalize_title
 
 _CLAIMS = 200
@@ -45,9 +36,9 @@ Built = dict[str, dict[str, int]]
 """What building cost: of the run its milliseconds and peak memory, of the index its tokens and bytes."""
 
 
-def measure(data: Data, limit: int | None = None) -> list[Row]:
+def measure(data: Data) -> list[Row]:
     """Quality of 2 and 4 bits, latency, size, and the cost of building at one and ten times the size."""
-    exact, path, items = exact_index(data, limit)
+    exact, path, items = exact_index(data)
     claims, gold = _claims(data, [item.title for item in items])
     generation = open_generation(path)
     opened = exact.open(generation)
@@ -56,21 +47,19 @@ def measure(data: Data, limit: int | None = None) -> list[Row]:
     n_gold, exact_recall = sum(map(bool, gold)), _recall(whole, gold)
     folder = tokens_folder(path)
     at = f"{len(items):,} passages"
-    (record,) = Searcher([exact]).open(path).index_records()
+    record, _ = record_of(path, exact)
     rows = [
-        Row(
+        noted(
             f"colbert: encoding, {at}",
-            "-",
             f"{len(items) / record.cost.seconds:.0f} passages/s (MiniLM token by token), peak {_mb(record.cost.peak_bytes)}",
-            None,
         ),
-        Row(f"colbert exact, {at}", "-", f"recall@21 {exact_recall:.3f} of {n_gold} claims", None),
+        noted(f"colbert exact, {at}", f"recall@21 {exact_recall:.3f} of {n_gold} claims"),
         _latency(f"colbert exact, {at}", opened, queries)[0],
     ]
     with tempfile.TemporaryDirectory(dir=data.work) as scratch:
         for bits, most, least in ((2, 36, 0.85), (4, 68, 0.95)):
             what = f"colbert {bits} bits, {at}"
-            cost = _built_aside(folder, Path(scratch) / str(bits), bits, 1)
+            cost = aside("bench.colbert", folder, Path(scratch) / str(bits), bits, 1)
             compressed = _opened(folder, Path(scratch) / str(bits), bits, 1)
             found = compressed.search_tokens(queries, 21, None)
             overlap, recall = _overlap(found, whole, 10), _recall(found, gold)
@@ -81,22 +70,22 @@ def measure(data: Data, limit: int | None = None) -> list[Row]:
             rows.append(_size(what, cost["index"], most))
             row, median = _latency(what, compressed, queries)
             rows.append(row)
-            rows.append(Row(f"{what}: building without encoding", "-", _costs(cost, len(items)), None))
+            rows.append(noted(f"{what}: building without encoding", _costs(cost, len(items))))
             if bits == 2:
-                small, seconds = cost, median
+                small, small_ms = cost, median
         n_copies = _COPIES * len(items)
-        large = _built_aside(folder, Path(scratch) / "large", 2, _COPIES)
-        row, large_seconds = _latency(
+        large = aside("bench.colbert", folder, Path(scratch) / "large", 2, _COPIES)
+        row, large_ms = _latency(
             f"colbert 2 bits, {n_copies:,} passages", _opened(folder, Path(scratch) / "large", 2, _COPIES), queries
         )
-        rows += [row, *_growth(f"colbert 2 bits, {n_copies:,} passages", small, large, n_copies, large_seconds / seconds)]
+        rows += [row, *_growth(f"colbert 2 bits, {n_copies:,} passages", small, large, n_copies, large_ms / small_ms)]
     return rows
 
 
 def _claims(data: Data, titles: list[str]) -> tuple[list[str], list[set[int]]]:
     """Claims of HoVer, those with gold in this part of the corpus first, and the rows of that gold."""
     rows = {normalize_title(title): row for row, title in enumerate(titles)}
-    found = json.loads((data.root / "wiki" / "hover" / "hover_dev_subset.json").read_text("utf-8"))
+    found = json.loads(data.claims.read_text("utf-8"))
     pairs = [
         (str(claim["claim"]), {rows[t] for title, _ in claim["supporting_facts"] if (t := normalize_title(title)) in rows})
         for claim in found
@@ -122,18 +111,14 @@ def _opened(folder: Path, path: Path, bits: int, copies: int) -> ColbertRetrieve
 
 
 def _latency(what: str, retriever: ColbertRetriever, queries: list[Vectors]) -> tuple[Row, float]:
-    """One query a call, the query encoded already, after the loops were compiled; also the median in seconds."""
+    """One query a call, the query encoded already, after the loops were compiled; also the median in milliseconds."""
     compiled = ColbertRetriever(retriever.encoder, bits=retriever.bits, backend="numba")
     compiled._index = retriever._index
     compiled.search_tokens(queries[:1], 10, None)
-    taken = []
-    for query in queries[: 100 if retriever.bits else 20]:
-        begin = time.perf_counter()
-        compiled.search_tokens([query], 10, None)
-        taken.append(time.perf_counter() - begin)
-    tokens, median = statistics.mean(map(len, queries)), statistics.median(taken)
-    measured = f"median {1e3 * median:.1f} ms ({tokens:.0f} tokens a query; {os.cpu_count()} cores)"
-    return Row(f"{what}: one query", "-", measured, None), median
+    median = median_ms(lambda query: compiled.search_tokens([query], 10, None), queries[: 100 if retriever.bits else 20])
+    tokens = statistics.mean(map(len, queries))
+    measured = f"median {median:.1f} ms ({tokens:.0f} tokens a query; {os.cpu_count()} cores)"
+    return noted(f"{what}: one query", measured), median
 
 
 def _size(what: str, index: dict[str, int], most: int) -> Row:
@@ -168,13 +153,6 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-def _built_aside(folder: Path, path: Path, bits: int, copies: int) -> Built:
-    command = [sys.executable, "-m", "bench.colbert", "--build", str(folder), str(path), str(bits), str(copies)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    cost: Built = json.loads(done.stdout.splitlines()[-1])
-    return cost
-
-
 def _build(folder: str, path: Path, bits: int, copies: int) -> Built:
     """Build a compressed index of tokens that are there, and return what it cost this process."""
     encoder = StoredTokens(ColbertEncoder(MODEL), folder, copies)
@@ -196,17 +174,5 @@ def _build(folder: str, path: Path, bits: int, copies: int) -> Built:
     }
 
 
-def main(arguments: list[str]) -> None:
-    """Measure, or build for a measurement."""
-    warnings.simplefilter("ignore")
-    if arguments[0] == "--build":
-        print(json.dumps(_build(arguments[1], Path(arguments[2]), int(arguments[3]), int(arguments[4]))))
-        return
-    data = Data(Path(arguments[0]).absolute(), Path(__file__).parent / ".work")
-    data.work.mkdir(exist_ok=True)
-    for row in measure(data, int(arguments[1]) if arguments[1:] else None):
-        print(f"{row.what}: {row.measured} [{row.budget}] {row.met}", flush=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(json.dumps(_build(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))

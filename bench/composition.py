@@ -2,67 +2,46 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import bm25s
 import faiss
 import numpy as np
 import Stemmer
 
-from bench.common import Data, Row, at_least, at_most, best_of_each
-from nlp_retrieval.core.components.component import Config
+from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder, Vectors
+from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.core.search.stages import Stages, using_stages
 
 
-class RememberedQueries(BaseEncoder):
-    """An encoder whose query vectors were computed before; otherwise the encoder that it stands for."""
+class RememberedQueries(Stages):
+    """Query vectors that were computed before, ``[queries, dimension]``, so that what is timed is not the model."""
 
-    name = "remembered-queries"
+    def __init__(self, queries: list[str], vectors: Vectors) -> None:
+        self.rows = {query: row for row, query in enumerate(queries)}
+        self.vectors = vectors
 
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
-
-    def remember(self, queries: Sequence[str]) -> Vectors:
-        vectors = self.encoder.encode_queries(list(queries))
-        self._vectors = dict(zip(queries, vectors, strict=True))
-        return vectors
-
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        return np.stack([self._vectors[query] for query in queries])
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return self.encoder.encode_passages(passages)
-
-    def model_fingerprint(self) -> str:
-        return self.encoder.model_fingerprint()
-
-    def index_identity(self) -> Config:
-        return self.encoder.index_identity()
+    def encoded(self, encoder: Component, queries: list[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
+        del encoder, encode
+        found: Vectors = self.vectors[[self.rows[query] for query in queries]]
+        return found
 
 
 def measure(data: Data) -> list[Row]:
     """Dense search, a searcher's overhead, hybrid throughput and hybrid latency."""
     encoder = SentenceTransformerEncoder()
-    remembered = RememberedQueries(encoder)
     dense, lexical = FaissRetriever(encoder), Bm25sRetriever(backend="numba")
     path = data.work / "wiki-index"
     Searcher([lexical, dense]).index(BeirLoader(str(data.corpus)), path)
     questions = data.questions()
-    vectors = remembered.remember(questions)
-    passages = np.array(_stored_vectors(dense, str(path)))
+    vectors = encoder.encode_queries(questions)
+    passages = np.load(record_of(path, dense)[1] / "vectors.npy")
     return [
         _dense(dense, encoder, passages, questions, str(path)),
         _overhead(Bm25sRetriever(backend="numba"), questions, str(path)),
-        *_hybrid(data, remembered, passages, vectors, questions, str(path)),
+        *_hybrid(data, passages, vectors, questions, str(path)),
     ]
 
 
@@ -81,7 +60,7 @@ def _dense(
         index.search(model.encode(queries, batch_size=64, normalize_embeddings=True, show_progress_bar=False), 100)
 
     def ours() -> None:
-        searcher._ranked(searcher._require_open(), queries, [[query] for query in queries], 100)
+        searcher._ranked(searcher.open_retrievers(), queries, [[query] for query in queries], 100, None)
 
     by_hand(), ours()
     ours_s, hand_s = best_of_each(3, ours, by_hand)
@@ -105,9 +84,7 @@ def _overhead(retriever: Bm25sRetriever, questions: list[str], path: str) -> Row
     return at_most("Searcher around one retriever", 1.05, composed_s / alone_s, detail)
 
 
-def _hybrid(
-    data: Data, remembered: RememberedQueries, passages: Vectors, vectors: Vectors, questions: list[str], path: str
-) -> list[Row]:
+def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str], path: str) -> list[Row]:
     texts = data.texts()
     items = open_generation(path).items
     stemmer = Stemmer.Stemmer("porter")
@@ -116,7 +93,7 @@ def _hybrid(
     engine.activate_numba_scorer()
     index = faiss.IndexFlatIP(passages.shape[1])
     index.add(passages)
-    searcher = Searcher([Bm25sRetriever(backend="numba"), FaissRetriever(remembered)], depth=20).open(path)
+    searcher = Searcher([Bm25sRetriever(backend="numba"), FaissRetriever()], depth=20).open(path)
     everything = items.items(np.arange(len(items)))
 
     def tokens(queries: list[str]) -> list[list[str]]:
@@ -145,31 +122,16 @@ def _hybrid(
     def ours() -> object:
         return searcher.search(questions, 20)
 
-    by_hand(), ours()
-    ours_s, hand_s = best_of_each(5, ours, by_hand)
+    with using_stages(RememberedQueries(questions, vectors)):
+        by_hand(), ours()
+        ours_s, hand_s = best_of_each(5, ours, by_hand)
+        ours_ms = median_ms(lambda query: searcher.search([query], 20), questions[:200])
     rate, hand_rate = len(questions) / ours_s, len(questions) / hand_s
     detail = f"{rate:,.0f} queries/s; by hand {hand_rate:,.0f}; bm25s + flat FAISS + RRF, depth 20, items, signals"
     throughput = at_least("hybrid throughput, 1,000 questions in one call", 0.6, rate / hand_rate, detail)
     sample = questions[:200]
-    lexical_ms = _median_ms(sample, lambda query, _: lexical_by_hand([query], 1))
-    dense_ms = _median_ms(sample, lambda _, number: index.search(vectors[number : number + 1], 20))
-    ours_ms = _median_ms(sample, lambda query, _: searcher.search([query], 20))
+    lexical_ms = median_ms(lambda query: lexical_by_hand([query], 1), sample)
+    dense_ms = median_ms(lambda number: index.search(vectors[number : number + 1], 20), range(len(sample)))
     detail = f"{ours_ms:.2f} ms; bm25s alone {lexical_ms:.2f}, FAISS alone {dense_ms:.2f}"
     single = at_most("the same, one query a call, without encoding", 1.25, ours_ms / (lexical_ms + dense_ms), detail)
     return [throughput, single]
-
-
-def _stored_vectors(retriever: FaissRetriever, path: str) -> Vectors:
-    generation = open_generation(path)
-    records = Searcher([retriever]).open(path).index_records()
-    vectors: Vectors = np.load(generation.path / records[0].segments[0].folder / "vectors.npy", mmap_mode="r")
-    return vectors
-
-
-def _median_ms(queries: list[str], call: Callable[[str, int], object]) -> float:
-    seconds = []
-    for number, query in enumerate(queries):
-        begin = time.perf_counter()
-        call(query, number)
-        seconds.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(seconds)

@@ -7,20 +7,16 @@ package's intervals stand percentile intervals of resampled families (Efron, 197
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import Data, Row
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.core.search.searcher import Searcher
+from bench.common import Data, Row, compared
+from nlp_retrieval import BeirLoader, Bm25sRetriever, HoverLoader, Searcher
 from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers
 from nlp_retrieval.evaluation.randomisation import randomisation_test
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 _FAMILIES = (5, 10, 20, 50, 144, 1000)
 _SIZES = {"1": [1], "2": [2], "5": [5], "1 to 8": [1, 1, 1, 2, 8], "1 to 30": [1] * 9 + [30]}
@@ -93,10 +89,7 @@ def _differences() -> list[_Population]:
         "small gains, large losses": ([-0.5, 0.1], [1 / 6, 5 / 6]),
         "smaller gains, rarer losses": ([-0.95, 0.05], [0.05, 0.95]),
     }
-    return [
-        _Population(name, float(np.dot(*one)), _OF_A_DIFFERENCE, _mixed(np.array(one[0]), np.array(one[1])))
-        for name, one in mixed.items()
-    ]
+    return [_Population(name, float(np.dot(*one)), _OF_A_DIFFERENCE, _mixed(*one)) for name, one in mixed.items()]
 
 
 def _spread(of_families: Values, sizes: NDArray[np.int64]) -> Values:
@@ -124,7 +117,7 @@ def _graded(mean: float, steps: int | None) -> Draw:
     return values
 
 
-def _mixed(kinds: Values, chances: Values) -> Draw:
+def _mixed(kinds: Sequence[float], chances: Sequence[float]) -> Draw:
     def values(draw: np.random.Generator, trials: int, sizes: NDArray[np.int64]) -> Values:
         own = draw.choice(kinds, (trials, sizes.sum()), p=chances)
         of_families = _spread(draw.choice(kinds, (trials, len(sizes)), p=chances), sizes)
@@ -169,16 +162,8 @@ def _percentile(values: Values, numbers: NDArray[np.int64]) -> Values:
 
 def _hover(data: Data) -> tuple[Values, NDArray[np.int64]]:
     """``[measures, queries]`` of two rankings in turn, and the family of each query."""
-    queries = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
     searchers = {"short": Searcher([Bm25sRetriever(k1=0.9, b=0.4)]), "long": Searcher([Bm25sRetriever(k1=2.0, b=1.0)])}
-    run = Benchmarker(
-        searchers,
-        BeirLoader(str(data.corpus)),
-        queries.queries(),
-        queries.gold(),
-        (5, 20),
-        index_path=data.work / "coverage-index",
-    ).run()
+    run = compared(searchers, BeirLoader(str(data.corpus)), HoverLoader(data.claims), (5, 20), data.work / "coverage-index")
     names = ("recall@5", "perfect_recall@5", "ndcg@5", "recall@20", "perfect_recall@20", "mrr@20")
     values = np.stack([run.per_query[system][name] for name in names for system in searchers])
     return values, family_numbers(run.families)
@@ -219,14 +204,14 @@ def _nulls() -> Iterator[tuple[str, Draw, bool]]:
         ("lost 10%, won 10%", [-1, 0, 1], [0.1, 0.8, 0.1]),
         ("thirds", [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], [0.1, 0.2, 0.4, 0.2, 0.1]),
     ):
-        yield name, _mixed(np.array(kinds), np.array(chances)), True
+        yield name, _mixed(kinds, chances), True
     yield "exponential", lambda draw, trials, sizes: draw.exponential(size=(trials, sizes.sum())) - 1, False
     for name, kinds, chances in (
         ("gains of 0, 0.33 and losses of 0.67", [-2 / 3, 0, 1 / 3], [0.2, 0.4, 0.4]),
         ("gains of 0.1 and losses of 0.5", [-0.5, 0.1], [1 / 6, 5 / 6]),
         ("gains of 0.05 and losses of 0.95", [-0.95, 0.05], [0.05, 0.95]),
     ):
-        yield name, _mixed(np.array(kinds), np.array(chances)), False
+        yield name, _mixed(kinds, chances), False
 
 
 def _errors(name: str, null: Draw, symmetric: bool) -> Row:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bench.common import Data, Row, best_of_each
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval import SentenceTransformerEncoder
 
 
 def measure(data: Data) -> list[Row]:

@@ -16,22 +16,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.common import Data
+from bench.common import Data, record_of
+from nlp_retrieval import BaseEncoder, BaseLoader, BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+from nlp_retrieval.encoders.base import Vectors
 
 COPIES = 9
 """Distractors per passage."""
@@ -43,66 +38,44 @@ _SEED = 20261122
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-class RememberedQueries(BaseEncoder):
-    """An encoder that encodes each query once, so that a hundred configurations cost no more than one.
+class HaystackLoader(BaseLoader):
+    """The passages of a collection in BEIR's form, and nine distractors for each."""
 
-    Args:
-        encoder: the one that it stands for; their indexes are the same.
-    """
+    name = "haystack"
 
-    name = "remembered-queries"
+    def __init__(self, path: str, naming: Naming) -> None:
+        self.path = path
+        self.naming = naming
 
-    def __init__(self, encoder: BaseEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, Vectors] = {}
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the items."""
+        return (item for item, _ in self.with_rows())
 
-    def encode_queries(self, queries: list[str]) -> Vectors:
-        new = [query for query in dict.fromkeys(queries) if query not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self.encoder.encode_queries(new), strict=True))
-        return np.stack([self._vectors[query] for query in queries])
-
-    def encode_passages(self, passages: list[str]) -> Vectors:
-        return self.encoder.encode_passages(passages)
-
-    def model_fingerprint(self) -> str:
-        return self.encoder.model_fingerprint()
-
-    def index_identity(self) -> Config:
-        return self.encoder.index_identity()
+    def with_rows(self) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
+        """Yield the items, with the rows of the collection that their vector is made of."""
+        return haystack(list(BeirLoader(self.path).stream()), self.naming)
 
 
 class LookedUpPassages(BaseEncoder):
-    """Queries by a real encoder, passages by the hash of their text: the mean of two rows of a file of vectors.
-
-    Args:
-        encoder: for queries; also the one whose vectors the file holds.
-        vectors: ``.npy`` file of the collection's vectors.
-        table: ``.npz`` file that :func:`write_table` wrote.
-    """
+    """Queries by a real encoder, passages of a haystack by the mean of two vectors in a file of that encoder's."""
 
     name = "looked-up-passages"
 
-    def __init__(self, encoder: BaseEncoder, vectors: str, table: str) -> None:
+    def __init__(self, encoder: BaseEncoder, vectors: str, items: HaystackLoader) -> None:
         self.encoder = encoder
         self.vectors = vectors
-        self.table = table
+        self.items = items
 
     @cached_property
-    def _opened(self) -> tuple[Vectors, NDArray[np.uint64], NDArray[np.int32]]:
-        with np.load(self.table) as table:
-            return np.load(self.vectors, mmap_mode="r"), table["hashes"], table["rows"]
+    def _rows(self) -> dict[int, tuple[int, int]]:
+        return {hash(item.text): rows for item, rows in self.items.with_rows()}
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self.encoder.encode_queries(queries)
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        vectors, hashes, rows = self._opened
-        wanted = np.array([_hash(passage) for passage in passages], np.uint64)
-        places = np.searchsorted(hashes, wanted)
-        if not (hashes[np.minimum(places, len(hashes) - 1)] == wanted).all():
-            raise KeyError("a passage that is not of this haystack")
-        one, other = rows[places].T
+        vectors = np.load(self.vectors, mmap_mode="r")
+        one, other = np.array([self._rows[hash(passage)] for passage in passages]).T
         mean: Vectors = vectors[one] + vectors[other]
         mean /= np.linalg.norm(mean, axis=1, keepdims=True)
         return mean
@@ -119,26 +92,15 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
     return _index(data, BeirLoader(str(data.corpus)), "wiki-index", FaissRetriever(encoder))
 
 
-def musique_index(data: Data, encoder: BaseEncoder) -> Path:
-    """The same for the MuSiQue sample."""
-    return _index(data, BeirLoader(str(data.root / "musique")), "musique-index", FaissRetriever(encoder))
-
-
 def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") -> tuple[Path, FaissRetriever]:
     """The same for a haystack; returns also the dense retriever that belongs to it."""
-    small = FaissRetriever(encoder)
-    path = wiki_index(data, encoder)
-    (record,) = Searcher([small]).open(path).index_records()
-    vectors, table = path / record.segments[0].folder / "vectors.npy", data.work / f"haystack-{naming}-names.npz"
-    passages = list(BeirLoader(str(data.corpus)).stream())
-    if not table.exists():
-        write_table(passages, table, naming)
-    dense = FaissRetriever(LookedUpPassages(encoder, str(vectors), str(table)), index_type="flat")
-    items = (item for item, _ in haystack(passages, naming))
+    _, folder = record_of(wiki_index(data, encoder), FaissRetriever(encoder))
+    items = HaystackLoader(str(data.corpus), naming)
+    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index_type="flat")
     return _index(data, items, f"haystack-{naming}-names-index", dense), dense
 
 
-def _index(data: Data, items: BeirLoader | Iterator[SearchableItem], name: str, dense: FaissRetriever) -> Path:
+def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> Path:
     path = data.work / name
     lexical = Bm25sRetriever()
     report = Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)
@@ -148,12 +110,7 @@ def _index(data: Data, items: BeirLoader | Iterator[SearchableItem], name: str, 
 
 
 def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[SearchableItem, tuple[int, int]]]:
-    """Yield the passages themselves, then nine distractors for each, all with the rows that their vector is made of.
-
-    Args:
-        passages: the collection; at least 10, with titles.
-        naming: of the distractors.
-    """
+    """Yield the passages, at least 10, then nine distractors for each, with the rows that their vector is made of."""
     for row, passage in enumerate(passages):
         yield passage, (row, row)
     sentences = [_SENTENCE.split(passage.content.strip()) for passage in passages]
@@ -165,14 +122,6 @@ def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[S
             text = " ".join([*begin[: (len(begin) + 1) // 2], *end[len(end) // 2 :]])
             title = _qualified(passages[row].title, note) if naming == "shared" else f"Distractor {note}x{row:05d}"
             yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata={"title": title}), (one, other)
-
-
-def write_table(passages: list[SearchableItem], path: Path, naming: Naming) -> None:
-    """Write, by the hash of each passage's text, the rows that its vector is made of."""
-    pairs = [(_hash(item.text), rows) for item, rows in haystack(passages, naming)]
-    hashes, rows = np.array([key for key, _ in pairs], np.uint64), np.array([rows for _, rows in pairs], np.int32)
-    order = np.argsort(hashes, kind="stable")
-    np.savez(path, hashes=hashes[order], rows=rows[order])
 
 
 def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -189,7 +138,3 @@ def _qualified(title: str, note: int) -> str:
     if title.endswith(")") and "(" in title[1:]:
         return f"{title[:-1]}, note {note})"
     return f"{title} (note {note})"
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import igraph
@@ -20,21 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from bench.common import Data, Row, best_of_each
+from bench.common import Data, Row, best_of_each, median_ms, noted, record_of, seconds_of
 from bench.haystack import haystack_index, wiki_index
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher, SharedEntities, TitleMentions
+from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import record_stages
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.links.shared_entities import SharedEntities
-from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.graph.walk.pagerank import Backend, Restarts, local_pagerank, pagerank
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW, FaissRetriever
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.faiss.retriever import FLAT_BELOW
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5
@@ -72,18 +69,15 @@ def _extraction(path: Path) -> list[Row]:
             f"{mentions_s:.1f} s, {rate:,.0f} passages/s, building the matcher counted",
             mentions_s <= 10,
         ),
-        Row(
+        noted(
             f"shared entities of {len(items):,} passages (rules), one core",
-            "-",
             f"{entities_s:.1f} s, {entities_rate:,.0f} passages/s",
-            None,
         ),
     ]
 
 
 def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
-    record = _record(path, retriever)
-    folder = path / record.segments[0].folder
+    record, folder = record_of(path, retriever)
     n_links = sum(LinkGraph.open(folder).n_links.values())
     graph = sum((folder / f"{name}.npy").stat().st_size for name in _GRAPH_FILES)
     texts = (path / open_generation(path).manifest.corpus.segments[0].folder / "items.arrow").stat().st_size
@@ -92,7 +86,7 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
         f"tables of titles and terms {record.segments[0].bytes / 1e6:.1f} MB, where the passages have {texts / 1e6:.1f} MB; "
         f"built in {record.cost.seconds:.0f} s"
     )
-    return Row("link graph on disk", "-", measured, None)
+    return noted("link graph on disk", measured)
 
 
 def _random_graphs() -> list[Row]:
@@ -153,7 +147,7 @@ def _real_graph(path: Path, retriever: LinkGraphRetriever, questions: Sequence[s
         f"exact {exact_ms:.1f} ms; local {local_ms:.2f} ms, L1 off by {statistics.median(errors):.4f} (median; at most "
         f"{max(errors):.4f}); restarts of {len(questions)} HotpotQA questions"
     )
-    return [Row(f"PageRank over {name}", "-", measured, None), *_others("the wiki links", graph, restarts[:5])]
+    return [noted(f"PageRank over {name}", measured), *_others("the wiki links", graph, restarts[:5])]
 
 
 def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compare_networkx: bool = False) -> list[Row]:
@@ -163,17 +157,13 @@ def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compar
     vectors = [np.bincount(one.rows, one.weights, graph.graph.n_nodes) for one in restarts]
     coordinates = steps.tocoo()
     edges = igraph.Graph(graph.graph.n_nodes, np.stack([coordinates.row, coordinates.col], axis=1), directed=True)
-    weights = coordinates.data.tolist()
-    theirs, seconds = [], []
-    for vector in vectors:
-        reset, begin = vector.tolist(), time.perf_counter()
-        theirs.append(
-            edges.personalized_pagerank(damping=_DAMPING, reset=reset, weights=weights, implementation="prpack", directed=True)
-        )
-        seconds.append(time.perf_counter() - begin)
+    theirs: list[list[float]] = []
+    settings = {"damping": _DAMPING, "weights": coordinates.data.tolist(), "implementation": "prpack", "directed": True}
+    resets = [vector.tolist() for vector in vectors]
+    igraph_ms = median_ms(lambda reset: theirs.append(edges.personalized_pagerank(reset=reset, **settings)), resets)
     apart = float(np.abs(np.array(theirs) - ours).max())
-    measured = f"{1000 * statistics.median(seconds):.0f} ms; furthest apart from exact at any node: {apart:.1e}"
-    rows = [Row(f"igraph {igraph.__version__}, prpack, {name}", "-", measured, None)]
+    measured = f"{igraph_ms:.0f} ms; furthest apart from exact at any node: {apart:.1e}"
+    rows = [noted(f"igraph {igraph.__version__}, prpack, {name}", measured)]
     if compare_networkx:
         other = networkx.from_scipy_sparse_array(steps, create_using=networkx.DiGraph)
         begin = time.perf_counter()
@@ -181,7 +171,7 @@ def _others(name: str, graph: WeightedGraph, restarts: list[Restarts], *, compar
         took = time.perf_counter() - begin
         apart = float(np.abs(np.array([ranks[node] for node in range(len(ours[0]))]) - ours[0]).max())
         measured = f"{took:.1f} s (one run); furthest apart from exact at any node: {apart:.1e}"
-        rows.append(Row(f"networkx {networkx.__version__}, pagerank, {name}", "-", measured, None))
+        rows.append(noted(f"networkx {networkx.__version__}, pagerank, {name}", measured))
     return rows
 
 
@@ -191,18 +181,14 @@ def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[
     searcher.search(questions[200:300], 10)
     for question in questions[100:120]:
         searcher.search([question], 10)
-    opened = searcher._require_open().retrievers["link_graph"]
+    opened = searcher.open_retrievers().retrievers["link_graph"]
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     stages: dict[str, list[float]] = {}
     for question in questions[:100]:
-        begin = time.perf_counter()
         with record_stages() as seconds:
-            searcher.search([question], 10)
+            whole = seconds_of(partial(searcher.search, [question], 10))
         told = {name.removeprefix("link_graph."): value for name, value in seconds.items() if "." in name}
-        told["all"] = time.perf_counter() - begin
-        begin = time.perf_counter()
-        dense.encode([question])
-        told["encoding alone"] = time.perf_counter() - begin
+        told |= {"all": whole, "encoding alone": seconds_of(partial(dense.encode, [question]))}
         for name, value in told.items():
             stages.setdefault(name, []).append(1000 * value)
     median = {name: statistics.median(values) for name, values in stages.items()}
@@ -212,7 +198,7 @@ def _whole_query(retriever: LinkGraphRetriever, path: Path, questions: Sequence[
         f"{median['all']:.1f} ms: seeds {median['seeds']:.1f} (encoding, timed by itself, {median['encoding alone']:.1f}), "
         f"PageRank {median['pagerank']:.1f}, evidence {median['evidence']:.1f}; bm25s + FAISS + link graph{hint}"
     )
-    return Row(f"whole query, one a call, k=10, {size:,} passages, median of 100", "-", measured, None)
+    return noted(f"whole query, one a call, k=10, {size:,} passages, median of 100", measured)
 
 
 def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba") -> object:
@@ -221,16 +207,10 @@ def _local(graph: WeightedGraph, restarts: Restarts, backend: Backend = "numba")
 
 def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequence[Sequence[Restarts]]) -> list[float]:
     """Milliseconds of each call: the best of three for each of its restarts, then the median; the calls take turns."""
-    best = np.full((len(calls), len(restarts[0])), np.inf)
     for call, ones in zip(calls, restarts, strict=True):
         call(ones[0]), call(ones[1])  # the first compiles, or maps the files
-    for _ in range(3):
-        for number in range(best.shape[1]):
-            for which, (call, ones) in enumerate(zip(calls, restarts, strict=True)):
-                begin = time.perf_counter()
-                call(ones[number])
-                best[which, number] = min(best[which, number], time.perf_counter() - begin)
-    medians: list[float] = (1000 * np.median(best, axis=1)).tolist()
+    best = [best_of_each(3, *map(partial, calls, ones)) for ones in zip(*restarts, strict=True)]
+    medians: list[float] = (1000 * np.median(best, axis=0)).tolist()
     return medians
 
 
@@ -261,8 +241,3 @@ def _matrix(graph: WeightedGraph) -> sparse.csr_array:
     owners = np.repeat(np.arange(nodes.n_nodes), np.diff(nodes.offsets))
     weights: NDArray[np.float64] = nodes.weights * graph.type_weights[nodes.types]
     return sparse.coo_array((weights, (owners, nodes.neighbours)), (nodes.n_nodes, nodes.n_nodes)).tocsr()
-
-
-def _record(path: Path, retriever: LinkGraphRetriever) -> RetrieverRecord:
-    records = Searcher([retriever]).open(path).index_records()
-    return next(record for record in records if record.identity["name"] == retriever.name)

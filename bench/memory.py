@@ -8,25 +8,20 @@ each copy has names of its own, and once it has not: then each mention may mean 
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import string
-import subprocess
 import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from bench.common import Data, Row, aside
+from nlp_retrieval import BaseEncoder, BaseRetriever, BaseTokenEncoder, SearchableItem, Vectors
 
 _DIMENSION = 384
 
@@ -116,10 +111,7 @@ def _row(data: Data, name: str) -> Row:
 
 
 def _peak(data: Data, name: str, copies: int, java: str = _JAVA) -> _Peak:
-    command = [sys.executable, "-m", "bench.memory", name, str(copies), str(data.corpus)]
-    environment = {**os.environ, "JAVA_TOOL_OPTIONS": java}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return _Peak(*map(int, done.stdout.split()[-2:]))
+    return _Peak(*aside("bench.memory", name, copies, data.corpus, JAVA_TOOL_OPTIONS=java))
 
 
 def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool = False) -> Iterator[SearchableItem]:
@@ -178,5 +170,4 @@ def _index(name: str, copies: int, corpus: Path) -> _Peak:
 
 
 if __name__ == "__main__":
-    peak = _index(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
-    print(peak.whole, peak.held)
+    print(json.dumps(astuple(_index(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))))

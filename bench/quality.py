@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from bench.common import Data, Row
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
+from bench.common import Data, Row, compared
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, PyseriniRetriever, Searcher
 
 # Pyserini's two-click reproductions of BEIR v1.0.0, flat index: https://castorini.github.io/pyserini/2cr/beir.html
 _SCIFACT = {"ndcg@10": 0.6789, "recall@100": 0.9253}
@@ -33,9 +26,7 @@ def measure(data: Data) -> list[Row]:
 def _scifact(data: Data) -> list[Row]:
     loader = BeirLoader(str(data.root / "scifact"))
     searchers = {"pyserini": Searcher([PyseriniRetriever()]), "bm25s": Searcher([Bm25sRetriever()])}
-    run = Benchmarker(
-        searchers, loader, loader.queries(), loader.gold(), (10, 100), index_path=data.work / "scifact-index"
-    ).run()
+    run = compared(searchers, loader, loader, (10, 100), data.work / "scifact-index")
     rows = []
     for result in run.report.configurations:
         allowed = 0.005 if result.name == "pyserini" else 0.01
@@ -48,18 +39,10 @@ def _scifact(data: Data) -> list[Row]:
 
 
 def _hover(data: Data) -> list[Row]:
-    queries = HoverLoader(str(data.root / "wiki" / "hover" / "hover_dev_subset.json"))
     bm25, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2")
     searchers = {"bm25": Searcher([bm25]), "dense": Searcher([dense]), "hybrid": Searcher([bm25, dense])}
     searchers["bm25s"] = Searcher([Bm25sRetriever(k1=0.9, b=0.4)])
-    run: BenchmarkRun = Benchmarker(
-        searchers,
-        BeirLoader(str(data.corpus)),
-        queries.queries(),
-        queries.gold(),
-        _CUTOFFS,
-        index_path=data.work / "wiki-index",
-    ).run()
+    run = compared(searchers, BeirLoader(str(data.corpus)), HoverLoader(data.claims), _CUTOFFS, data.work / "wiki-index")
     rows = []
     for result in run.report.configurations:
         for group, expected in _HOVER[result.name].items():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from bench.common import Data, Row
+from bench.common import Data, Row, best_of_each
 
 
 def measure(data: Data) -> list[Row]:
@@ -21,9 +20,5 @@ def measure(data: Data) -> list[Row]:
 
 
 def _row(what: str, budget: float, command: list[str]) -> Row:
-    seconds = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        seconds.append(time.perf_counter() - begin)
-    return Row(what, f"at most {budget} s", f"{min(seconds):.2f} s", min(seconds) <= budget)
+    (seconds,) = best_of_each(5, lambda: subprocess.run(command, check=True, capture_output=True))
+    return Row(what, f"at most {budget} s", f"{seconds:.2f} s", seconds <= budget)

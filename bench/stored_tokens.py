@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from functools import cached_property
 from pathlib import Path
@@ -10,25 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data
-from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
-from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval import BaseTokenEncoder, BeirLoader, ColbertEncoder, ColbertRetriever, SearchableItem, Vectors
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _MOVED = 0.125
 
 
-def exact_index(data: Data, limit: int | None = None) -> tuple[ColbertRetriever, Path, list[SearchableItem]]:
-    """Index the first passages of the wiki collection without compression, where that was not done before.
+def exact_index(data: Data) -> tuple[ColbertRetriever, Path, list[SearchableItem]]:
+    """Index the passages of the wiki collection without compression, where that was not done before.
 
     Returns:
         The retriever, the index directory, and the passages.
     """
-    with data.corpus.open(encoding="utf-8") as lines:
-        passages = [json.loads(line) for line in lines][:limit]
-    items = [SearchableItem(item_id=p["_id"], content=p["text"], metadata={"title": p["title"]}) for p in passages]
+    items = list(BeirLoader(str(data.corpus)).stream())
     path = data.work / f"colbert-{len(items)}"
     exact = ColbertRetriever(ColbertEncoder(MODEL), bits=None)
     with warnings.catch_warnings():
@@ -51,23 +44,19 @@ class StoredTokens(BaseTokenEncoder):
         folder: of its tokens.
         copies: how often every passage stands there, where passages are called by their row. Each copy has its tokens moved
             at random by an eighth of their length and scaled back, so that no two are equal.
-        texts: what the rows hold; by default passages are called by their row.
     """
 
     name = "stored-tokens"
 
-    def __init__(self, encoder: ColbertEncoder, folder: str, copies: int = 1, texts: list[str] | None = None) -> None:
+    def __init__(self, encoder: ColbertEncoder, folder: str, copies: int = 1) -> None:
         self.encoder = encoder
         self.folder = folder
         self.copies = copies
-        self._arguments.pop("texts", None)  # a part of the index, and no setting
-        self._row_of = None if texts is None else {text: row for row, text in enumerate(texts)}
         self._offsets = np.load(Path(folder) / "offsets.npy")
         with (Path(folder) / "tokens.npy").open("rb") as file:
             np.lib.format.read_magic(file)
             self._dimension = int(np.lib.format.read_array_header_1_0(file)[0][1])
             self._begin = file.tell()
-        self._queries: dict[str, Vectors] = {}
 
     @property
     def dimension(self) -> int:
@@ -79,14 +68,10 @@ class StoredTokens(BaseTokenEncoder):
         return self.copies * (len(self._offsets) - 1)
 
     def encode_queries(self, queries: list[str]) -> list[Vectors]:
-        new = [query for query in dict.fromkeys(queries) if query not in self._queries]
-        if new:
-            self._queries.update(zip(new, self.encoder.encode_queries(new), strict=True))
-        return [self._queries[query] for query in queries]
+        return self.encoder.encode_queries(queries)
 
     def encode_passages(self, passages: list[str]) -> list[Vectors]:
-        rows = map(int, passages) if self._row_of is None else (self._row_of[passage] for passage in passages)
-        return [self._tokens(row) for row in rows]
+        return [self._tokens(int(passage)) for passage in passages]
 
     @cached_property
     def _model_fingerprint(self) -> str:

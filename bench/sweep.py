@@ -5,28 +5,21 @@ from __future__ import annotations
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row, at_most
-from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from bench.common import Data, Row, at_most, noted
+from nlp_retrieval import BaseReranker, BaseRetriever, BeirLoader, Benchmarker, Bm25sRetriever, FaissRetriever, OverlapReranker
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
-from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
-from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
-from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 
 Sets = Mapping[str, Mapping[str, BaseRetriever]]
 
@@ -55,21 +48,13 @@ def measure(data: Data) -> list[Row]:
         "tuned and dense": {"tuned": tuned, "dense": dense},
         "all": {"lexical": lexical, "tuned": tuned, "dense": dense},
     }
-    return measure_sweep(data, sets, 1000)
-
-
-def measure_sweep(data: Data, sets: Sets, n_questions: int) -> list[Row]:
-    """Measure a sweep of all sets of retrievers with all fusions and all rerankers."""
     loader = BeirLoader(str(data.root / "wiki" / "hotpotqa"))
-    queries, gold = loader.queries()[:n_questions], loader.gold()
-    searchers = {
-        f"{name}, {fusion}, {reranker}": Searcher(made, fusion=FUSIONS[fusion], reranker=RERANKERS[reranker], depth=DEPTH)
-        for (name, made), fusion, reranker in product(sets.items(), FUSIONS, RERANKERS)
-    }
+    queries, gold = loader.queries()[:1000], loader.gold()
+    settings = {"retrievers": sets["all"], "depth": DEPTH}
+    searchers = Benchmarker.grid(settings, {"retrievers": sets, "fusion": FUSIONS, "reranker": RERANKERS})
     index, stages = data.work / "wiki-index", data.work / "stages"
     for searcher in searchers.values():
         searcher.index(BeirLoader(str(data.corpus)), index)
-    by_hand = _StagesByHand(sets, next(iter(searchers.values())).opened, [query.text for query in queries])
     asked = {query.query_id for query in queries}
     judged = [one for one in gold if one.query_id in asked]
 
@@ -91,8 +76,8 @@ def measure_sweep(data: Data, sets: Sets, n_questions: int) -> list[Row]:
             return time.perf_counter() - begin
 
     shutil.rmtree(stages, ignore_errors=True)
-    hand_s, timed_s = by_hand.seconds(), by_hand.timed_seconds()
-    own_s = by_hand.own_seconds()
+    spent = _by_hand(sets, open_generation(index), [query.text for query in queries])
+    hand_s, timed_s, own_s = spent["all"], spent["timed"], spent["own"]
     sweep_s = run(stages)
     again_s = run(stages)
     shutil.rmtree(stages)
@@ -104,87 +89,57 @@ def measure_sweep(data: Data, sets: Sets, n_questions: int) -> list[Row]:
     again = f"{again_s:.1f} s: opening, and fusing, blending, cutting, items and evaluation for each configuration"
     return [
         at_most("a sweep against its distinct stages by hand, each once", 1.3, sweep_s / (hand_s + timed_s + own_s), detail),
-        Row("the same sweep again, all stages on disk", "-", f"{again_s / sweep_s:.2f} of the first ({again})", None),
+        noted("the same sweep again, all stages on disk", f"{again_s / sweep_s:.2f} of the first ({again})"),
     ]
 
 
-class _StagesByHand:
-    """Every distinct stage of a sweep, by the components themselves."""
+def _by_hand(sets: Sets, generation: Generation, questions: list[str]) -> dict[str, float]:
+    """Seconds of every distinct stage of a sweep, by the components themselves.
 
-    def __init__(self, sets: Sets, generation: Generation, questions: list[str]) -> None:
-        self._sets = sets
-        self._generation = generation
-        self._questions = questions
-        self._opened = {label: one.open(generation) for made in sets.values() for label, one in made.items()}
-        self._sample = Sample.draw(questions, TIMED, SEED)
-        self._found: dict[str, CandidateBatch] = {}
-        _ = [self._retrieve(label, questions[:2]) for label in self._opened]  # models are open now
+    ``all``: candidates of each retriever for all questions, and scores of each reranker for the pairs of all sets; ``timed``:
+    the same for the sample, one question at a time, with the pairs of each set; ``own``: fusing for each set and fusion, and
+    blending and items for each configuration, in one call and one by one, scores of rerankers being at hand.
+    """
+    opened = {label: one.open(generation) for made in sets.values() for label, one in made.items()}
+    places, items = Sample.draw(questions, TIMED, SEED).places, generation.items
+    spent = dict.fromkeys(("all", "timed", "own"), 0.0)
 
-    def seconds(self) -> float:
-        """Candidates of each retriever for all questions, and scores of each reranker for the pairs of all sets."""
+    @contextmanager
+    def timing(what: str) -> Iterator[None]:
         begin = time.perf_counter()
-        self._found = {label: self._retrieve(label, self._questions) for label in self._opened}
-        retrieving = time.perf_counter() - begin
-        pools = [self._pool(list(self._opened), number) for number in range(len(self._questions))]
-        asked = [question for question, rows in zip(self._questions, pools, strict=True) for _ in rows]
-        rows = np.concatenate(pools)
-        begin = time.perf_counter()
+        yield
+        spent[what] += time.perf_counter() - begin
+
+    def retrieve(label: str, asked: Sequence[str]) -> CandidateBatch:
+        return opened[label].candidates([[question] for question in asked], DEPTH, len(items))
+
+    def pool(labels: Iterable[str], at: int) -> Rows:
+        return np.unique(np.concatenate([found[label].rows[slice(*found[label].offsets[at : at + 2])] for label in labels]))
+
+    def part(batch: CandidateBatch, at: int) -> CandidateBatch:
+        begin, end = batch.offsets[[at, at + 1]]
+        return batch.take(np.arange(begin, end), np.array([0, end - begin]))
+
+    for label in opened:
+        retrieve(label, questions[:2])  # models are open now
+    with timing("all"):
+        found = {label: retrieve(label, questions) for label in opened}
+    pools = [pool(opened, at) for at in range(len(questions))]
+    asked, rows = [questions[at] for at, pooled in enumerate(pools) for _ in pooled], np.concatenate(pools)
+    with timing("all"):
         for reranker in RERANKERS.values():
-            reranker.scored(asked, self._generation.items.items(rows))
-        return retrieving + time.perf_counter() - begin
-
-    def timed_seconds(self) -> float:
-        """The same for the sample, one question at a time; scores for the pairs of each set."""
-        seconds = 0.0
-        for label in self._opened:
-            seconds += self._one_by_one(partial(self._retrieve_one, label))
-        for made, reranker in product(self._sets.values(), RERANKERS.values()):
-            seconds += self._one_by_one(partial(self._score_one, reranker, list(made)))
-        return seconds
-
-    def own_seconds(self) -> float:
-        """Fusing for each set and fusion, and blending and items for each configuration: in one call, and one by one."""
-        seconds = 0.0
-        for made, fusion in product(self._sets.values(), FUSIONS.values()):
-            found = {label: self._found[label] for label in made}
-            seconds += self._composed(found, fusion)
-            for place in self._sample.places:
-                alone = {}
-                for label, batch in found.items():
-                    begin, end = batch.offsets[[place, place + 1]]
-                    alone[label] = batch.take(np.arange(begin, end), np.array([0, end - begin]))
-                seconds += self._composed(alone, fusion)
-        return seconds
-
-    def _composed(self, found: Mapping[str, CandidateBatch], fusion: BaseFusion) -> float:
-        """Seconds of what follows retrieval, scores of rerankers being at hand."""
-        begin = time.perf_counter()
-        batch = fusion.fuse(found)
-        for reranker in RERANKERS.values():
-            to_results(reranker.reordered(batch, {"score": batch.scores}).head(K_VALUES[-1]), self._generation.items)
-        return time.perf_counter() - begin
-
-    def _one_by_one(self, run: Callable[[int], object]) -> float:
-        begin = time.perf_counter()
-        for place in self._sample.places:
-            run(place)
-        return time.perf_counter() - begin
-
-    def _retrieve(self, label: str, questions: Sequence[str]) -> CandidateBatch:
-        return self._opened[label].candidates([[question] for question in questions], DEPTH, len(self._generation.items))
-
-    def _retrieve_one(self, label: str, place: int) -> CandidateBatch:
-        return self._retrieve(label, [self._questions[place]])
-
-    def _score_one(self, reranker: BaseReranker, labels: list[str], place: int) -> None:
-        rows = self._pool(labels, place)
-        reranker.scored([self._questions[place]] * len(rows), self._generation.items.items(rows))
-
-    def _pool(self, labels: list[str], number: int) -> Rows:
-        """The rows that retrievers found for a question, each once."""
-        parts = []
-        for label in labels:
-            begin, end = self._found[label].offsets[[number, number + 1]]
-            parts.append(self._found[label].rows[begin:end])
-        pool: Rows = np.unique(np.concatenate(parts))
-        return pool
+            reranker.scored(asked, items.items(rows))
+    with timing("timed"):
+        for label, at in product(opened, places):
+            retrieve(label, [questions[at]])
+        for made, reranker, at in product(sets.values(), RERANKERS.values(), places):
+            pooled = pool(made, at)
+            reranker.scored([questions[at]] * len(pooled), items.items(pooled))
+    for made, fusion in product(sets.values(), FUSIONS.values()):
+        whole = {label: found[label] for label in made}
+        for each in (whole, *({label: part(batch, at) for label, batch in whole.items()} for at in places)):
+            with timing("own"):
+                fused = fusion.fuse(each)
+                for reranker in RERANKERS.values():
+                    to_results(reranker.reordered(fused, {"score": fused.scores}).head(K_VALUES[-1]), items)
+    return spent

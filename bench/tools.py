@@ -6,17 +6,16 @@ run) is written out here with the packages that it uses, so that it needs no Jav
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from bench.common import Data, Row
+from bench.common import Data, Row, best_of_each, noted
+from bench.evaluation import DEPTH, QUERIES, RUNS, as_scores, judged_runs
 
 _CUTOFFS = (10, 100, 1000)
 _TESTED = "ndcg@10"
-_RUNS, _QUERIES, _DEPTH, _ITEMS, _RESAMPLES = 10, 1000, 1000, 31_857, 10_000
+_RESAMPLES = 10_000
 
 
 def measure(data: Data) -> list[Row]:
@@ -25,30 +24,17 @@ def measure(data: Data) -> list[Row]:
     try:
         import ranx  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        return [Row("evaluation and tests beside ranx", "-", "not measured: pip install ranx", None)]
+        return [noted("evaluation and tests beside ranx", "not measured: pip install ranx")]
     import ir_measures
     from ir_measures import AP, RR, P, R, nDCG
     from scipy.stats import ttest_rel
 
-    from nlp_retrieval.core.models import Gold
     from nlp_retrieval.evaluation.comparison import compare
     from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 
-    draw = np.random.default_rng(0)
-    qrels: dict[str, dict[str, int]] = {}
-    for query in range(_QUERIES):
-        rows = draw.choice(_ITEMS, draw.integers(2, 51), replace=False)
-        qrels[f"q{query}"] = {f"w{row}": int(draw.integers(1, 4)) for row in rows}
-    runs = [np.stack([draw.permutation(_ITEMS)[:_DEPTH] for _ in range(_QUERIES)]) for _ in range(_RUNS)]
-    dicts = [
-        {
-            f"q{query}": {f"w{row}": float(_DEPTH - rank) for rank, row in enumerate(rows)}
-            for query, rows in enumerate(run.tolist())
-        }
-        for run in runs
-    ]
-    gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in qrels.items()]
-    ids = [f"w{row}" for row in range(_ITEMS)]
+    gold, ids, runs = judged_runs()
+    qrels = {one.query_id: one.relevance for one in gold}
+    dicts = [as_scores(run) for run in runs]
     per_query: dict[str, dict[str, Any]] = {}
 
     def ours_evaluates() -> None:
@@ -80,7 +66,7 @@ def measure(data: Data) -> list[Row]:
 
     def ours_tests() -> None:
         one_measure = {run: {_TESTED: values[_TESTED]} for run, values in per_query.items()}
-        compare(one_measure, None, [None] * _QUERIES, _RESAMPLES)
+        compare(one_measure, None, [None] * QUERIES, _RESAMPLES)
 
     def ranx_tests() -> None:
         ranx.compare(ranx_qrels, ranx_runs, [_TESTED], stat_test="fisher", n_permutations=_RESAMPLES)
@@ -93,9 +79,10 @@ def measure(data: Data) -> list[Row]:
         for name in ranx_names
         if not name.startswith("map")
     )
-    ours, other, loops = _seconds(ours_evaluates, 3), _seconds(ranx_evaluates, 3), _seconds(pyterrier_evaluates, 1)
-    tests, other_tests = _seconds(ours_tests, 3), _seconds(ranx_tests, 1)
-    what = f"{_RUNS} runs x {_QUERIES:,} queries x {_DEPTH:,} results"
+    ours, other = best_of_each(3, ours_evaluates, ranx_evaluates)
+    loops, other_tests = best_of_each(1, pyterrier_evaluates, ranx_tests)
+    (tests,) = best_of_each(3, ours_tests)
+    what = f"{RUNS} runs x {QUERIES:,} queries x {DEPTH:,} results"
     version = getattr(ranx, "__version__", "")
     return [
         Row(
@@ -106,19 +93,10 @@ def measure(data: Data) -> list[Row]:
             ours < min(other, loops),
         ),
         Row(
-            f"paired randomisation of every two of {_RUNS} runs in one measure, {_RESAMPLES:,} resamples",
+            f"paired randomisation of every two of {RUNS} runs in one measure, {_RESAMPLES:,} resamples",
             "ahead of ranx",
             f"{tests:.2f} s, intervals, effect sizes and Holm's correction too; "
             f"ranx.compare {other_tests:.1f} s, evaluation counted",
             tests < other_tests,
         ),
     ]
-
-
-def _seconds(run: Callable[[], object], times: int) -> float:
-    best = float("inf")
-    for _ in range(times):
-        begin = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - begin)
-    return best

@@ -8,15 +8,12 @@ the whole call, opening the index again included. For the link graph each copy h
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from bench.common import Data, Row
+from bench.common import Data, Row, aside, seconds_of
 from bench.memory import LINK_GRAPH, copied_items, retrievers_by_name
 
 _COPIES = {"pyserini": 10, "bm25s": 10, "faiss flat": 10, LINK_GRAPH: 10, "colbert": 1}
@@ -28,8 +25,7 @@ def measure(data: Data) -> list[Row]:
     """One row per retriever."""
     rows = []
     for name, copies in _COPIES.items():
-        command = [sys.executable, "-m", "bench.updates", name, str(copies), str(data.corpus)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        found = aside("bench.updates", name, copies, data.corpus)
         ratio = found["add"] / found["build"]
         measured = (
             f"{100 * ratio:.1f}% ({found['add']:.2f} s for {found['added']:,} items, {found['build']:.1f} s to build "
@@ -44,23 +40,17 @@ def _measured(name: str, copies: int, corpus: Path) -> dict[str, float]:
 
     searcher = Searcher(retrievers_by_name()[name]())
     spent: dict[str, float] = {}
-
-    def timed(what: str, call: Callable[[], object]) -> None:
-        begin = time.perf_counter()
-        call()
-        spent[what] = time.perf_counter() - begin
-
     with tempfile.TemporaryDirectory() as folder:
         own_names = name == LINK_GRAPH
         items = list(copied_items(corpus, copies, own_names=own_names))
-        timed("build", lambda: searcher.index(items, folder))
+        spent["build"] = seconds_of(lambda: searcher.index(items, folder))
         searcher.search("a warm engine")
         n_items = len(items)
         more = list(islice(copied_items(corpus, copies + 1, copies, own_names=own_names), n_items // _SHARE))
         gone = [f"0-{item.item_id.partition('-')[2]}" for item in more]
-        timed("add", lambda: searcher.add(more, auto_compact=False))
-        timed("delete", lambda: searcher.delete(gone, auto_compact=False))
-        timed("compact", searcher.compact)
+        spent["add"] = seconds_of(lambda: searcher.add(more, auto_compact=False))
+        spent["delete"] = seconds_of(lambda: searcher.delete(gone, auto_compact=False))
+        spent["compact"] = seconds_of(searcher.compact)
     return spent | {"items": n_items, "added": len(more)}
 
 

@@ -1,7 +1,11 @@
-"""Markdown documents of measurements: paragraphs that wrap, tables, and where and when it was measured."""
+"""Pages of measurements: text with places to fill in, tables, and where and when it was measured."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from string import Template
 from textwrap import fill
 
 import numpy as np
@@ -13,19 +17,31 @@ from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
 _SHOWN = ("nlp_retrieval", "python", "numpy", "scipy", "bm25s", "faiss-cpu", "sentence-transformers", "torch", "dspy", "numba")
 
 
-def document(*parts: str | list[str]) -> str:
-    """Put paragraphs, bullets and tables together, wrapped; a list is a table's lines."""
-    text = ""
-    for part in parts:
-        bullet = isinstance(part, str) and part.startswith("- ")
-        if text:
-            text += "\n" if bullet and text.rsplit("\n\n", 1)[-1].startswith("- ") else "\n\n"
-        if isinstance(part, list):
-            text += "\n".join(part)
-        else:
-            indent = "  " * bullet
-            text += fill(" ".join(part.split()), 125, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    return text
+def page(text: str, **values: object) -> str:
+    """Fill in a page, and wrap it anew; ``$date`` and ``$machine`` are known.
+
+    Args:
+        text: Markdown with ``$name`` for each value; bullets and paragraphs are wrapped, tables are not.
+        values: by name.
+    """
+    known = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine()}
+    blocks = Template(text).substitute(known | values).strip().split("\n\n")
+    return "\n\n".join(block if block.startswith("|") else _wrapped(block) for block in blocks) + "\n"
+
+
+def _wrapped(block: str) -> str:
+    lines = []
+    for part in filter(None, re.split(r"(?:^|\n)(?=- )", block)):
+        indent = "  " * part.startswith("- ")
+        text = " ".join(part.split())
+        lines.append(fill(text, 125, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+    return "\n".join(lines)
+
+
+def table(heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    """A table: a row's name, then its cells."""
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + [f"| {' | '.join([name, *cells])} |" for name, cells in rows.items()])
 
 
 def machine() -> str:

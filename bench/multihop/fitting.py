@@ -1,0 +1,96 @@
+"""Fitting the weights of link graphs, and links that mean nothing: what the multi-hop study puts into its sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from bench.haystack import HaystackLoader
+from nlp_retrieval import BaseLinkExtractor, ItemTable, Links, LinkSentence, SearchableItem, SharedEntities, TitleMentions
+from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.pipelines.link_graph_tuning import TuningReport, tune
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+
+CUTOFFS = [2, 5, 10, 21]
+_NEUTRAL = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"pagerank": 1.0}
+
+
+class Shuffled(BaseLinkExtractor):
+    """The links of another extractor with the passages' numbers permuted: each passage gets the links of another.
+
+    Degrees, weights and kinds stay as they are; what is lost is that links have to do with what the passages say.
+    The permutation is the same for all extractors of equal seed.
+    """
+
+    name = "shuffled"
+
+    def __init__(self, extractor: BaseLinkExtractor, seed: int = 0) -> None:
+        self.extractor = extractor
+        self.seed = seed
+        self.along, self.against = extractor.along, extractor.against
+
+    def extract(self, items: ItemTable) -> Links:
+        links = self.extractor.extract(items)
+        other = np.random.default_rng(self.seed).permutation(len(items))
+        return Links(other[links.sources], other[links.targets], links.weights)
+
+    def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
+        del source, target  # no sentence says why
+        return None
+
+
+class Blinded:
+    """A link graph in fitting: it starts from weights that know nothing, and sees no evidence whose weight is written as 0."""
+
+    def __init__(self, retriever: LinkGraphRetriever) -> None:
+        written = retriever.config["weights"] or {}
+        self.retriever = retriever
+        self.blind = [kind for kind, weight in written.items() if weight == 0]
+        self.weights = {kind: 0.0 if kind in self.blind else weight for kind, weight in _NEUTRAL.items()}
+
+    def open(self, index: Any) -> Blinded:
+        """Open the index of the retriever."""
+        self.opened = self.retriever.open(index)
+        return self
+
+    def pools(self, queries: list[str], at_least: int) -> Iterator[GraphCandidates]:
+        """Its candidates, without what is not seen."""
+        for pool in self.opened.pools(queries, at_least=at_least):
+            hidden = {kind: np.zeros_like(pool.evidence[kind]) for kind in self.blind}
+            yield replace(pool, evidence=pool.evidence | hidden)
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits the weights of link graphs to judged queries over one index, and builds them there."""
+
+    index: Path
+    corpus: BeirLoader | HaystackLoader
+    judged: BaseQueryLoader
+
+    def fit(self, given: LinkGraphRetriever) -> TuningReport:
+        """Fit in folds and to all queries, from weights that know nothing; evidence whose weight is 0 is not seen."""
+        Searcher([given]).index(self.corpus, self.index)
+        blinded = cast(LinkGraphRetriever, Blinded(given))
+        return tune(blinded, self.index, self.judged.queries(), self.judged.gold(), CUTOFFS)
+
+    def reached(self, given: LinkGraphRetriever, judged: BaseQueryLoader) -> float:
+        """Which share of all gold is in the pools."""
+        n_gold = sum(sum(grade > 0 for grade in one.relevance.values()) for one in judged.gold())
+        return 1 - replace(self, judged=judged).fit(given).unreachable / n_gold
+
+
+def shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:
+    """The link graph with links that mean nothing."""
+    links = [Shuffled(TitleMentions()), Shuffled(SharedEntities(weight=0.1))]
+    return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever()], links, weights=weights)

@@ -1,0 +1,150 @@
+"""Sweeps of a study: benchmark configurations with places to fill in, run as the command runs them, and read back as figures.
+
+A value ``$name`` in a sweep is filled in when it is run. What was run stands beside its results as ``sweep.yaml``, for
+``nlp-retrieval benchmark``, but for components that have no registry name: those a study puts in by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from bench.common import Data
+from bench.writing import shown
+from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder
+from nlp_retrieval.benchmarks.config import BenchmarkConfig, read_benchmark_config
+from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
+
+Values = dict[str, NDArray[np.float64]]
+"""``[queries]`` by the measure's name."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What configurations reached: values by configuration, families and groups (``"hops=3"``) per query, rows of the report.
+
+    Of runs over parts of the queries, ``results`` holds the first part's.
+    """
+
+    values: dict[str, Values]
+    families: list[str | None]
+    groups: list[str | None]
+    results: dict[str, ConfigurationResult]
+
+    def only(self, kept: NDArray[np.bool_]) -> Figures:
+        """Return the figures of some of the queries, ``[queries]``."""
+        values = {name: {key: each[kept] for key, each in measures.items()} for name, measures in self.values.items()}
+        families, groups = (
+            [label for label, keep in zip(column, kept, strict=True) if keep] for column in (self.families, self.groups)
+        )
+        return Figures(values, families, groups, self.results)
+
+    def group(self, *names: str) -> Figures:
+        """Return the figures of the queries of some groups."""
+        return self.only(np.isin(np.array(self.groups, object), names))
+
+    def named(self, form: str) -> Figures:
+        """Return the same with other names of configurations: ``form`` with ``{}`` for the name."""
+        values = {form.format(name): measures for name, measures in self.values.items()}
+        return replace(self, values=values, results={form.format(name): one for name, one in self.results.items()})
+
+    def beside(self, other: Figures) -> Figures:
+        """Return these configurations and others, over the same queries."""
+        if (self.families, self.groups) != (other.families, other.groups):
+            raise ValueError("the figures are of other queries; take the same part of both")
+        return replace(self, values=self.values | other.values, results=self.results | other.results)
+
+    def then(self, other: Figures) -> Figures:
+        """Return the same configurations over these queries and others."""
+        values = {
+            name: {key: np.concatenate([each, other.values[name][key]]) for key, each in measures.items()}
+            for name, measures in self.values.items()
+        }
+        return Figures(values, self.families + other.families, self.groups + other.groups, self.results)
+
+    def mean(self, name: str, measure: str) -> float:
+        return float(self.values[name][measure].mean())
+
+    def cell(self, name: str, measure: str, against: str | None = None) -> str:
+        """A mean and its interval over families; in bold where it differs from another configuration by more than chance."""
+        text = shown(self.values[name][measure], self.families)
+        return text if against is None or self.difference(name, against, measure)[3] == 0 else f"**{text}**"
+
+    def difference(self, name: str, other: str, measure: str) -> tuple[float, float, float, int]:
+        """How much higher a configuration stands, the interval of that, and the sign that the whole interval has, or 0."""
+        gains = self.values[name][measure] - self.values[other][measure]
+        low, high = bootstrap_interval(gains, self.families, bounds=(-1, 1))
+        return float(gains.mean()), low, high, int(low > 0) - int(high < 0)
+
+    def gain(self, name: str, other: str, measure: str, *, bold: bool = True) -> str:
+        """The same as text, in bold where the interval is without 0."""
+        mean, low, high, sign = self.difference(name, other, measure)
+        text = f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+        return f"**{text}**" if bold and sign else text
+
+
+def read_sweep(path: Path, **values: Any) -> Config:
+    """Read a sweep and fill in its values; what it needs is named by it, and more may be given."""
+
+    def filled(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: filled(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [filled(value) for value in node]
+        return values[node[1:]] if isinstance(node, str) and node.startswith("$") else node
+
+    read: Config = filled(read_yaml(path))
+    return read
+
+
+def configured(settings: Config, folder: Path) -> BenchmarkConfig:
+    """Write the settings of a sweep to ``sweep.yaml`` in its folder, and build what they describe."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "sweep.yaml"
+    path.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), "utf-8")
+    return read_benchmark_config(path)
+
+
+def run(config: BenchmarkConfig, folder: Path) -> Figures:
+    """Run a benchmark as ``nlp-retrieval benchmark`` does, and read its files back.
+
+    Raises:
+        RetrievalError: a configuration failed.
+    """
+    refuse_failures(run_benchmark(config, folder, log=False))
+    saved = read_run_folder(folder)
+    values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
+    results = {result.name: result for result in saved.report.configurations}
+    return Figures(values, saved.lists.families, saved.lists.groups, results)
+
+
+def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config:
+    """Settings of a model on a small machine: one call at a time, short answers, and patience."""
+    patient = {"max_tokens": 256, "calls_at_once": 1, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
+    return {"model": model, "base_url": base_url, **patient, **more}
+
+
+def script(usage: str, counts: Sequence[int], page: Path, written: Callable[[Data, list[str]], str]) -> int:
+    """Write a page from what stands on the command line: DATA, and as many further arguments as are allowed for."""
+    data, *arguments = sys.argv[1:] or [""]
+    if len(arguments) not in counts or not Data.of(data).claims.is_file():
+        print(f"usage: python -m {usage}   (DATA holds wiki/)")
+        return 2
+    warnings.simplefilter("ignore")
+    try:
+        page.write_text(written(Data.of(data), arguments), "utf-8")
+    except RetrievalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
