@@ -70,7 +70,7 @@ class Study:
         for name, scores in self.blends.items():
             self.values["cross_encoder_blend" if name == "cross_encoder" else name] = max(scores, key=lambda one: scores[one])
         rules = {"name": "entity_phrases", "keep_query": best[0]}
-        plain = self.sweep("systems").named("{}")
+        plain = self.sweep("systems")
         self.all = plain.beside(self.sweep("phrases", "rules", processor=rules, hops=None).named("EntityPhrases: {}"))
         self.asked = self._asked() if models else None
         self.deep = self.all.group("hops=3")
