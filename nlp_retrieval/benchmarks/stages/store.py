@@ -1,10 +1,10 @@
 """Results of stages on disk: one file each, named by what it is a result of, so that nothing is computed twice.
 
-A file is an Arrow IPC stream of one row: what there is to know about the result, as JSON, and a list for each array, whose shape
-its field tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and renamed,
-so it is there whole or not at all: what is damaged, cut off, of another format or of another name, or could have been written by
-another user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a few times its size.
-Files are never changed; the folder may be deleted at any time, at the price of computing again.
+A file is an Arrow IPC stream of one row: what there is to know about the result, as JSON, and a list for each array, whose
+shape its field tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and
+renamed, so it is there whole or not at all: what is damaged, cut off, of another format or of another name, or could have
+been written by another user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a
+few times its size. Files are never changed; the folder may be deleted at any time, at the price of computing again.
 """
 
 from __future__ import annotations
