@@ -145,7 +145,7 @@ def hostile(browser: Browser, folder: Path) -> list[str]:
     if page.evaluate("document.querySelectorAll('.hit details').length"):
         wrong.append("hits without signals open")
     page = opened(browser, path.as_uri(), problems, script="delete window.DecompressionStream")
-    page.wait_for_function("document.getElementById('explorer-note').textContent.includes('nlp-retrieval explain')")
+    page.wait_for_function("document.getElementById('explorer-note').textContent.includes('nlp-retrieval diff')")
     if not page.evaluate("document.getElementById('explorer').hidden"):
         wrong.append("a browser that cannot open the lists shows empty ones")
     return [*wrong, *problems]

@@ -12,6 +12,7 @@ import numpy as np
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.evaluation.gold import joined
 from nlp_retrieval.evaluation.pool import Ranks
 
 
@@ -65,12 +66,7 @@ class RetrieverRanks:
         owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
         hits = owner_of_list[list_of_hit] * self._n_items + rows
         ranks = np.arange(len(rows)) - offsets[list_of_hit] + 1
-        order = np.lexsort((ranks, hits))
-        if not len(order):
-            return np.zeros(len(self._gold), np.int64)
-        position = np.minimum(np.searchsorted(hits[order], self._gold), len(order) - 1)
-        best = order[position]
-        return np.where(hits[best] == self._gold, ranks[best], 0)
+        return joined(self._gold, hits, ranks)
 
 
 def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:

@@ -13,19 +13,10 @@ from dataclasses import dataclass
 from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.evaluation.measure import LABELS, Measure
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"
-
-_MEASURES = {
-    "perfect_recall": "Perfect recall",
-    "recall": "Recall",
-    "ndcg": "nDCG",
-    "mrr": "MRR",
-    "map": "MAP",
-    "precision": "Precision",
-    "f1": "F1",
-}
 
 
 @dataclass(frozen=True)
@@ -179,17 +170,7 @@ def signed(difference: float, decimals: int = 3) -> str:
 
 def family_label(family: str) -> str:
     """Return the heading of a measure or of the costs."""
-    return "Cost" if family == COST else _MEASURES.get(family, family)
-
-
-def measure_title(key: str) -> str:
-    """Return a measure as a heading: ``"Recall @5"``.
-
-    Args:
-        key: such as ``"recall@5"``.
-    """
-    family, cutoff = split_measure(key)
-    return f"{family_label(family)} @{cutoff}" if cutoff else family_label(family)
+    return "Cost" if family == COST else LABELS.get(family, family)
 
 
 def query_groups(report: BenchmarkReport) -> list[str]:
@@ -204,22 +185,9 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
         key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
     }
     return [
-        Column(key, family, f"@{cutoff}" if cutoff else family_label(family))
-        for family, cutoff, key in sorted(((*split_measure(key), key) for key in keys), key=_measure_order)
+        Column(str(one), one.family, one.family_label if one.cutoff is None else f"@{one.cutoff}")
+        for one in sorted(map(Measure.parse, keys), key=lambda measure: measure.order)
     ]
-
-
-def split_measure(key: str) -> tuple[str, str]:
-    """Return a measure's name without its cutoff, and the cutoff; ``""`` where it has none."""
-    family, at, cutoff = key.rpartition("@")
-    return (family, cutoff) if at else (key, "")
-
-
-def _measure_order(measure: tuple[str, str, str]) -> tuple[int, str, int, str]:
-    family, cutoff, _ = measure
-    known = list(_MEASURES)
-    rank = known.index(family) if family in _MEASURES else len(known)
-    return rank, family, int(cutoff) if cutoff.isdecimal() else 0, cutoff
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
@@ -231,6 +199,6 @@ def summary_columns(report: BenchmarkReport) -> list[Column]:
     measures = measure_columns(report)
     kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
     ndcg = [column for column in measures if column.family == "ndcg"]
-    small = [column for column in ndcg if split_measure(column.key)[1] in map(str, range(1, 11))]
+    small = [column for column in ndcg if 1 <= (Measure.parse(column.key).cutoff or 0) <= 10]
     costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
     return kept + (small[-1:] or ndcg[:1]) + costs + price_columns(report)[:1]

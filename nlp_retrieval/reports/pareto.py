@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.columns import COST_COLUMNS, Column, measure_title, price_columns, split_measure
+from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.reports.columns import COST_COLUMNS, Column, price_columns
 
 MARK = "\N{BLACK DIAMOND}"
 ASCII_MARK = "#"
@@ -57,7 +58,7 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
         report: a finished benchmark.
     """
     measure = report.main_measure
-    quality = Column(measure, split_measure(measure)[0], measure)
+    quality = Column(measure, Measure.parse(measure).family, measure)
     found = {}
     for cost in [*(column for column in COST_COLUMNS if column.key == "latency_ms"), *price_columns(report)[:1]]:
         values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
@@ -78,7 +79,7 @@ def front_legend(report: BenchmarkReport, mark: str) -> str:
     """
     if not fronts(report):
         return ""
-    measure = measure_title(report.main_measure).replace(" @", "@")
+    measure = Measure.parse(report.main_measure).label.replace(" @", "@")
     return (
         f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
         "better in one. The front is of the values measured; neighbours on it may differ by chance."

@@ -184,14 +184,14 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
     }
 
     def noted(note: Callable[[ConfigurationResult], str]) -> dict[str, str]:
-        said = {result.name: note(result) for result in report.configurations}
-        return {name: text for name, text in said.items() if text}
+        notes = {result.name: note(result) for result in report.configurations}
+        return {name: text for name, text in notes.items() if text}
 
     return ReportView(
         report=report,
         columns=[*measures, *costs],
         summary=summary,
-        model_columns=[one for one in costs if one not in COST_COLUMNS and one.key != "price_per_1000_queries"],
+        model_columns=[cost for cost in costs if cost not in COST_COLUMNS and cost.key != "price_per_1000_queries"],
         groups=list(groups.values()),
         comparisons=comparisons,
         fronts=on_fronts,
@@ -201,7 +201,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         selection=report.selection_note,
         corpora=corpora_of(report),
         chance=chance,
-        out_of_reach={reason: [groups[name] for name in names if name in groups] for reason, names in reasons.items()},
+        out_of_reach={reason: [groups[name] for name in named if name in groups] for reason, named in reasons.items()},
         prices=prices_legend(report),
         cautions=comparison_notes(report),
         failures=failure_notes(report),

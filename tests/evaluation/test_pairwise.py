@@ -110,7 +110,7 @@ def test_the_matrix_marks_what_the_test_bears_out_and_nothing_else() -> None:
             assert f" {told}, p " in cell
             marked += told != "not distinguishable"
     assert marked == 14
-    assert "Holm&#x27;s correction for 10 comparisons" in source
+    assert "Holm's correction for 10 comparisons" in source
     assert not Page(source).open
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -105,6 +106,9 @@ def test_ascii_terminals_and_missing_measures_are_fine() -> None:
     Console(file=file, width=80).print(summary_table(report_of(configuration("a", measures_like(0.2)))))
     file.flush()
     assert "nan" not in printed(odd, 80)
+    absent = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    Console(file=absent, width=80).print(summary_table(report_of(replace(configuration("a", measures_like(0.2)), cost=None))))
+    absent.flush()
 
 
 def test_measures_come_in_order_of_name_and_cutoff() -> None:

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.reports.columns import split_measure
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "rounded"]
 
-DIGITS = 4
+_DIGITS = 4
 _SAMPLE = 200  # queries
 _FEWEST = 20  # queries
 _MARGIN = 0.7  # items and words that queries share weigh less among many
@@ -37,6 +37,9 @@ _WHOLE = 2.0**53  # below it float64 holds every whole number
 _EXACT = 22  # 10 to this is the largest power that float64 holds exactly
 Values = Mapping[str, Mapping[str, Scores]]
 """``[queries]`` by configuration and measure."""
+
+_Columns = tuple[list[int], list[int], list[list[float | None]]]
+"""Where the hits of each query begin, and the items, scores and signals of all hits, cut to a depth."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,11 @@ def explorer_measures(measures: Sequence[str]) -> list[str]:
     Args:
         measures: those there are, such as ``"recall@5"``.
     """
-    cuts = [int(cutoff) for _, cutoff in map(split_measure, measures) if cutoff.isdecimal()]
-    largest = [f"{family}@{max(cuts, default=0)}" for family in ("perfect_recall", "ndcg", "mrr")]
-    recalls = sorted((key for key in measures if split_measure(key)[0] == "recall"), key=lambda key: int(split_measure(key)[1]))
-    return [*recalls, *(key for key in largest if key in measures)]
+    parsed = list(map(Measure.parse, measures))
+    cuts = [measure.cutoff for measure in parsed if measure.cutoff is not None]
+    largest = [str(Measure(family, max(cuts, default=0))) for family in ("perfect_recall", "ndcg", "mrr")]
+    recalls = sorted(measure.cutoff for measure in parsed if measure.family == "recall" and measure.cutoff is not None)
+    return [*(str(Measure("recall", k)) for k in recalls), *(key for key in largest if key in measures)]
 
 
 def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], limit: int) -> Block | None:
@@ -151,18 +155,18 @@ def rounded(values: Scores) -> list[float | None]:
     finite = np.isfinite(values)
     known = np.where(finite, values, 0.0)
     size = np.abs(known)
-    digits = DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    digits = _DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
     power = 10.0 ** np.clip(np.abs(digits), 0, _EXACT)
     with np.errstate(over="ignore"):  # in the branch that is not taken
         short = np.where(digits >= 0, np.rint(known * power) / power, np.rint(known / power) * power)
     if (short == np.rint(short)).all() and (size < _WHOLE).all():
         short = short.astype(np.int64)
-    found: list[float | None] = short.tolist()
+    numbers: list[float | None] = short.tolist()
     for place in np.flatnonzero(np.abs(digits) > _EXACT).tolist():
-        found[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{DIGITS}g}")
+        numbers[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{_DIGITS}g}")
     for place in np.flatnonzero(~finite).tolist():
-        found[place] = None
-    return found
+        numbers[place] = None
+    return numbers
 
 
 def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> str:
@@ -171,10 +175,10 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
     keys = list(dict.fromkeys(key for one in lists.listings.values() for key in one.signals)) if signals else []
     places: dict[int, int] = {}
     columns = [_columns(listing, keys, depth) for listing in lists.listings.values()]
-    found, gold = [], []
+    hits, gold = [], []
     for query in range(len(lists.query_ids)):
         grades = lists.gold_of(query)
-        found.append([_hits(column, query, places) for column in columns])
+        hits.append([_hits(listing, query, places) for listing in columns])
         gold.append([[places.setdefault(item, len(places)) for item in grades], list(grades.values())])
     content = {
         "depth": depth,
@@ -187,7 +191,7 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
         "groups": [None if group is None else printable(group) for group in lists.groups],
         "measures": measures,
         "values": [[rounded(values[name][key]) for name in names] for key in measures],
-        "lists": found,
+        "lists": hits,
         "gold": gold,
         "ids": [printable(lists.item_ids[item]) for item in places],
         "titles": [_title(lists, item) for item in places],
@@ -200,17 +204,15 @@ def _title(lists: RunLists, item: int) -> str:
     return "" if lists.titles[item] == lists.item_ids[item] else printable(lists.titles[item])
 
 
-def _columns(listing: Listing, keys: Sequence[str], depth: int) -> tuple[list[int], list[list[float | None]]]:
-    """Where each query's hits begin, and all hits in columns: their items, scores and signals, cut to a depth."""
+def _columns(listing: Listing, keys: Sequence[str], depth: int) -> _Columns:
     lengths = np.diff(listing.offsets)
-    ranks = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths)
-    kept = ranks < depth
-    found = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
+    kept = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], lengths) < depth
+    figures = [listing.scores, *(listing.signals[key] for key in keys if key in listing.signals)]
     offsets = offsets_of(np.minimum(lengths, depth))
-    return offsets.tolist(), [listing.items[kept].tolist(), *(rounded(column[kept]) for column in found)]
+    return offsets.tolist(), listing.items[kept].tolist(), [rounded(column[kept]) for column in figures]
 
 
-def _hits(columns: tuple[list[int], list[list[float | None]]], query: int, places: dict[int, int]) -> list[list[float | None]]:
-    offsets, (items, *found) = columns
+def _hits(columns: _Columns, query: int, places: dict[int, int]) -> list[object]:
+    offsets, items, figures = columns
     here = slice(offsets[query], offsets[query + 1])
-    return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in found)]
+    return [[places.setdefault(item, len(places)) for item in items[here]], *(column[here] for column in figures)]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.reports.marks import shared_reason
 from nlp_retrieval.reports.page.templating import rendered
 
 
-def pairwise_section(pairwise: Pairwise | None) -> str:
+def pairwise_section(pairwise: Pairwise | None) -> Markup:
     """Return the section; empty where there are fewer than three configurations: two are compared above it.
 
     Args:
         pairwise: all pairs; None where there are none.
     """
     if pairwise is None or len(pairwise.systems) < 3:
-        return ""
+        return Markup()
     return rendered(
         "pairwise.html",
         pairwise=pairwise,

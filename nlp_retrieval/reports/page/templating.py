@@ -17,13 +17,14 @@ from markupsafe import Markup
 from nlp_retrieval.core.explanation import name_of
 from nlp_retrieval.evaluation.by_group import LEVEL
 from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
-from nlp_retrieval.reports.columns import amount, family_label, measure_title, signed
+from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
-from nlp_retrieval.reports.page.charts import series_class, stage_bar
-from nlp_retrieval.reports.page.drawing import finite, interval_drawing, interval_scale
+from nlp_retrieval.reports.page.charts import interval_drawing, interval_scale, series_class, stage_bar
+from nlp_retrieval.reports.page.drawing import finite
 from nlp_retrieval.reports.pareto import MARK
 from nlp_retrieval.text.printable import printable
 
@@ -55,22 +56,22 @@ def _environment() -> Environment:
         "family_label": family_label,
         "grouped": "{:,}".format,
         "digest": _digest,
-        "interval": interval_text,
+        "interval": _interval,
         "interval_scale": interval_scale,
         "json_lines": _json_lines,
-        "limits": lambda one: limits(one, ALPHA),
+        "limits": lambda comparison: limits(comparison, ALPHA),
         "listed": listed,
-        "measure_title": measure_title,
+        "measure_title": lambda key: Measure.parse(key).label,
         "name_of": name_of,
         "p_text": p_text,
         "plot": interval_drawing,
-        "sentence": lambda one: sentence(one, ALPHA),
+        "sentence": lambda comparison: sentence(comparison, ALPHA),
         "series_class": series_class,
         "signed": signed,
         "stage_bar": stage_bar,
         "text_lines": _text_lines,
         "unit": unit,
-        "verdict": lambda one: verdict(one, ALPHA),
+        "verdict": lambda comparison: verdict(comparison, ALPHA),
     }
     environment.tests["finite"] = lambda value: finite(value) is not None
     environment.globals |= {
@@ -94,9 +95,9 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _by_query(found: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:
+def _by_query(documents: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:
     queries: dict[str, list[GoldDocument]] = {}
-    for document in found:
+    for document in documents:
         queries.setdefault(document.query_id, []).append(document)
     return queries
 
@@ -109,7 +110,7 @@ def _json_lines(value: object) -> Markup:
     return _text_lines(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def interval_text(one: Comparison) -> str:
-    """Return the interval of a difference: ``"+0.021 to +0.080"``."""
-    low, high = one.interval
+def _interval(comparison: Comparison) -> str:
+    """The interval of a difference: ``"+0.021 to +0.080"``."""
+    low, high = comparison.interval
     return f"{signed(low)} to {signed(high)}" if low < high else signed(low)

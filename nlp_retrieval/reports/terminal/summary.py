@@ -50,8 +50,8 @@ class SummaryTable:
             table, shown = _fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
             yield Text("")
             yield table
-            said = f"{_left_out(view.model_columns, shown)}{CALLS_AND_TOKENS} {printable(view.prices)}"
-            yield Text(said.strip(), style=dim)
+            legend = f"{_left_out(view.model_columns, shown)}{CALLS_AND_TOKENS} {printable(view.prices)}"
+            yield Text(legend.strip(), style=dim)
             for result in view.report.configurations:
                 for notes in (view.degraded, view.latency, view.unpriced):
                     if result.name in notes:
@@ -85,8 +85,7 @@ class SummaryTable:
         mark = (SIGNS if ascii_only else TRIANGLES).of(cell.comparison) or (" " if in_marked else "")
         if cell.column.key in self.view.fronts:
             mark = (ASCII_MARK if ascii_only else MARK) if cell.on_front else " "
-        text = cell.text.replace(ABSENT, "-") if ascii_only else cell.text
-        return Text(text, style="bold" if cell.best else "").append(mark, style="not bold")
+        return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
 
     def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
         rows = [row for row in self.view.groups[0].rows if row.cells["calls"].value is not None]
@@ -95,8 +94,7 @@ class SummaryTable:
         for column in columns:
             table.add_column(column.label.replace(" ", "\n"), justify="right", no_wrap=True)
         for name, row in zip(names, rows, strict=True):
-            figures = (row.cells[column.key].text for column in columns)
-            table.add_row(Text(name), *(Text(text.replace(ABSENT, "-") if options.ascii_only else text) for text in figures))
+            table.add_row(Text(name), *(Text(_printed(row.cells[column.key], options)) for column in columns))
         return table
 
 
@@ -143,6 +141,10 @@ def _empty_table(names: list[str], width: int, options: ConsoleOptions) -> Table
     name_width = min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
     table.add_column("configuration", width=name_width, overflow="fold")
     return table
+
+
+def _printed(cell: Cell, options: ConsoleOptions) -> str:
+    return cell.text.replace(ABSENT, "-") if options.ascii_only else cell.text
 
 
 def _starred(name: str) -> str:

@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.runs.comparable import RunCorpus
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import OutputError
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 from nlp_retrieval.reports.wandb.artifacts import log_manifest, log_run, parameters, sweep_of
 from nlp_retrieval.reports.wandb.ledger import Ledger
@@ -187,11 +188,11 @@ def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
 def _log_configuration(run: Any, row: Row, view: ReportView) -> None:
     result = row.result
     run.define_metric("k")
-    families = list(dict.fromkeys(name.partition("@")[0] for name in result.measures))
+    families = list(dict.fromkeys(Measure.parse(name).family for name in result.measures))
     for family in families:
         run.define_metric(family, step_metric="k")
     for k in view.report.k_values:
-        run.log({"k": k} | {family: result.measures[f"{family}@{k}"] for family in families})
+        run.log({"k": k} | {family: result.measures[str(Measure(family, k))] for family in families})
     run.summary.update(
         result.measures
         | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}

@@ -228,10 +228,11 @@ def test_every_two_configurations_stand_in_the_page_where_they_were_compared() -
 
 
 def test_configurations_that_failed_are_named_with_their_reason() -> None:
-    failed = FailedConfiguration(ATTACK, {}, "ModelError", f"no such model {ATTACK}")
+    failed = FailedConfiguration(ATTACK, {}, "ModelError", f"no such model {ATTACK}", f"line 1 {ATTACK}\nline 2")
     page = Page(render_page(replace(usual_report(), failed=[failed])))
     assert ATTACK in page.texts("bdi")
     assert any(f"no such model {ATTACK}" in text for text in page.texts("li"))
+    assert f"line 1 {ATTACK}\nline 2" in page.texts("pre")
     assert len(page.of("script")) == 1
 
 

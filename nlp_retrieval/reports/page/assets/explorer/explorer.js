@@ -156,6 +156,6 @@
     note.hidden = false;
     note.textContent =
       `This browser cannot open the lists of the queries (${error.message}). ` +
-      "Use one from 2023 or later, or the command nlp-retrieval explain.";
+      "Use one from 2023 or later, or the command nlp-retrieval diff.";
   });
 })();

@@ -1,0 +1,89 @@
+"""What every form of a report shows is computed once, so that all of them say the same of a figure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.evaluation.verdict import verdict
+from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES
+from nlp_retrieval.reports.page.page import render_page
+from nlp_retrieval.reports.page.templating import rendered
+from nlp_retrieval.reports.tables.papers import markdown_table
+from nlp_retrieval.reports.view import view_of
+
+from .report_data import compared_report, configuration, measures_like, priced_report, report_of, usual_report
+from .test_columns import printed
+
+
+@pytest.mark.parametrize("report", [usual_report(), compared_report(), priced_report()])
+def test_every_column_has_a_cell_for_every_configuration_and_group(report: BenchmarkReport) -> None:
+    view = view_of(report)
+    assert [group.name for group in view.groups] == list(report.query_counts)
+    for group in view.groups:
+        assert [row.result for row in group.rows] == report.configurations
+        for row in group.rows:
+            assert list(row.cells) == [column.key for column in view.columns]
+            for column in view.columns:
+                cell = row.cells[column.key]
+                assert cell.value == column.value(row.result, group.name)
+                assert cell.repeated == (bool(group.name) and column.cost is not None)
+                assert not (cell.on_front and group.name)
+
+
+def test_a_verdict_is_that_of_the_corrected_test() -> None:
+    view = view_of(compared_report())
+    marked = 0
+    for group in view.groups:
+        for row in group.rows:
+            for key, cell in row.cells.items():
+                comparison = view.comparisons.get((group.name, key, row.result.name))
+                assert cell.comparison is comparison
+                said = verdict(comparison) if comparison is not None else "not distinguishable"
+                assert cell.verdict == (said if said != "not distinguishable" else "")
+                marked += bool(cell.verdict)
+    assert marked > 20
+
+
+def test_the_terminal_the_page_and_the_tables_mark_the_same_figures() -> None:
+    report = compared_report()
+    view = view_of(report)
+    rows = view.groups[0].rows
+    wanted = [[row.cells[column.key].verdict for column in view.summary] for row in rows]
+
+    def marks(lines: list[list[str]], better: str, worse: str) -> list[list[str]]:
+        return [["better" if better in cell else "worse" if worse in cell else "" for cell in line] for line in lines]
+
+    table = [line.split(" | ")[2:] for line in markdown_table(report).splitlines() if line.startswith("| all |")]
+    assert marks(table, DAGGERS.better, DAGGERS.worse) == wanted
+    lines = [line.split() for line in printed(report, 200).splitlines()]
+    terminal = [line[-len(view.summary) :] for line in lines if line[:1] and line[0] in {row.result.name for row in rows}]
+    assert marks(terminal[: len(rows)], TRIANGLES.better, TRIANGLES.worse) == wanted
+    body = re.findall(r"<tbody data-group.*?</tbody>", render_page(report), re.S)[0]
+    cells = [re.findall(r"<td .*?</td>", row, re.S) for row in re.findall(r'<tr><th scope="row".*?</tr>', body, re.S)]
+    keys = [column.key for column in view.columns]
+    shown = [[row[keys.index(column.key)] for column in view.summary] for row in cells]
+    assert marks(shown, TRIANGLES.better, TRIANGLES.worse) == wanted
+    assert {said for row in wanted for said in row} == {"better", "worse", ""}
+
+
+def test_a_view_is_made_once() -> None:
+    view = view_of(usual_report())
+    assert view_of(view) is view
+    assert render_page(view) == render_page(view.report)
+    assert markdown_table(view) == markdown_table(view.report)
+
+
+def test_a_report_without_its_baseline_has_no_differences() -> None:
+    report = replace(report_of(configuration("a", measures_like(0.3))), baseline="gone")
+    assert {cell.difference for row in view_of(report).groups[0].rows for cell in row.cells.values()} == {""}
+
+
+def test_templates_escape_whatever_they_print() -> None:
+    source = rendered("page.html", figures="<b>", why="\x1b[2J", record="a\u2028b", style="", script="", n_configurations=1)
+    assert "&lt;b&gt;" in source
+    assert "\x1b" not in source
+    assert "\u2028" not in source
