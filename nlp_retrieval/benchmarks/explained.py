@@ -61,9 +61,9 @@ def explained_queries(
             continue
         try:
             check(searcher)
-            told = _explained(name, searcher, evaluations, queries, qrels, baseline, k)
+            queries_of_searcher = _explained(name, searcher, evaluations, queries, qrels, baseline, k)
             check(searcher)
-            explained += told
+            explained += queries_of_searcher
         except Exception as error:
             warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
     return explained
@@ -85,21 +85,21 @@ def _explained(
     chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
-        found = searcher.search([queries[place].text for place in chosen], k)
-    for place, hits in zip(chosen, found, strict=True):
-        query = queries[place]
-        told = searcher.explain(query.text, hits)
-        if any(explanation.steps for one in told for explanation in one.values()):
+        results = searcher.search([queries[position].text for position in chosen], k)
+    for position, hits in zip(chosen, results, strict=True):
+        query = queries[position]
+        explanations = searcher.explain(query.text, hits)
+        if any(explanation.steps for by_retriever in explanations for explanation in by_retriever.values()):
             relevant = qrels.get(query.query_id, {})
             explained.append(
                 ExplainedQuery(
                     configuration=name,
                     query=query.text,
-                    recall=float(recall[place]),
-                    baseline_recall=float(evaluations[baseline].per_query[measure][place]),
+                    recall=float(recall[position]),
+                    baseline_recall=float(evaluations[baseline].per_query[measure][position]),
                     hits=[
-                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(one.values()))
-                        for hit, one in zip(hits, told, strict=True)
+                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(by_retriever.values()))
+                        for hit, by_retriever in zip(hits, explanations, strict=True)
                     ],
                 )
             )

@@ -110,7 +110,7 @@ class Halved:
         left_out = sum(len(rung.left_out) for rung in self.rungs)
         if not left_out:
             return "Halving left no configuration out."
-        kept = sum(not isinstance(one, TrecRun) for one in self.settings.searchers.values())
+        kept = sum(not isinstance(searcher, TrecRun) for searcher in self.settings.searchers.values())
         tied = sum(len(rung.tied) for rung in self.rungs)
         ties = f" {tied} that were left out did as well as the last that stayed in their round." if tied else ""
         asked = ", then ".join(f"{len(rung.query_ids):,}" for rung in self.rungs)
@@ -176,16 +176,16 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
     for size in _sizes(settings, halving):
         if len(left.keys() - {baseline}) <= 1:
             break
-        places = sample_of(settings.queries, size, settings.seed)
-        say(f"halving: {len(left):,} configurations on {len(places):,} of {len(settings.queries):,} queries")
-        report = run_searchers(_rung(whole, left, places), on_progress).report
+        positions = sample_of(settings.queries, size, settings.seed)
+        say(f"halving: {len(left):,} configurations on {len(positions):,} of {len(settings.queries):,} queries")
+        report = run_searchers(_rung(whole, left, positions), on_progress).report
         whole = replace(whole, corpus_fingerprint=report.manifest["corpus"]["fingerprint"])
-        values = {one.name: one.measures[halving.measure] for one in report.configurations}
+        values = {result.name: result.measures[halving.measure] for result in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
         last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
         tied = [name for name in left_out if values[name] == last]
         left = {name: searcher for name, searcher in left.items() if name not in left_out}
-        rungs.append(Rung([settings.queries[place].query_id for place in places], values, left_out, tied))
+        rungs.append(Rung([settings.queries[position].query_id for position in positions], values, left_out, tied))
         say(f"halving: {len(left):,} stay{_range_of(values, left, halving.measure)}, {len(left_out):,} are left out")
     gone = {name for rung in rungs for name in rung.left_out}
     survivors = {name: searcher for name, searcher in settings.searchers.items() if name not in gone}
@@ -215,7 +215,7 @@ def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[i
 
 
 def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
-    """Return the places of a sample of queries, ascending; a larger sample of one seed contains a smaller one.
+    """Return the positions of a sample of queries, ascending; a larger sample of one seed contains a smaller one.
 
     Args:
         queries: to draw from; those of one family are drawn together.
@@ -226,8 +226,8 @@ def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
     sizes = np.bincount(numbers)
     order = np.random.default_rng(seed).permutation(len(sizes))
     count = int(np.searchsorted(np.cumsum(sizes[order]), size)) + 1
-    places: list[int] = np.flatnonzero(np.isin(numbers, order[:count])).tolist()
-    return places
+    positions: list[int] = np.flatnonzero(np.isin(numbers, order[:count])).tolist()
+    return positions
 
 
 def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
@@ -236,10 +236,10 @@ def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
     Raises:
         IndexConflictError: they were chosen on another corpus than they were run on.
     """
-    chosen_on, found = halved.settings.corpus_fingerprint, run.report.manifest["corpus"]["fingerprint"]
-    if chosen_on not in (None, found):
-        told = f"halving chose on another corpus ({chosen_on[:12]}) than what it left ran on ({found[:12]})"
-        raise IndexConflictError(f"{told}; halve again")
+    chosen_on, ran_on = halved.settings.corpus_fingerprint, run.report.manifest["corpus"]["fingerprint"]
+    if chosen_on not in (None, ran_on):
+        conflict = f"halving chose on another corpus ({chosen_on[:12]}) than what it left ran on ({ran_on[:12]})"
+        raise IndexConflictError(f"{conflict}; halve again")
     return replace(run, report=replace(run.report, manifest=run.report.manifest | {"halving": halved.record()}))
 
 
@@ -257,13 +257,13 @@ def _sizes(settings: BenchmarkSettings, halving: Halving) -> list[int]:
     return sizes
 
 
-def _rung(settings: BenchmarkSettings, searchers: Mapping[str, Entry], places: Sequence[int]) -> BenchmarkSettings:
+def _rung(settings: BenchmarkSettings, searchers: Mapping[str, Entry], positions: Sequence[int]) -> BenchmarkSettings:
     """The same benchmark of fewer searchers on fewer queries; its latency decides nothing."""
     return replace(
         settings,
         searchers=searchers,
-        queries=[settings.queries[place] for place in places],
-        gold=[settings.gold[place] for place in places],
+        queries=[settings.queries[position] for position in positions],
+        gold=[settings.gold[position] for position in positions],
         baseline=settings.baseline if settings.baseline in searchers else None,
         latency_queries=_LATENCY_QUERIES,
     )
@@ -276,5 +276,5 @@ def _worst(values: Mapping[str, float], baseline: str, factor: int) -> list[str]
 
 
 def _range_of(values: Mapping[str, float], left: Mapping[str, Entry], measure: str) -> str:
-    told = [values[name] for name in left if name in values]
-    return f" ({measure} from {min(told):.3f} to {max(told):.3f})" if told else ""
+    stayed = [values[name] for name in left if name in values]
+    return f" ({measure} from {min(stayed):.3f} to {max(stayed):.3f})" if stayed else ""

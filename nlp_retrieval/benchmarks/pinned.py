@@ -64,23 +64,23 @@ class PinnedCorpus:
         Raises:
             IndexConflictError: its generation holds other items, or another index of an equal retriever.
         """
-        found = generation_of(searcher)
-        if found is None or found is self.generation:
+        opened = generation_of(searcher)
+        if opened is None or opened is self.generation:
             return
         if self.generation is None:
-            self._refuse_unwanted(found.manifest.corpus.fingerprint)
-            self.generation = found
-        held, own = self.generation.manifest.corpus, found.manifest.corpus
+            self._refuse_unwanted(opened.manifest.corpus.fingerprint)
+            self.generation = opened
+        held, own = self.generation.manifest.corpus, opened.manifest.corpus
         if own.fingerprint != held.fingerprint:
             raise IndexConflictError(
-                f"{self._changed(found.path)}: this configuration searches {own.n_items:,} items (fingerprint "
+                f"{self._changed(opened.path)}: this configuration searches {own.n_items:,} items (fingerprint "
                 f"{own.fingerprint[:12]}), the others {held.n_items:,} ({held.fingerprint[:12]}). All configurations of a run "
                 f"are measured on the same items: {_CURE}"
             )
-        for record in found.manifest.retrievers:
+        for record in opened.manifest.retrievers:
             if self._records.setdefault(record.fingerprint, record).segments != record.segments:
                 raise IndexConflictError(
-                    f"{self._changed(found.path)}: its index of {record.identity.get('name')!r} has other files than the one "
+                    f"{self._changed(opened.path)}: its index of {record.identity.get('name')!r} has other files than the one "
                     f"that other configurations search: {_CURE}"
                 )
 
@@ -100,27 +100,27 @@ class PinnedCorpus:
         return Corpus([item_id for item_id, _ in read], [title for _, title in read], digest.hexdigest())
 
     def rankings(
-        self, searcher: Searching, found: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int]
+        self, searcher: Searching, results: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int]
     ) -> list[Ranking]:
         """Return what a searcher found as ids and scores.
 
         Args:
             searcher: that searched.
-            found: one list per query.
+            results: one list per query.
             row_of: item rows by id.
 
         Raises:
             ItemError: an item is not in the corpus or, where the searcher has no generation, has another text there.
         """
-        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in found]
-        unknown = {item_id: None for one in rankings for item_id, _ in one if item_id not in row_of}
+        rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
+        unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in row_of}
         if unknown:
             raise ItemError(
                 f"it found {len(unknown):,} items that are not in the corpus of {len(row_of):,} (the first: "
                 f"{next(iter(unknown))!r}); let it index the corpus of this benchmark"
             )
         if self.generation is not None and generation_of(searcher) is None:
-            self._refuse_other_texts(found, row_of, self.generation)
+            self._refuse_other_texts(results, row_of, self.generation)
         return rankings
 
     def warn_of_changes(self) -> None:
@@ -152,9 +152,9 @@ class PinnedCorpus:
             )
 
     def _refuse_other_texts(
-        self, found: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int], held: Generation
+        self, results: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int], held: Generation
     ) -> None:
-        items = {hit.item.item_id: hit.item for one in found for hit in one}
+        items = {hit.item.item_id: hit.item for hits in results for hit in hits}
         ours = held.items.items(np.array([row_of[item_id] for item_id in items], np.int64)) if items else []
         other = [item.item_id for item, own in zip(items.values(), ours, strict=True) if item.text != own.text]
         if other:

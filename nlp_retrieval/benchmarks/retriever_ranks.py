@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
-from nlp_retrieval.benchmarks.stages.trace import Found
+from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.evaluation.gold import joined
 from nlp_retrieval.evaluation.pool import Ranks
@@ -33,19 +33,19 @@ class RetrieverRanks:
         self._ranks: dict[str, Ranks] = {}
         self._names: dict[str, list[str]] = {}
 
-    def add(self, configuration: str, found: Mapping[str, Found], lists: Rows) -> None:
+    def add(self, configuration: str, candidates: Mapping[str, Retrieved], lists: Rows) -> None:
         """Take what the retrievers of a configuration gave.
 
         Args:
             configuration: its name.
-            found: by label.
+            candidates: by label.
             lists: ``[queries + 1]``, where the lists of each query begin: one each, or one for each of its sub-queries.
         """
-        for label, one in found.items():
-            if len(one.batch.offsets) - 1 != lists[-1]:
+        for label, retrieved in candidates.items():
+            if len(retrieved.batch.offsets) - 1 != lists[-1]:
                 continue  # a part of a retriever, that asks what it likes
-            key = key_of("retriever", {"retriever": identity_of(one.retriever), "queries": one.processed})
-            ranks = self._ranks_of(one, lists)
+            key = key_of("retriever", {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed})
+            ranks = self._ranks_of(retrieved, lists)
             # of searches of several depths, the deepest knows most
             if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():
                 self._ranks[key] = ranks
@@ -60,8 +60,8 @@ class RetrieverRanks:
         shown = {key: names[0] if labels.count(names[0]) == 1 else names[1] for key, names in self._names.items()}
         return {shown[key]: ranks for key, ranks in self._ranks.items()}
 
-    def _ranks_of(self, found: Found, lists: Rows) -> Ranks:
-        offsets, rows = found.batch.offsets, found.batch.rows
+    def _ranks_of(self, retrieved: Retrieved, lists: Rows) -> Ranks:
+        offsets, rows = retrieved.batch.offsets, retrieved.batch.rows
         list_of_hit = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
         hits = owner_of_list[list_of_hit] * self._n_items + rows

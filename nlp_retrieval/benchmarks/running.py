@@ -70,7 +70,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     for name, searcher in running.left().items():
         try:
             cost, rankings, results = running.searched(name, searcher, row_of, alone)
-            evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in one] for one in rankings])
+            evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in ranking] for ranking in rankings])
             fingerprint = searcher.fingerprint
             identities[name] = run_identity(searcher, fingerprint)
             entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
@@ -93,7 +93,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         k_values=list(settings.k_values),
         query_counts={},
         n_items=len(row_of),
-        manifest=manifest_of(settings, corpus, qrels, identities, {one.name: one.reason for one in running.failed()}),
+        manifest=manifest_of(settings, corpus, qrels, identities, {failed.name: failed.reason for failed in running.failed()}),
         explained=explained,
         prices=settings.prices,
         failed=running.failed(),
@@ -184,7 +184,7 @@ class _Running:
         if measured.lists is not None:
             alone.add(name, measured.candidates, measured.lists)
         with no_collection():
-            return cost, self.pinned.rankings(searcher, measured.found, row_of), measured.found
+            return cost, self.pinned.rankings(searcher, measured.results, row_of), measured.results
 
     def close(self) -> None:
         """Say what the run leaves on disk, and whether the index is still the one that was searched."""

@@ -255,7 +255,7 @@ def test_a_stage_result_under_another_name_is_not_there(tmp_path: Path, tally: T
     with tally(FAMILY):
         shutil.copy(file, file.with_name("other.stage"))
         assert StageStore(tmp_path).find("group", "other") is None
-        assert [entry.told for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
+        assert [entry.about for entry in StageStore(tmp_path).entries("group")] == [{"of": "one"}]
 
 
 @pytest.mark.parametrize("shape", [[-1], [2**70], [0, 2**70], [3, -1], "33", [3.5], [None], [[3]], [2**31, 2**31]])
@@ -266,14 +266,14 @@ def test_a_stage_result_of_a_shape_that_cannot_be_is_not_there(shape: object, tm
     content = pa.BufferReader(file.read_bytes())
     schema = pa.ipc.read_schema(content)
     batch = content.read()
-    told, array = (schema.field(key) for key in ("told", "a"))
+    about, array = (schema.field(key) for key in ("about", "a"))
     for fields in (
-        [told, array.with_metadata({"shape": json.dumps(shape)})],
-        [told.with_metadata({"shape": json.dumps(shape)}), array],
-        [told, array.with_type(pa.large_list(pa.binary()))],
+        [about, array.with_metadata({"shape": json.dumps(shape)})],
+        [about.with_metadata({"shape": json.dumps(shape)}), array],
+        [about, array.with_type(pa.large_list(pa.binary()))],
     ):
-        about = {key: value for key, value in schema.metadata.items() if key != b"sha256"}
-        file.write_bytes(stage_store._sealed(pa.schema(fields, about), batch))
+        metadata = {key: value for key, value in schema.metadata.items() if key != b"sha256"}
+        file.write_bytes(stage_store._sealed(pa.schema(fields, metadata), batch))
         with tally(FAMILY):
             found = StageStore(tmp_path).find("group", "one")
             assert found is None

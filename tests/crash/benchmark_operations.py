@@ -160,7 +160,7 @@ def _kept_stages(world: Path) -> State:
     for name in ("one", "two"):
         entry = store.find("candidates", name)
         if entry is not None:
-            found[name] = [entry.told, {key: array.tolist() for key, array in entry.arrays.items()}]
+            found[name] = [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
     return found
 
 

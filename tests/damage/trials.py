@@ -122,7 +122,7 @@ def read_stage(folder: str, group: str, name: str) -> object:
     from nlp_retrieval.benchmarks.stages.store import StageStore
 
     entry = StageStore(folder).find(group, name)
-    return entry and [entry.told, {key: array.tolist() for key, array in entry.arrays.items()}]
+    return entry and [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
 
 
 def read_manifest(path: str) -> object:

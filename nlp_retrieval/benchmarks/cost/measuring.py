@@ -8,12 +8,13 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.stages.trace import Found
+from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
@@ -57,12 +58,12 @@ class Sample:
 
     Args:
         texts: all of them.
-        places: of the sample, in the order in which it is searched.
-        warm_up: places of queries that are searched before it, so that models and indexes are open.
+        positions: of the sample, in the order in which it is searched.
+        warm_up: positions of queries that are searched before it, so that models and indexes are open.
     """
 
     texts: list[str]
-    places: list[int]
+    positions: list[int]
     warm_up: list[int]
 
     @classmethod
@@ -74,14 +75,14 @@ class Sample:
             count: how many; all of them where there are fewer.
             seed: of the draw.
         """
-        places = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
-        drawn = {texts[place] for place in places}  # a model asked about these would leave its answers on disk
-        others = (place for place, text in enumerate(texts) if text not in drawn and not says_nothing(text))
-        return cls(texts, places, [place for place, _ in zip(others, range(_WARM_UP), strict=False)] or places[:_WARM_UP])
+        positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
+        drawn = {texts[position] for position in positions}  # a model asked about these would leave its answers on disk
+        others = (position for position, text in enumerate(texts) if text not in drawn and not says_nothing(text))
+        return cls(texts, positions, list(islice(others, _WARM_UP)) or positions[:_WARM_UP])
 
     def taken(self) -> list[str]:
         """The queries of the sample."""
-        return [self.texts[place] for place in self.places]
+        return [self.texts[position] for position in self.positions]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Measured:
     """A configuration's search over all queries, and what it takes.
 
     Args:
-        found: per query.
+        results: per query.
         seconds: ``[sample]``, one query at a time.
         stage_seconds: the same by stage.
         queries_per_second: throughput of one call with all queries.
@@ -100,14 +101,14 @@ class Measured:
         lists: ``[queries + 1]``, where each query's lists begin in those: one each, or one for each of its sub-queries.
     """
 
-    found: list[list[RetrievalResult]]
+    results: list[list[RetrievalResult]]
     seconds: Scores
     stage_seconds: dict[str, Scores]
     queries_per_second: float
     peak_bytes: int
     sampled: CallCounts
     searched: dict[str, CallCounts]
-    candidates: dict[str, Found] = field(default_factory=dict)
+    candidates: dict[str, Retrieved] = field(default_factory=dict)
     lists: Rows | None = None
 
 
@@ -123,10 +124,10 @@ def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
         seconds, by_stage, sampled = time_queries(searcher, sample, k)
         with record_calls() as searched:
             begin = time.perf_counter()
-            found = searcher.search(sample.texts, k)
+            results = searcher.search(sample.texts, k)
             elapsed = time.perf_counter() - begin
     rate = len(sample.texts) / elapsed
-    return Measured(found, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
+    return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
 
 
 def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
@@ -135,11 +136,11 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     Returns:
         Seconds ``[sample]``, the same by stage, and what language models were asked, the warm-up not counted.
     """
-    seconds = np.zeros(len(sample.places))
-    by_stage = {stage: np.zeros(len(sample.places)) for stage in searcher.stages}
+    seconds = np.zeros(len(sample.positions))
+    by_stage = {stage: np.zeros(len(sample.positions)) for stage in searcher.stages}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
-        searcher.search([sample.texts[place] for place in sample.warm_up], k)
+        searcher.search([sample.texts[position] for position in sample.warm_up], k)
         with record_calls() as asked:
             for number, text in enumerate(sample.taken()):
                 with record_stages() as stages:
@@ -177,7 +178,7 @@ def _language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) ->
     total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
     if total == CallCounts():
         return None
-    n_queries = len(measured.found)
+    n_queries = len(measured.results)
     whole = _tokens(total, searched, n_queries)
     models = {model: _tokens(counts, measured.searched.get(model, CallCounts()), n_queries) for model, counts in asked.items()}
     return LanguageModelCost(

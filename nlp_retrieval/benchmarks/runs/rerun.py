@@ -91,9 +91,9 @@ def read_manifest(path: str | Path) -> Config:
     try:
         _Manifest.model_validate(manifest)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        places = {".".join(map(str, one["loc"])): one for one in found}
-        if missing := [place for place, one in places.items() if one["type"] == "missing"]:
+        errors = error.errors(include_url=False, include_input=False)
+        places = {".".join(map(str, wrong["loc"])): wrong for wrong in errors}
+        if missing := [place for place, wrong in places.items() if wrong["type"] == "missing"]:
             raise SourceError(f"{path} lacks {', '.join(missing)}; it is damaged: run the benchmark again") from None
         place, first = next(iter(places.items()))
         raise SourceError(f"{path} is damaged: {place}: {first['msg']}; run the benchmark again") from None
@@ -153,7 +153,7 @@ def benchmark_of(
 
 
 def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:
-    """Return what makes the components of a manifest, by their places in it; all that they ask for is told before."""
+    """Return what makes the components of a manifest, by their places in it; what they ask for is said before any is made."""
     described: dict[str, tuple[str, Any, type[Component]]] = {
         "query_loader": ("loaders", manifest["query_loader"], BaseQueryLoader),
         "corpus.loader": ("loaders", manifest["corpus"]["loader"], BaseLoader),
@@ -161,7 +161,7 @@ def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bo
     plans = {
         place: plan(kind, settings, place, wanted, only_own=not trust) for place, (kind, settings, wanted) in described.items()
     }
-    asked = [phrase for one in plans.values() for phrase in asked_for(one)]
+    asked = [phrase for planned in plans.values() for phrase in asked_for(planned)]
     if index is None:
         asked.append(f"index: use, or write, the index at {manifest['index']!r}")
     require_trust(asked, source, "", trust=trust)
@@ -179,16 +179,16 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         before: the manifest that was repeated.
         now: that of the repetition.
     """
-    told = []
-    old, new = (_at(one, ("corpus", "fingerprint")) for one in (before, now))
+    sentences = []
+    old, new = (_at(manifest, ("corpus", "fingerprint")) for manifest in (before, now))
     if old != new and old is not None and new is not None:
-        told.append(f"the corpus changed: the fingerprint was {old[:12]}, and is {new[:12]}")
+        sentences.append(f"the corpus changed: the fingerprint was {old[:12]}, and is {new[:12]}")
     elif old != new:
-        told.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
-    told += _other_queries(before, now)
+        sentences.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
+    sentences += _other_queries(before, now)
     for what in ("versions", "hardware"):
         olds, news = before.get(what, {}), now.get(what, {})
-        told += [
+        sentences += [
             f"{what}: {key} was {olds.get(key, 'not there')}, and is {news.get(key, 'not there')}"
             for key in dict.fromkeys([*olds, *news])
             if olds.get(key) != news.get(key)
@@ -196,22 +196,24 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     for name, about in before.get("searchers", {}).items():
         again = now.get("searchers", {}).get(name, {})
         if about.get("models") != again.get("models"):
-            told.append(f"{name}: models came from {about.get('models')}, and come from {again.get('models')}")
+            sentences.append(f"{name}: models came from {about.get('models')}, and come from {again.get('models')}")
         elif about.get("fingerprint") != again.get("fingerprint"):
-            told.append(f"{name}: the fingerprint of configuration and models changed")
+            sentences.append(f"{name}: the fingerprint of configuration and models changed")
         if ("failed" in about) != ("failed" in again):
-            told.append(f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}"))
-    return told
+            sentences.append(
+                f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}")
+            )
+    return sentences
 
 
 def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
-    old, new = (_at(one, ("query_fingerprint",)) for one in (before, now))
-    olds, news = ([_at(one, ("query_parts", part)) for part in QUERY_PARTS] for one in (before, now))
+    old, new = (_at(manifest, ("query_fingerprint",)) for manifest in (before, now))
+    olds, news = ([_at(manifest, ("query_parts", part)) for part in QUERY_PARTS] for manifest in (before, now))
     if None in (*olds, *news):
         what = "which of them, the older manifest does not tell" if old != new else ""
     else:
-        changed = [part for part, one, other in zip(QUERY_PARTS, olds, news, strict=True) if one != other]
+        changed = [part for part, was, now_is in zip(QUERY_PARTS, olds, news, strict=True) if was != now_is]
         what = ", ".join(changed) or ("their order" if old != new else "")
     return [f"the queries or gold changed: {what}"] if what else []
 
@@ -223,11 +225,11 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
         before: of the run that was repeated.
         now: of the repetition.
     """
-    told = []
+    sentences = []
     for name, result in before["configurations"].items():
         again = now["configurations"].get(name)
         if again is None:
-            told.append(f"{name}: has no results now")
+            sentences.append(f"{name}: has no results now")
             continue
         moved = [
             f"{measure} {value:.4f} -> {again['measures'].get(measure, float('nan')):.4f}"
@@ -236,12 +238,12 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
         ]
         if moved:
             more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
-            told.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
+            sentences.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
     plain = json.loads(json.dumps(now))  # tuples are lists in a file
     rest = [key for key in before if key != "failed" and before[key] != plain.get(key)]
-    if rest and not told:
-        told.append(f"the means over all queries are the same, and these are not: {', '.join(rest)}")
-    return told
+    if rest and not sentences:
+        sentences.append(f"the means over all queries are the same, and these are not: {', '.join(rest)}")
+    return sentences
 
 
 def _at(value: Any, keys: tuple[str, ...]) -> str | None:

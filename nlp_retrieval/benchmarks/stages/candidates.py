@@ -14,13 +14,13 @@ from nlp_retrieval.core.components.component import Config
 _SCORES, _RANKS = "scores", "ranks"
 
 
-def packed(batch: CandidateBatch, label: str, told: Config) -> Entry | None:
+def packed(batch: CandidateBatch, label: str, about: Config) -> Entry | None:
     """Make an entry of candidates; None where a signal does not begin with the label, so that another could not have it.
 
     Args:
         batch: what a retriever gave.
         label: that it gave it under.
-        told: more about it.
+        about: more about it.
     """
     signals: list[list[str]] = []
     columns: dict[str, NDArray[np.float64]] = {}
@@ -43,7 +43,7 @@ def packed(batch: CandidateBatch, label: str, told: Config) -> Entry | None:
     }
     if batch.subquery.any():
         arrays["subquery"] = batch.subquery.astype(np.int32, copy=False)
-    return Entry({"signals": signals} | told, arrays | columns)
+    return Entry({"signals": signals} | about, arrays | columns)
 
 
 def unpacked(entry: Entry, label: str) -> CandidateBatch:
@@ -54,5 +54,5 @@ def unpacked(entry: Entry, label: str) -> CandidateBatch:
     subquery = arrays.get("subquery", np.zeros(len(rows), np.int32))
     batch = CandidateBatch(arrays["offsets"], rows, scores, subquery)
     derived = {_SCORES: scores, _RANKS: batch.ranks.astype(np.float64)}
-    signals = {f"{label}{rest}": derived[name] if name in derived else arrays[name] for rest, name in entry.told["signals"]}
+    signals = {f"{label}{rest}": derived[name] if name in derived else arrays[name] for rest, name in entry.about["signals"]}
     return CandidateBatch(batch.offsets, rows, scores, subquery, signals)

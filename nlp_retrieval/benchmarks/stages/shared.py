@@ -24,7 +24,7 @@ from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, identity_of, index_of, key_of
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, vectors_entry
-from nlp_retrieval.benchmarks.stages.trace import Found, Reranked, SearchTrace
+from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
@@ -46,7 +46,7 @@ _PAIRS_AT_ONCE = 8192
 class _Use:
     """What a stage's result is made of: what entries tell, each with the share of it that is used."""
 
-    told: list[tuple[Config, float]] = field(default_factory=list)
+    about: list[tuple[Config, float]] = field(default_factory=list)
     computed: bool = False
 
 
@@ -91,20 +91,20 @@ class SharedStages(Stages):
         with self._passing(f"subqueries of {processor.name}") as use:
             entry = self.store.find("subqueries", key)
             if entry is not None:
-                for model, counts in entry.told["calls"].items():
+                for model, counts in entry.about["calls"].items():
                     count(CallCounter(model), _from_disk(CallCounts(**counts)))
             else:
                 with record_calls() as calls:
-                    made, told = self._computed(use, partial(super().subqueries, processor, nlqs))
+                    made, about = self._computed(use, partial(super().subqueries, processor, nlqs))
                 asked = {model: asdict(counts) for model, counts in calls.by_model.items()}
-                entry = Entry({"subqueries": made, "calls": asked} | told)
+                entry = Entry({"subqueries": made, "calls": asked} | about)
                 self.store.remember("subqueries", key, entry)
                 if not calls.counts.degraded:
                     self.store.keep("subqueries", key, entry)
-            use.told.append((entry.told, 1.0))
-        found: list[list[str]] = entry.told["subqueries"]
-        self._trace.processed = found
-        return found
+            use.about.append((entry.about, 1.0))
+        processed: list[list[str]] = entry.about["subqueries"]
+        self._trace.processed = processed
+        return processed
 
     def candidates(
         self,
@@ -123,18 +123,18 @@ class SharedStages(Stages):
             entry = self.store.find("candidates", key)
             if entry is not None:
                 batch = unpacked(entry, label)
-                use.told.append((entry.told, 1.0))
+                use.about.append((entry.about, 1.0))
             else:
                 self._warm_up(
                     retriever, generation, partial(Stages().candidates, retriever, processed[:1], depth, generation, label)
                 )
                 compute = partial(super().candidates, retriever, processed, depth, generation, label)
-                batch, told = self._computed(use, compute)
-                if (entry := packed(batch, label, told)) is not None:
+                batch, about = self._computed(use, compute)
+                if (entry := packed(batch, label, about)) is not None:
                     self.store.remember("candidates", key, entry)
                     self.store.keep("candidates", key, entry)
-                use.told.append((told, 1.0))
-        self._trace.found[label] = Found(retriever, processed, depth, batch)
+                use.about.append((about, 1.0))
+        self._trace.retrieved[label] = Retrieved(retriever, processed, depth, batch)
         return batch
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
@@ -144,12 +144,12 @@ class SharedStages(Stages):
         table = self._vectors[group]
         with self._passing(f"vectors of {encoder.name}") as use:
             if asked := table.unknown(queries):
-                vectors, told = self._computed(use, partial(encode, asked))
-                entry = vectors_entry(asked, vectors, told)
+                computed, about = self._computed(use, partial(encode, asked))
+                entry = vectors_entry(asked, computed, about)
                 self.store.keep(group, key_of("vectors", {"queries": asked}), entry)
                 table.add(entry)
-            found, use.told = table.vectors(queries)
-        return found
+            vectors, use.about = table.vectors(queries)
+        return vectors
 
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
@@ -167,13 +167,13 @@ class SharedStages(Stages):
             for first, last in _parts(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
                 missing = first + table.unknown(keys[first:last])
                 if len(missing):
-                    asked = [nlqs[place] for place in owner[missing].tolist()]
+                    asked = [nlqs[position] for position in owner[missing].tolist()]
                     entry = self._scored(use, reranker, asked, batch.rows[missing], generation)
                     rows = hashlib.sha256(entry.arrays["rows"].tobytes()).hexdigest()
                     self.store.keep(group, key_of("scores", {"queries": asked, "rows": rows}), entry)
                     table.add(entry)
-            columns, use.told = table.scores(keys)
-        reranker.warn_of_cut(_summed(told["cut"] for told, _ in use.told))
+            columns, use.about = table.scores(keys)
+        reranker.warn_of_cut(_summed(about["cut"] for about, _ in use.about))
         self._trace.reranked = Reranked(reranker, batch, columns)
         return reranker.reordered(batch, columns)
 
@@ -182,8 +182,8 @@ class SharedStages(Stages):
             return reranker.scored(queries, generation.items.items(rows))
 
         self._warm_up(reranker, generation, lambda: reranker.scored(queries[:1], generation.items.items(rows[:1])))
-        (columns, cut), told = self._computed(use, score)
-        return pairs_entry(queries, rows, columns, told | {"cut": {what: list(numbers) for what, numbers in cut.items()}})
+        (columns, cut), about = self._computed(use, score)
+        return pairs_entry(queries, rows, columns, about | {"cut": {what: list(numbers) for what, numbers in cut.items()}})
 
     def _warm_up(self, component: Component, generation: Generation, run: Callable[[], object]) -> None:
         """Let a component open its models and compile its loops before it is timed, once."""
@@ -203,37 +203,37 @@ class SharedStages(Stages):
         use = _Use()
         yield use
         elapsed = time.perf_counter() - begin
-        self._saved = outer + sum(told["seconds"] * share for told, share in use.told) - elapsed
+        self._saved = outer + sum(about["seconds"] * share for about, share in use.about) - elapsed
         trace = self._trace
-        trace.peak_bytes = max([trace.peak_bytes, *(told["peak_bytes"] for told, _ in use.told)])
+        trace.peak_bytes = max([trace.peak_bytes, *(about["peak_bytes"] for about, _ in use.about)])
         (trace.computed if use.computed else trace.reused).append(stage)
-        for text in dict.fromkeys(text for told, _ in use.told for text in told["warnings"]):
+        for text in dict.fromkeys(text for about, _ in use.about for text in about["warnings"]):
             warnings.warn(text, RetrievalWarning, stacklevel=4)
 
     def _computed(self, use: _Use, compute: Callable[[], T]) -> tuple[T, Config]:
-        """Compute a result, and return it with what is told of it: seconds, memory and warnings."""
+        """Compute a result, and return it with what is to be known of it: seconds, memory and warnings."""
         use.computed = True
         saved = self._saved
-        with PeakMemory() as peak, _heard() as heard:
+        with PeakMemory() as peak, _collected_warnings() as texts:
             begin = time.perf_counter()
             result = compute()
             seconds = time.perf_counter() - begin
         seconds += self._saved - saved
-        return result, {"seconds": seconds, "peak_bytes": peak.bytes, "warnings": heard}
+        return result, {"seconds": seconds, "peak_bytes": peak.bytes, "warnings": texts}
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _collected_warnings() -> Iterator[list[str]]:
     """Collect the project's own warnings inside the block instead of giving them; others pass."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=RetrievalWarning)
         yield texts
-    for one in caught:
-        if issubclass(one.category, RetrievalWarning):
-            texts.append(str(one.message))
+    for warning in caught:
+        if issubclass(warning.category, RetrievalWarning):
+            texts.append(str(warning.message))
         else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _from_disk(calls: CallCounts) -> CallCounts:

@@ -1,10 +1,10 @@
 """Results of stages on disk: one file each, named by what it is a result of, so that nothing is computed twice.
 
-A file is an Arrow IPC stream of one row: what is told of the result, as JSON, and a list for each array, whose shape its field
-tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and renamed, so it is
-there whole or not at all: what is damaged, cut off, of another format or of another name, or could have been written by another
-user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a few times its size. Files
-are never changed; the folder may be deleted at any time, at the price of computing again.
+A file is an Arrow IPC stream of one row: what there is to know about the result, as JSON, and a list for each array, whose
+shape its field tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and
+renamed, so it is there whole or not at all: what is damaged, cut off, of another format or of another name, or could have
+been written by another user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a
+few times its size. Files are never changed; the folder may be deleted at any time, at the price of computing again.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class Entry:
     """A result.
 
     Args:
-        told: plain values, as of JSON.
+        about: plain values, as of JSON.
         arrays: by name; int64, int32, float64 or float32. Those that were read cannot be written to.
     """
 
-    told: Config
+    about: Config
     arrays: Arrays = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
         """Roughly what it takes in memory."""
-        return sum(array.nbytes for array in self.arrays.values()) + 1024 + 64 * sum(map(_length, self.told.values()))
+        return sum(array.nbytes for array in self.arrays.values()) + 1024 + 64 * sum(map(_length, self.about.values()))
 
 
 class StageStore:
@@ -72,7 +72,7 @@ class StageStore:
         self._memory_bytes = memory_bytes
         self._held: OrderedDict[tuple[str, str], Entry] = OrderedDict()
         self._held_bytes = 0
-        self._told = False
+        self._warned = False
         self._clear_scratch()
 
     def find(self, group: str, name: str) -> Entry | None:
@@ -108,8 +108,8 @@ class StageStore:
             make_folder(path.parent)
             write_atomically(path, _packed(name, entry))
         except OSError as error:
-            if not self._told:
-                self._told = True
+            if not self._warned:
+                self._warned = True
                 warnings.warn(
                     f"results of stages cannot be kept in {self.folder} ({error.strerror}); they will be computed again",
                     RetrievalWarning,
@@ -139,13 +139,13 @@ def _packed(name: str, entry: Entry) -> bytes:
     for key, array in entry.arrays.items():
         if array.dtype not in _LISTS.values():
             raise TypeError(f"{key} is an array of {array.dtype}, which is not kept")
-    return _sealed(*_messages(name, json.dumps(entry.told, allow_nan=False), entry.arrays))
+    return _sealed(*_messages(name, json.dumps(entry.about, allow_nan=False), entry.arrays))
 
 
-def _messages(name: str, told: str, arrays: Arrays) -> tuple[pa.Schema, bytes]:
+def _messages(name: str, about: str, arrays: Arrays) -> tuple[pa.Schema, bytes]:
     """The schema of an entry, without its checksum, and the one batch behind it."""
-    columns = [pa.array([told], pa.large_string())]
-    fields = [pa.field("told", columns[0].type, metadata={_SHAPE: json.dumps([len(told)])})]
+    columns = [pa.array([about], pa.large_string())]
+    fields = [pa.field("about", columns[0].type, metadata={_SHAPE: json.dumps([len(about)])})]
     for key, array in arrays.items():
         values = pa.array(np.ascontiguousarray(array).reshape(-1))
         columns.append(pa.LargeListArray.from_arrays(pa.array([0, len(values)]), values))
@@ -177,8 +177,8 @@ def _unpacked(content: bytes, name: str) -> Entry:
     described = schema.with_metadata({key: value for key, value in (schema.metadata or {}).items() if key != _CHECKSUM})
     if _sealed(described, content[begin:]) != content:
         raise ValueError("it is not what was written")
-    told, *columns = list(schema)
-    (length,) = json.loads(told.metadata[_SHAPE])
+    about, *columns = list(schema)
+    (length,) = json.loads(about.metadata[_SHAPE])
     shapes = [json.loads(column.metadata[_SHAPE]) for column in columns]
     if any(size < 0 for shape in shapes for size in shape):
         raise ValueError("there is no array of such a shape")
@@ -194,11 +194,11 @@ def _unpacked(content: bytes, name: str) -> Entry:
         raise ValueError("it is of another name, or no batch of these arrays")
     batch = pa.ipc.read_record_batch(message, schema)
     batch.validate(full=True)
-    found = json.loads(batch.column(0)[0].as_py())
-    if not isinstance(found, dict):
-        raise TypeError("it tells nothing")
-    values = [column.values.to_numpy() for column in batch.columns[1:]]
-    return Entry(found, {name: array.reshape(shape) for name, array, shape in zip(alike, values, shapes, strict=True)})
+    plain = json.loads(batch.column(0)[0].as_py())
+    if not isinstance(plain, dict):
+        raise TypeError("it says nothing about the result")
+    arrays = [column.values.to_numpy() for column in batch.columns[1:]]
+    return Entry(plain, {name: array.reshape(shape) for name, array, shape in zip(alike, arrays, shapes, strict=True)})
 
 
 def _length(value: object) -> int:

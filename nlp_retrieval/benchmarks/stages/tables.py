@@ -32,7 +32,7 @@ class PairTable:
         self._keys: Rows = np.zeros(0, np.int64)
         self._columns: dict[str, Scores] = {}
         self._sources: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._told: list[Config] = []
+        self._about: list[Config] = []
         self._pending: list[Entry] = list(entries)
 
     def keys(self, queries: Sequence[str], owner: Rows, rows: Rows) -> Rows:
@@ -52,25 +52,25 @@ class PairTable:
         self._pending.append(entry)
 
     def unknown(self, keys: Rows) -> Rows:
-        """Return the places of pairs that are not known, each pair once, where it stands first."""
+        """Return the positions of pairs that are not known, each pair once, where it stands first."""
         self._settle()
         distinct, first = np.unique(keys, return_index=True)
         missing: Rows = np.sort(first[~np.isin(distinct, self._keys, assume_unique=True)])
         return missing
 
     def scores(self, keys: Rows) -> tuple[dict[str, Scores], list[tuple[Config, float]]]:
-        """Return the columns of known pairs, and what is told of the entries they are from.
+        """Return the columns of known pairs, and what is known about the entries they are from.
 
         Returns:
             Columns ``[pairs]``, and per entry what it tells with the share of its pairs that is among these.
         """
         self._settle()
-        places = np.searchsorted(self._keys, keys)
-        sources = np.bincount(self._sources[np.unique(places)], minlength=len(self._told))
+        positions = np.searchsorted(self._keys, keys)
+        sources = np.bincount(self._sources[np.unique(positions)], minlength=len(self._about))
         used: list[int] = np.flatnonzero(sources).tolist()
-        names = dict.fromkeys(name for number in used for name in self._told[number]["columns"])
-        told = [(self._told[number], sources[number] / max(self._told[number]["pairs"], 1)) for number in used]
-        return {name: self._columns[name][places] for name in names}, told
+        names = dict.fromkeys(name for number in used for name in self._about[number]["columns"])
+        about = [(self._about[number], sources[number] / max(self._about[number]["pairs"], 1)) for number in used]
+        return {name: self._columns[name][positions] for name in names}, about
 
     def _settle(self) -> None:
         if not self._pending:
@@ -79,35 +79,35 @@ class PairTable:
         columns = {name: [column] for name, column in self._columns.items()}
         size = len(self._keys)
         for entry in self._pending:
-            numbers = [self._numbers.setdefault(query, len(self._numbers)) for query in entry.told["queries"]]
+            numbers = [self._numbers.setdefault(query, len(self._numbers)) for query in entry.about["queries"]]
             rows = entry.arrays["rows"].astype(np.int64)
             keys.append(np.array(numbers, np.int64)[entry.arrays["query"]] * self._n_items + rows)
-            sources.append(np.full(len(rows), len(self._told), np.int32))
-            for name in dict.fromkeys([*columns, *entry.told["columns"]]):
+            sources.append(np.full(len(rows), len(self._about), np.int32))
+            for name in dict.fromkeys([*columns, *entry.about["columns"]]):
                 known = columns.setdefault(name, [np.zeros(size)])
-                known.append(entry.arrays[f"column:{name}"] if name in entry.told["columns"] else np.zeros(len(rows)))
+                known.append(entry.arrays[f"column:{name}"] if name in entry.about["columns"] else np.zeros(len(rows)))
             size += len(rows)
-            self._told.append(entry.told | {"pairs": len(rows)})
+            self._about.append(entry.about | {"pairs": len(rows)})
         self._keys, first = np.unique(np.concatenate(keys), return_index=True)
         self._sources = np.concatenate(sources)[first]
         self._columns = {name: np.concatenate(parts)[first] for name, parts in columns.items()}
         self._pending = []
 
 
-def pairs_entry(queries: Sequence[str], rows: Rows, columns: dict[str, Scores], told: Config) -> Entry:
+def pairs_entry(queries: Sequence[str], rows: Rows, columns: dict[str, Scores], about: Config) -> Entry:
     """Make an entry of scored pairs.
 
     Args:
         queries: ``[pairs]``.
         rows: ``[pairs]``.
         columns: ``[pairs]`` each.
-        told: more about it.
+        about: more about it.
     """
     numbers: dict[str, int] = {}
     owner = np.array([numbers.setdefault(query, len(numbers)) for query in queries], np.int32)
     arrays: dict[str, NDArray[Any]] = {"query": owner, "rows": rows.astype(np.int64)}
     arrays |= {f"column:{name}": column.astype(np.float64) for name, column in columns.items()}
-    return Entry({"queries": list(numbers), "columns": list(columns)} | told, arrays)
+    return Entry({"queries": list(numbers), "columns": list(columns)} | about, arrays)
 
 
 class VectorTable:
@@ -124,8 +124,8 @@ class VectorTable:
 
     def add(self, entry: Entry) -> None:
         """Take up the queries of an entry that are not known yet."""
-        for query, vector in zip(entry.told["queries"], entry.arrays["vectors"], strict=True):
-            self._known.setdefault(query, (vector, entry.told))
+        for query, vector in zip(entry.about["queries"], entry.arrays["vectors"], strict=True):
+            self._known.setdefault(query, (vector, entry.about))
 
     def unknown(self, queries: Sequence[str]) -> list[str]:
         """Return the queries that are not known, each once."""
@@ -133,15 +133,15 @@ class VectorTable:
 
     def vectors(self, queries: Sequence[str]) -> tuple[Vectors, list[tuple[Config, float]]]:
         """Return ``[queries, dimension]``, and per entry what it tells with the share of its queries that is among these."""
-        found = [self._known[query] for query in queries]
+        known = [self._known[query] for query in queries]
         used: dict[int, tuple[Config, set[str]]] = {}
-        for query, (_, told) in zip(queries, found, strict=True):
-            used.setdefault(id(told), (told, set()))[1].add(query)
-        return np.stack([vector for vector, _ in found]), [
-            (told, len(asked) / len(told["queries"])) for told, asked in used.values()
+        for query, (_, about) in zip(queries, known, strict=True):
+            used.setdefault(id(about), (about, set()))[1].add(query)
+        return np.stack([vector for vector, _ in known]), [
+            (about, len(asked) / len(about["queries"])) for about, asked in used.values()
         ]
 
 
-def vectors_entry(queries: Sequence[str], vectors: Vectors, told: Config) -> Entry:
+def vectors_entry(queries: Sequence[str], vectors: Vectors, about: Config) -> Entry:
     """Make an entry of the vectors of distinct queries, ``[queries, dimension]``."""
-    return Entry({"queries": list(queries)} | told, {"vectors": vectors.astype(np.float32, copy=False)})
+    return Entry({"queries": list(queries)} | about, {"vectors": vectors.astype(np.float32, copy=False)})

@@ -24,7 +24,7 @@ from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching,
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry
-from nlp_retrieval.benchmarks.stages.trace import Found, Reranked, SearchTrace
+from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.generation import Generation
@@ -61,7 +61,7 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
         processing = clock.processing(composed.processor) if composed and composed.processor else None
         with using_stages(stages), stages.recording() as trace, record_calls() as searched:
             begin = time.perf_counter()
-            found = searcher.search(sample.texts, k)
+            results = searcher.search(sample.texts, k)
             elapsed = time.perf_counter() - begin
         if timing is None:
             timing = clock.composed(composed, trace, processing) if composed else clock.whole(searcher)
@@ -69,10 +69,10 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
     # a clock that is read twice cannot say less than nothing
     took = max(float(elapsed + trace.saved_seconds), 1e-9)
     peak_bytes = max(peak.bytes, trace.peak_bytes)
-    measured = Measured(found, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
+    measured = Measured(results, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
     if composed is None:
         return measured
-    return replace(measured, candidates=trace.found, lists=lists_of(composed, trace, len(sample.texts)))
+    return replace(measured, candidates=trace.retrieved, lists=lists_of(composed, trace, len(sample.texts)))
 
 
 class _Clock:
@@ -95,40 +95,44 @@ class _Clock:
     def processing(self, processor: BaseUserQueryProcessor) -> Entry:
         """Time a processor."""
         content = {"processor": identity_of(processor), "queries": self._sample.taken()}
-        return self._kept(content, partial(self._timed, lambda place: processor.process([self._sample.texts[place]])))
+        return self._kept(content, partial(self._timed, lambda position: processor.process([self._sample.texts[position]])))
 
     def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up what the stages of a search take, and time what is left."""
-        if searcher.reranker is not None and trace.reranked is None and any(len(f.batch.rows) for f in trace.found.values()):
+        if (
+            searcher.reranker is not None
+            and trace.reranked is None
+            and any(len(own.batch.rows) for own in trace.retrieved.values())
+        ):
             return self.whole(searcher)  # a reranker that looks at whole lists is no shared stage
         generation = searcher.opened
         lists = lists_of(searcher, trace, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
-        for label, found in trace.found.items():
-            shared[label] = self._retrieving(found, label, lists, generation)
+        for label, retrieved in trace.retrieved.items():
+            shared[label] = self._retrieving(retrieved, label, lists, generation)
         if trace.reranked is not None:
             shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
-        asked = [trace.processed[place] for place in self._sample.places] if trace.processed is not None else []
+        asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
         content = {"queries": self._sample.taken(), "stages at hand": asked}
         seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, trace, lists))
         for name, taken in shared.items():
             seconds = seconds + taken
             by_stage |= {name: by_stage[name] + taken}
-        calls = CallCounts() if processing is None else CallCounts(**processing.told["calls"])
+        calls = CallCounts() if processing is None else CallCounts(**processing.about["calls"])
         return seconds, by_stage, calls
 
-    def _retrieving(self, found: Found, label: str, lists: Rows, generation: Generation) -> Scores:
-        def asked(place: int) -> list[list[str]]:
-            return found.processed[lists[place] : lists[place + 1]]
+    def _retrieving(self, retrieved: Retrieved, label: str, lists: Rows, generation: Generation) -> Scores:
+        def asked(position: int) -> list[list[str]]:
+            return retrieved.processed[lists[position] : lists[position + 1]]
 
-        def retrieve(place: int) -> object:
-            return Stages().candidates(found.retriever, asked(place), found.depth, generation, label)
+        def retrieve(position: int) -> object:
+            return Stages().candidates(retrieved.retriever, asked(position), retrieved.depth, generation, label)
 
         content = {
-            "retriever": identity_of(found.retriever),
+            "retriever": identity_of(retrieved.retriever),
             "corpus": corpus_of(generation),
-            "queries": [asked(place) for place in self._sample.places],
-            "depth": found.depth,
+            "queries": [asked(position) for position in self._sample.positions],
+            "depth": retrieved.depth,
         }
         return self._kept(content, partial(self._timed, retrieve)).arrays["seconds"]
 
@@ -136,15 +140,15 @@ class _Clock:
         """Time the scoring of pairs, each once; what their order is before does not matter."""
         offsets, rows = reranked.batch.offsets, reranked.batch.rows
 
-        def pool(place: int) -> Rows:
-            return np.unique(rows[offsets[lists[place]] : offsets[lists[place + 1]]])
+        def pool(position: int) -> Rows:
+            return np.unique(rows[offsets[lists[position]] : offsets[lists[position + 1]]])
 
-        def score(place: int) -> object:
-            wanted = pool(place)
-            texts = [self._sample.texts[place]] * len(wanted)
+        def score(position: int) -> object:
+            wanted = pool(position)
+            texts = [self._sample.texts[position]] * len(wanted)
             return reranked.reranker.scored(texts, generation.items.items(wanted)) if len(wanted) else None
 
-        pools = [hashlib.sha256(pool(place).tobytes()).hexdigest() for place in self._sample.places]
+        pools = [hashlib.sha256(pool(position).tobytes()).hexdigest() for position in self._sample.positions]
         content = {
             "reranker": identity_of(reranked.reranker, without="blend"),
             "corpus": corpus_of(generation),
@@ -156,32 +160,32 @@ class _Clock:
     def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are at hand."""
 
-        def search(place: int) -> tuple[float, StageSeconds]:
-            prepared = _AtHand(trace, place, int(lists[place]), int(lists[place + 1]))
+        def search(position: int) -> tuple[float, StageSeconds]:
+            prepared = _AtHand(trace, position, int(lists[position]), int(lists[position + 1]))
             with using_stages(prepared), record_stages() as taken:
                 begin = time.perf_counter()
-                searcher.search([self._sample.texts[place]], self._k)
+                searcher.search([self._sample.texts[position]], self._k)
                 return time.perf_counter() - begin, taken
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RetrievalWarning)
-            for place in self._sample.warm_up:
-                search(place)
-            timed = [search(place) for place in self._sample.places]
+            for position in self._sample.warm_up:
+                search(position)
+            timed = [search(position) for position in self._sample.positions]
         by_stage = {name: np.array([taken.get(name, 0.0) for _, taken in timed]) for name in searcher.stages}
         return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
 
     def _timed(self, run: Callable[[int], object]) -> Entry:
         """Run something for each query of the sample, after a warm-up."""
-        seconds = np.zeros(len(self._sample.places))
+        seconds = np.zeros(len(self._sample.positions))
         with using_stages(Stages()), warnings.catch_warnings():
             warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
-            for place in self._sample.warm_up:
-                run(place)
+            for position in self._sample.warm_up:
+                run(position)
             with record_calls() as calls:
-                for number, place in enumerate(self._sample.places):
+                for number, position in enumerate(self._sample.positions):
                     begin = time.perf_counter()
-                    run(place)
+                    run(position)
                     seconds[number] = time.perf_counter() - begin
         return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
 
@@ -204,7 +208,7 @@ class _Clock:
         }
         entry = self._kept(whose | dict(content), entry_of)
         by_stage = {name: entry.arrays[f"stage:{name}"] for name in searcher.stages}
-        return entry.arrays["seconds"], by_stage, CallCounts(**entry.told["calls"])
+        return entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"])
 
     def _kept(self, content: Mapping[str, Any], measure: Callable[[], Entry]) -> Entry:
         key = key_of(_GROUP, dict(content) | {"hardware": hardware()})
@@ -212,7 +216,7 @@ class _Clock:
         if entry is None:
             entry = measure()
             self._store.remember(_GROUP, key, entry)
-            if not entry.told["calls"]["degraded"]:  # an endpoint that is down is fast
+            if not entry.about["calls"]["degraded"]:  # an endpoint that is down is fast
                 self._store.keep(_GROUP, key, entry)
         return entry
 
@@ -222,14 +226,14 @@ class _AtHand(Stages):
 
     Args:
         trace: of the search over all queries.
-        place: of the query.
+        position: of the query.
         first: its first list.
         last: where the lists of the next query begin.
     """
 
-    def __init__(self, trace: SearchTrace, place: int, first: int, last: int) -> None:
-        self._processed = [trace.processed[place]] if trace.processed is not None else []
-        self._found = {label: _lists_of(found.batch, first, last) for label, found in trace.found.items()}
+    def __init__(self, trace: SearchTrace, position: int, first: int, last: int) -> None:
+        self._processed = [trace.processed[position]] if trace.processed is not None else []
+        self._batches = {label: _lists_of(retrieved.batch, first, last) for label, retrieved in trace.retrieved.items()}
         self._columns: dict[str, Scores] = {}
         if trace.reranked is not None:
             begin, end = trace.reranked.batch.offsets[[first, last]]
@@ -249,7 +253,7 @@ class _AtHand(Stages):
         allowed: Mask | None = None,
     ) -> CandidateBatch:
         del retriever, processed, depth, generation, allowed
-        return self._found[label]
+        return self._batches[label]
 
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation

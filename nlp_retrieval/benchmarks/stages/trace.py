@@ -10,7 +10,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 
 
 @dataclass(frozen=True)
-class Found:
+class Retrieved:
     """A retriever's part in a search: what it was asked, and what it gave."""
 
     retriever: BaseRetriever
@@ -34,7 +34,7 @@ class SearchTrace:
 
     Args:
         processed: the sub-queries, where there is a processor.
-        found: by label.
+        retrieved: by label.
         reranked: None where nothing was.
         saved_seconds: how much longer the searches would have taken if each stage had been computed for them.
         peak_bytes: largest resident memory of the process while their stages were computed, now or before.
@@ -43,7 +43,7 @@ class SearchTrace:
     """
 
     processed: list[list[str]] | None = None
-    found: dict[str, Found] = field(default_factory=dict)
+    retrieved: dict[str, Retrieved] = field(default_factory=dict)
     reranked: Reranked | None = None
     saved_seconds: float = 0.0
     peak_bytes: int = 0

@@ -75,7 +75,7 @@ def test_counts_that_are_not_by_model_are_not_read_back(server: ChatServer, mode
     (kept,) = {path.name for path in (tmp_path / "stages" / "subqueries").iterdir()} - {f"{key}.stage"}
     entry = StageStore(tmp_path / "stages").find("subqueries", kept.removesuffix(".stage"))
     assert entry is not None
-    assert list(entry.told["calls"]) == ["openai/small"]
+    assert list(entry.about["calls"]) == ["openai/small"]
 
 
 def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def an_entry(size: int = 7) -> Entry:
 
 
 def same(one: Entry | None, other: Entry) -> bool:
-    if one is None or one.told != other.told or list(one.arrays) != list(other.arrays):
+    if one is None or one.about != other.about or list(one.arrays) != list(other.arrays):
         return False
     pairs = zip(one.arrays.values(), other.arrays.values(), strict=True)
     return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
@@ -99,12 +99,12 @@ def test_any_tool_that_reads_arrow_reads_an_entry(tmp_path: Path) -> None:
         assert stream.schema.metadata[b"name"] == b"one"
         (row,) = stream.read_all().to_pylist()
     assert row["rows"] == [0, 3, 6, 9, 12, 15, 18]
-    assert json.loads(row["told"])["seconds"] == 0.25
+    assert json.loads(row["about"])["seconds"] == 0.25
 
 
 def planted(tmp_path: Path, columns: dict[str, pa.Array], shapes: dict[str, object], **changed: Any) -> StageStore:
     """A file with a right checksum over a wrong content."""
-    about = {"format": str(stage_store.FORMAT), "name": "one"} | changed.pop("about", {})
+    about = {"format": str(stage_store.FORMAT), "name": "one"} | changed.pop("metadata", {})
     fields = [pa.field(key, column.type, metadata={"shape": json.dumps(shapes.get(key))}) for key, column in columns.items()]
     schema = pa.schema(fields, about)
     sink = pa.BufferOutputStream()
@@ -120,12 +120,12 @@ def lists(values: pa.Array) -> pa.Array:
     return pa.LargeListArray.from_arrays([0, len(values)], values)
 
 
-TOLD = pa.array(["{}"], pa.large_string())
+ABOUT = pa.array(["{}"], pa.large_string())
 NUMBERS = lists(pa.array([1.0, 2.0, 3.0, 4.0]))
 
 
 def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
-    found = planted(tmp_path, {"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [2, 2]}).find("a", "one")
+    found = planted(tmp_path, {"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [2, 2]}).find("a", "one")
     assert same(found, Entry({}, {"x": np.array([[1.0, 2.0], [3.0, 4.0]])}))
 
 
@@ -134,22 +134,22 @@ def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
     [
         ({}, {}, {}),
         ({"x": NUMBERS}, {"x": [4]}, {}),
-        ({"told": pa.array(["[]"], pa.large_string())}, {"told": [2]}, {}),
-        ({"told": pa.array(["{"], pa.large_string())}, {"told": [1]}, {}),
-        ({"told": pa.array(["{}", "{}"], pa.large_string())}, {"told": [4]}, {}),
-        ({"told": TOLD}, {"told": [10**12]}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [5]}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [10**12]}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [-1]}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": "no shape"}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2]}, {}),
-        ({"told": TOLD, "x": lists(pa.array(["a"]))}, {"told": [2], "x": [1]}, {}),
-        ({"told": TOLD, "x": lists(pa.array([1.0, None]))}, {"told": [2], "x": [2]}, {}),
-        ({"told": TOLD, "x": pa.array([1.0])}, {"told": [2], "x": [1]}, {}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [4]}, {"about": {"name": "other"}}),
-        ({"told": TOLD, "x": NUMBERS}, {"told": [2], "x": [4]}, {"about": {"more": "x"}}),
-        ({"told": TOLD, "x": lists(pa.array(np.zeros(10**7)))}, {"told": [2], "x": [10**7]}, {"compression": "zstd"}),
-        ({"told": TOLD, "x": lists(pa.array(np.zeros(10**7)))}, {"told": [2], "x": [10]}, {"compression": "lz4"}),
+        ({"about": pa.array(["[]"], pa.large_string())}, {"about": [2]}, {}),
+        ({"about": pa.array(["{"], pa.large_string())}, {"about": [1]}, {}),
+        ({"about": pa.array(["{}", "{}"], pa.large_string())}, {"about": [4]}, {}),
+        ({"about": ABOUT}, {"about": [10**12]}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [5]}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [10**12]}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [-1]}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": "no shape"}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2]}, {}),
+        ({"about": ABOUT, "x": lists(pa.array(["a"]))}, {"about": [2], "x": [1]}, {}),
+        ({"about": ABOUT, "x": lists(pa.array([1.0, None]))}, {"about": [2], "x": [2]}, {}),
+        ({"about": ABOUT, "x": pa.array([1.0])}, {"about": [2], "x": [1]}, {}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [4]}, {"metadata": {"name": "other"}}),
+        ({"about": ABOUT, "x": NUMBERS}, {"about": [2], "x": [4]}, {"metadata": {"more": "x"}}),
+        ({"about": ABOUT, "x": lists(pa.array(np.zeros(10**7)))}, {"about": [2], "x": [10**7]}, {"compression": "zstd"}),
+        ({"about": ABOUT, "x": lists(pa.array(np.zeros(10**7)))}, {"about": [2], "x": [10]}, {"compression": "lz4"}),
     ],
     ids=lambda one: str(one)[:60],
 )
