@@ -89,7 +89,7 @@ class RetrieverRecord(_ManifestField):
     Args:
         fingerprint: fingerprint of the items, the index parameters and the model's files.
         identity: what the fingerprint covers, in readable form and without secrets; mismatch errors quote it.
-        config: configuration of the retriever that built it, without secrets; if there were none, an equal one can be built from it.
+        config: configuration of its retriever without secrets; if there were none, an equal one can be built from it.
         segments: its data: one segment for each segment of the items, with the same rows.
         cost: cost of building and updating it.
     """
