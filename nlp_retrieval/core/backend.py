@@ -1,7 +1,7 @@
-"""Loops in numpy, or compiled by numba: both give the same bits, so the choice is a matter of time.
+"""The choice between loops in numpy and loops compiled by numba, which gives the same results sooner or later.
 
-Compiling takes a second or more, so ``auto`` compiles when numpy has cost that much in this process: never much worse than
-the better choice.
+Compiling takes a second or more, so ``auto`` compiles once numpy has taken that long in this process, which is never much
+worse than the better choice.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Backend = Literal["auto", "numpy", "numba"]
 
 
 class CompiledLoops:
-    """Some loops that there are in numpy and for numba, and what those in numpy have cost in this process.
+    """Loops that exist in numpy and for numba, and how long those in numpy have run in this process.
 
     Args:
-        compiling_seconds: what compiling them takes.
+        compiling_seconds: how long compiling them takes.
     """
 
     def __init__(self, compiling_seconds: float) -> None:
@@ -30,7 +30,7 @@ class CompiledLoops:
         self.numpy_seconds = 0.0
 
     def chosen(self, backend: Backend) -> bool:
-        """Whether to run what numba compiles.
+        """Whether to run the loops that numba compiles.
 
         Raises:
             DependencyError: numba is asked for and not installed.

@@ -1,7 +1,7 @@
-"""Candidates as columns: what moves between retrievers, fusion, rerankers and the final cut.
+"""Candidates as columns, the form in which they pass between retrievers, fusion, rerankers and the final cut.
 
-A row is the number of an item in its index (0..n-1, in the order of indexing). Lists stand one after another in the
-columns and ``offsets`` says where each begins. Inside a list the best comes first and no row stands twice.
+A row is the number of an item in its index (0..n-1, in the order of indexing). Lists follow one another in the columns,
+and ``offsets`` says where each begins. Inside a list the best candidate comes first and no row occurs twice.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from nlp_retrieval.errors import EngineError
 
 Rows = NDArray[np.int64]
-"""Rows of items, or of candidates; 64-bit whole numbers."""
+"""Rows of items, or positions, counts and offsets; int64."""
 
 Scores = NDArray[np.float64]
 """Scores of candidates, float64; higher is better."""
 
 Mask = NDArray[np.bool_]
-"""``[items]``: which of them may be found."""
+"""Booleans; mostly ``[items]``, which items may be found."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Hits:
     """What an engine found for a batch of queries.
 
     Args:
-        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
+        offsets: ``[queries + 1]``; query i has ``offsets[i]:offsets[i + 1]`` of the columns.
         rows: item rows.
         scores: higher is better.
-        signals: what led to the scores, as columns by name; NaN where there is nothing to tell.
+        signals: what led to the scores, as columns by name; NaN where there is no value.
     """
 
     offsets: Rows
@@ -53,16 +53,16 @@ class Hits:
 
     @classmethod
     def from_matrix(cls, rows: NDArray[np.integer], scores: NDArray[np.floating]) -> Hits:
-        """Join a ``[queries, k]`` pair as FAISS returns it; rows below 0 are empty places."""
-        found = rows >= 0
+        """Convert a ``[queries, k]`` pair as FAISS returns it; rows below 0 are empty."""
+        filled = rows >= 0
         return cls(
-            offsets_of(found.sum(axis=1)),
-            rows[found].astype(np.int64, copy=False),
-            scores[found].astype(np.float64, copy=False),
+            offsets_of(filled.sum(axis=1)),
+            rows[filled].astype(np.int64, copy=False),
+            scores[filled].astype(np.float64, copy=False),
         )
 
     def checked(self, n_queries: int, n_items: int, k: int, engine: str, allowed: Mask | None = None) -> Hits:
-        """Hold an engine to its contract, and put its lists into the project's order: best first, ties by row.
+        """Check that an engine kept its contract, and sort its lists: best first, ties by row.
 
         Raises:
             EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,
@@ -80,13 +80,11 @@ class Hits:
             first = int(np.flatnonzero(~np.isfinite(self.scores))[0])
             raise EngineError(f"{engine} gave the score {self.scores[first]} to the item in row {self.rows[first]}")
         if infinite := [key for key, column in self.signals.items() if np.isinf(column).any()]:
-            raise EngineError(
-                f"{engine} gave a signal {infinite[0]!r} that is infinite; NaN says that there is nothing to tell"
-            )
+            raise EngineError(f"{engine} gave a signal {infinite[0]!r} that is infinite; use NaN where there is no value")
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         if allowed is not None and not allowed[self.rows].all():
-            raise EngineError(f"{engine} returned an item that was deleted, or that the filter leaves out")
+            raise EngineError(f"{engine} returned an item that is deleted, or that the filter leaves out")
         owner = np.repeat(np.arange(n_queries), counts)
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")
@@ -99,7 +97,7 @@ class Hits:
 
 @dataclass(frozen=True)
 class CandidateBatch:
-    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with what led to their scores.
+    """Ranked candidates of a batch of lists (one list per query, or per sub-query), with their signals.
 
     Args:
         offsets: ``[lists + 1]``.
@@ -128,12 +126,12 @@ class CandidateBatch:
 
     @property
     def owner(self) -> Rows:
-        """Per candidate, the list it stands in."""
+        """For each candidate, the number of its list."""
         return np.repeat(np.arange(self.n_lists), np.diff(self.offsets))
 
     @property
     def ranks(self) -> Rows:
-        """Per candidate, its place in its list, from 1."""
+        """For each candidate, its rank in its list, from 1."""
         return np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
 
     def take(self, positions: NDArray[np.integer], offsets: Rows) -> CandidateBatch:
@@ -147,7 +145,7 @@ class CandidateBatch:
         )
 
     def with_scores(self, scores: Scores, added: dict[str, Scores]) -> CandidateBatch:
-        """Score the candidates anew and sort every list by it; ``added`` signals join those there are."""
+        """Replace the scores, sort every list by them, and add signals."""
         batch = CandidateBatch(self.offsets, self.rows, scores, self.subquery, self.signals | added)
         order = sort_lists(self.owner, scores, self.rows)
         return batch if order is None else batch.take(order, self.offsets)
@@ -162,18 +160,18 @@ class CandidateBatch:
 
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
-    """Where lists of these lengths begin when they stand one after another; one more entry for the end."""
+    """Return where consecutive lists of these lengths begin, and one more entry for the end."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-    """Where the entries of some rows stand, one row after another, and how many each has.
+    """Return the positions of the entries of some rows, one row after another, and how many entries each has.
 
     Args:
-        offsets: row r owns ``offsets[r]:offsets[r + 1]``.
-        rows: which; in any order.
+        offsets: row r has the entries ``offsets[r]:offsets[r + 1]``.
+        rows: the rows, in any order.
     """
     starts = offsets[rows]
     counts = offsets[rows + 1] - starts
@@ -184,7 +182,7 @@ def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
 
 
 def sort_lists(owner: Rows, scores: Scores, rows: Rows) -> Rows | None:
-    """The order that puts every list best first with ties by row; None where it stands so already.
+    """Return the order that sorts every list best first with ties by row; None if they are sorted already.
 
     Args:
         owner: ``[n]`` ascending, the list of each candidate.

@@ -14,7 +14,7 @@ class Step:
     Args:
         source: the item that the step leaves.
         target: the item that it reaches.
-        kind: registry name of the extractor that found the link, with a number where a retriever has several of one name.
+        kind: registry name of the extractor that found the link, with a number if a retriever has several of this name.
         along: whether the source's text shows the link; if not, the target's does.
         sentence: the sentence that shows the link; empty where none does.
         start: where the mention begins in the sentence.
@@ -30,11 +30,11 @@ class Step:
     end: int = 0
 
     def __str__(self) -> str:
-        told = f"{name_of(self.target)}: reached from {name_of(self.source)} by {self.kind.replace('_', ' ')}"
+        route = f"{name_of(self.target)}: reached from {name_of(self.source)} by {self.kind.replace('_', ' ')}"
         if not self.sentence:
-            return told
+            return route
         whose = "its" if self.along else "this one's"
-        return f"{told}, because {whose} text says: {self.marked('[', ']')}"
+        return f"{route}, because {whose} text says: {self.marked('[', ']')}"
 
     def marked(self, before: str, after: str) -> str:
         """The sentence, with marks around the mention."""
@@ -60,7 +60,7 @@ class Explanation:
 
     @property
     def first(self) -> SearchableItem:
-        """Where the chain begins."""
+        """The item at which the chain begins."""
         return self.steps[0].source if self.steps else self.item
 
     def __str__(self) -> str:

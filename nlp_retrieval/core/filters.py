@@ -1,14 +1,14 @@
 """Filters over metadata: one small typed language, evaluated to a mask over the items, the same for every retriever.
 
-A filter is plain values, as of JSON. ``{"country": "Japan", "year": {"gte": 2015}}`` means both. Under a key stands a value
-that the item's has to equal, or operators: ``eq``, ``in``, ``gt``, ``gte``, ``lt``, ``lte``, ``exists``, all of which have to
-hold. ``and`` and ``or`` take a list of filters, ``not`` takes one. A metadata key that is called like one of these is written
+A filter is made of plain values, as in JSON. ``{"country": "Japan", "year": {"gte": 2015}}`` requires both. A key has either
+a value that the item's must equal, or operators, all of which must hold: ``eq``, ``in``, ``gt``, ``gte``, ``lt``, ``lte``,
+``exists``. ``and`` and ``or`` take a list of filters, ``not`` takes one. A metadata key with one of these names is written
 ``metadata.and``.
 
-What holds always: a value that is a list fulfils a condition where one of its elements does; an item without the key
-fulfils no condition but ``{"exists": false}``; ``not`` is true of exactly the items of which its filter is not. Text is ordered
-by code points; numbers are compared as numbers, and a number, a truth value and a text are never equal. Nothing of a filter is
-ever part of a query language or of a pattern.
+A value that is a list meets a condition if one of its elements does; an item without the key meets no condition except
+``{"exists": false}``; ``not`` holds for exactly the items for which its filter does not. Text is ordered by code points;
+numbers are compared as numbers, and a number, a truth value and a text are never equal. No part of a filter ever becomes
+part of a query language or a pattern.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _PREFIX = "metadata."
 _DEEPEST = 64
 _LONGEST_LIST = 1_000_000
 _MOST_CONDITIONS = 1000
-"""Each passes over all items, and what it finds is held until all are joined."""
+"""Each condition passes over all items, and its mask is held until all are combined."""
 
 _MOST_BITS = 2048
-"""Of an integer: some 600 digits, which can be written down whatever Python's own limit is."""
+"""The most bits of an integer: some 600 digits, which can be printed whatever Python's own limit is."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What a metadata value has to fulfil.
+    """A condition on a metadata value.
 
     Args:
-        key: of the metadata.
+        key: metadata key.
         operator: one of :data:`OPERATORS`.
-        values: what it is compared with: one, any number with ``in``, a truth value with ``exists``.
+        values: what the value is compared with: one value, any number with ``in``, a truth value with ``exists``.
     """
 
     key: str
@@ -55,7 +55,7 @@ class Condition:
     values: tuple[Scalar, ...]
 
     def holds(self, value: object) -> bool:
-        """Whether a metadata value fulfils it; None stands for a key that is not there."""
+        """Whether a metadata value meets it; None stands for a missing key."""
         if self.operator == "exists":
             return (value is not None) is self.values[0]
         if isinstance(value, list):
@@ -66,18 +66,18 @@ class Condition:
         if not isinstance(value, str | bool | int | float):
             return False
         if self.operator in ("eq", "in"):
-            return any(kind_of(value) == kind_of(one) and value == one for one in self.values)
+            return any(kind_of(value) == kind_of(wanted) and value == wanted for wanted in self.values)
         (bound,) = self.values
         return kind_of(value) == kind_of(bound) and _ORDERED[self.operator](value, bound)
 
 
 @dataclass(frozen=True)
 class Combination:
-    """Filters joined.
+    """Combined filters.
 
     Args:
         operator: ``and``, ``or``, or ``not`` (of one).
-        parts: what is joined.
+        parts: the filters.
     """
 
     operator: Literal["and", "or", "not"]
@@ -100,7 +100,7 @@ def keys_of(wanted: Filter) -> set[str]:
 
 
 def kind_of(value: object) -> str:
-    """Return what a single value is: ``"text"``, ``"truth value"`` or ``"number"``."""
+    """Return the kind of a single value: ``"text"``, ``"truth value"`` or ``"number"``."""
     if isinstance(value, str):
         return "text"
     return "truth value" if isinstance(value, bool) else "number"
@@ -111,11 +111,11 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
 
     Args:
         where: plain values.
-        place: named in errors.
-        depth: how many filters this one is inside.
+        place: path to the filter, for messages.
+        depth: how many filters contain this one.
 
     Raises:
-        QueryError: it is no filter; the message says where and what would be one.
+        QueryError: it is not a filter; the message says where, and what would be one.
     """
     if not isinstance(where, Mapping) or not where:
         raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {_shown(where)}')
@@ -124,7 +124,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
     parts: list[Filter] = []
     for key, value in where.items():
         if not isinstance(key, str) or not key:
-            raise QueryError(f"{place}: {key!r} is no metadata key; keys are text")
+            raise QueryError(f"{place}: {key!r} is not a metadata key; keys are text")
         if (half := half_of_pair(key)) is not None:
             raise QueryError(no_text(f"{place}: a metadata key", half))
         if key == "not":
@@ -133,13 +133,13 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
             parts.append(_joined(key, value, f"{place}.{key}", depth))
         else:
             parts += _conditions(key.removeprefix(_PREFIX), value, f"{place}.{key}")
-    made = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
-    if not depth and (found := _count(made)) > _MOST_CONDITIONS:
+    parsed = parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+    if not depth and (count := _count(parsed)) > _MOST_CONDITIONS:
         raise QueryError(
-            f"{place}: {found:,} conditions are too many; at most {_MOST_CONDITIONS:,} "
+            f"{place}: {count:,} conditions are too many; at most {_MOST_CONDITIONS:,} "
             '({"in": [...]} is one, whatever the number of its values)'
         )
-    return made
+    return parsed
 
 
 def _count(wanted: Filter) -> int:
@@ -149,7 +149,7 @@ def _count(wanted: Filter) -> int:
 def _joined(key: str, value: object, place: str, depth: int) -> Combination:
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise QueryError(f"{place}: expected a list of filters, found {_shown(value)}")
-    parts = tuple(parse_filter(one, f"{place}[{number}]", depth + 1) for number, one in enumerate(value))
+    parts = tuple(parse_filter(part, f"{place}[{number}]", depth + 1) for number, part in enumerate(value))
     return Combination("and" if key == "and" else "or", parts)
 
 
@@ -158,12 +158,12 @@ def _conditions(key: str, value: object, place: str) -> list[Condition]:
         return [Condition(key, "eq", (_scalar(value, place),))]
     if not value:
         raise QueryError(f"{place}: no operator; take one of {', '.join(OPERATORS)}")
-    found = []
+    conditions = []
     for operator, wanted in value.items():
         if operator not in OPERATORS:
             raise QueryError(f"{place}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)}")
-        found.append(Condition(key, operator, _operand(operator, wanted, f"{place}.{operator}")))
-    return found
+        conditions.append(Condition(key, operator, _operand(operator, wanted, f"{place}.{operator}")))
+    return conditions
 
 
 def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ...]:
@@ -172,7 +172,7 @@ def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ..
             raise QueryError(f"{place}: expected a list of values, found {_shown(wanted)}")
         if len(wanted) > _LONGEST_LIST:
             raise QueryError(f"{place}: {len(wanted):,} values are too many; at most {_LONGEST_LIST:,}")
-        return tuple(_scalar(one, place) for one in wanted)
+        return tuple(_scalar(value, place) for value in wanted)
     if operator == "exists":
         if not isinstance(wanted, bool):
             raise QueryError(f"{place}: expected true or false, found {_shown(wanted)}")

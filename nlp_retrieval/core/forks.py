@@ -1,11 +1,12 @@
-"""What a process that was made by a fork may still use.
+"""What a forked process may still use.
 
-A child has one thread, the one that forked; whatever its parent's other threads held or did is never finished there. So
+A child has one thread, the one that forked; whatever the parent's other threads held or were doing is never finished in it.
+Therefore
 
-- locks of ours that they held are free in the child (:class:`Lock`);
-- pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them for ever: a child computes in one
-  thread (:func:`compute_alone`);
-- what cannot be used at all (Java, a model on a GPU) is refused by :class:`ForkError` (:func:`forked`).
+- locks of this package that they held are free in the child (:class:`Lock`);
+- pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them for ever, so a child computes
+  in one thread (:func:`compute_alone`);
+- what cannot be used at all (Java, a model on a GPU) is refused with a :class:`ForkError` (:func:`forked`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _inherited: frozenset[str] = frozenset()
 
 
 class Lock:
-    """A lock that the thread that holds it may take again, and that is free in a child where another thread held it.
+    """A reentrant lock that is free in a forked child even if another thread of the parent held it.
 
-    What it guards has to be right at every moment, or to be made anew where it is not: nobody finishes it in the child.
+    What it guards must be valid at every moment, or be created again where it is not: in the child nobody completes it.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Lock:
         self._lock.release()
 
     def free_of_others(self) -> None:
-        """Give up the lock of a thread that is not in this process."""
+        """Release the lock if a thread holds it that does not exist in this process."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -51,12 +52,12 @@ _locks: WeakSet[Lock] = WeakSet()
 
 
 def inherited(module: str) -> bool:
-    """Whether this process was made by a fork of one that had imported a module."""
+    """Whether this process was forked from one that had imported a module."""
     return module in _inherited
 
 
 def compute_alone() -> None:
-    """In a child, have FAISS and torch compute in the calling thread, where they were imported before the fork.
+    """In a forked child, make FAISS and torch compute in the calling thread, if they were imported before the fork.
 
     To be called before anything that computes with them. It costs nothing in a process that was not forked.
     """
@@ -71,8 +72,8 @@ def forked(what: str, process: int | None = None) -> ForkError:
     """Return the error to raise where something does not survive a fork.
 
     Args:
-        what: does not survive it.
-        process: where it was opened; None for the parent.
+        what: what does not survive the fork.
+        process: process in which it was opened; None for the parent.
     """
     return ForkError(
         f"{what} was opened in process {process or os.getppid()} and does not survive its fork into process {os.getpid()}: "

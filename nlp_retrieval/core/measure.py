@@ -1,7 +1,7 @@
-"""What something costs: seconds by stage, and peak memory.
+"""Measuring costs: seconds by stage, and peak memory.
 
-A searcher marks its stages with :func:`stage`. Nothing is kept unless a caller records, and what is recorded belongs to
-that caller's thread and context alone, so measuring never changes what a searcher is.
+A searcher marks its stages with :func:`stage`. Nothing is stored unless a caller records, and a recording belongs to its
+caller's thread and context, so measuring never changes a searcher.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _recording: ContextVar[StageSeconds | None] = ContextVar("nlp_retrieval_stages",
 
 @contextmanager
 def record_stages() -> Iterator[StageSeconds]:
-    """Collect seconds by stage name, in order of first appearance, of every search inside the block."""
+    """Collect the seconds of every search inside the block by stage, in order of first appearance."""
     seconds: StageSeconds = {}
     token = _recording.set(seconds)
     try:
@@ -50,7 +50,7 @@ def stage(name: str) -> Iterator[None]:
 class PeakMemory:
     """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms.
 
-    Where the system does not tell the current size (only Linux does), it is the peak of the whole process so far.
+    On systems that do not report the current size (only Linux does), it is the peak of the whole process so far.
     """
 
     bytes: int = 0
@@ -73,7 +73,7 @@ class PeakMemory:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process now, in bytes (its peak so far where the system tells no more)."""
+    """Resident memory of this process now, in bytes (its peak so far where the system reports no more)."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:

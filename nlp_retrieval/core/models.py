@@ -1,7 +1,7 @@
-"""The vocabulary that everything else speaks: items, results, queries, gold.
+"""The data that users see: items, results, queries, gold.
 
-All are frozen pydantic models, made at the edges of the system. Identity is ``item_id`` and nothing else: two items
-with the same text are two items. Inside, candidates move as columns (:mod:`nlp_retrieval.core.candidates`).
+All are frozen pydantic models, created at the edges of the system. Only ``item_id`` is the identity of an item: two items
+with the same text are two items. Inside, candidates are passed as columns (:mod:`nlp_retrieval.core.candidates`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Gold", "Query", "RetrievalResult", "SearchableItem"]
 
 
 def _non_finite_path(value: JsonValue, path: str) -> str | None:
-    """Where in nested metadata a NaN or an infinity stands, or None."""
+    """The path to a NaN or an infinity in nested metadata, or None."""
     if isinstance(value, float):
         return None if math.isfinite(value) else path
     nested: Iterable[tuple[str, JsonValue]] = ()
@@ -31,13 +31,13 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 def _trusted(cls: type[_ModelT], values: dict[str, Any], fields: set[str]) -> _ModelT:
-    """What ``model_construct`` does, without its loop over the fields: a search makes 20,000 of these in one call."""
-    made = cls.__new__(cls)
-    _set(made, "__dict__", values)
-    _set(made, "__pydantic_fields_set__", fields)
-    _set(made, "__pydantic_extra__", None)
-    _set(made, "__pydantic_private__", None)
-    return made
+    """The same as ``model_construct``, without its loop over the fields: one search may create 20,000 models."""
+    model = cls.__new__(cls)
+    _set(model, "__dict__", values)
+    _set(model, "__pydantic_fields_set__", fields)
+    _set(model, "__pydantic_extra__", None)
+    _set(model, "__pydantic_private__", None)
+    return model
 
 
 _set = object.__setattr__
@@ -51,7 +51,7 @@ class SearchableItem(BaseModel):
     Args:
         item_id: the identity of the item, not empty, unique in its corpus.
         content: the text, without the title.
-        metadata: JSON values by name. ``title`` is a convention: where it is a string, it is the first sentence of ``text``.
+        metadata: JSON values by name. By convention, ``title``, if it is a string, is the first sentence of ``text``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -75,12 +75,12 @@ class SearchableItem(BaseModel):
 
     @property
     def text(self) -> str:
-        """What engines, encoders and rerankers read: the title, where there is one, then the content."""
+        """What engines, encoders and rerankers read: the title, if there is one, then the content."""
         return join_title(self.title, self.content)
 
     @classmethod
     def trusted(cls, item_id: str, content: str, metadata: dict[str, Any]) -> SearchableItem:
-        """Build an item from values that were validated before (an index's own file), at a tenth of the cost."""
+        """Build an item from values that have been validated before (in an index's own file), at a tenth of the cost."""
         return _trusted(cls, {"item_id": item_id, "content": content, "metadata": metadata}, _ITEM_FIELDS)
 
 
@@ -90,8 +90,8 @@ class RetrievalResult(BaseModel):
     Args:
         item: the item found.
         score: higher is better; comparable within one result list only.
-        signals: where the score came from: ``<label>.score`` and ``<label>.rank`` (from 1) of every retriever that found
-            the item, ``fusion.score``, and each part of a reranker's score. A component that did not see the item has no key.
+        signals: how the score came about: ``<label>.score`` and ``<label>.rank`` (from 1) of every retriever that found the
+            item, ``fusion.score``, and each part of a reranker's score. A component that did not see the item has no key.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -107,7 +107,7 @@ class RetrievalResult(BaseModel):
 
 
 def join_title(title: str, content: str) -> str:
-    """Return a title and a content as one text: the title as a sentence of its own, where there is one."""
+    """Return a title and a content as one text, with the title, if there is one, as a sentence of its own."""
     if not title:
         return content
     return f"{title} {content}" if title[-1] in ".?!:" else f"{title}. {content}"
@@ -119,7 +119,7 @@ class Query(BaseModel):
     Args:
         query_id: unique in its query set.
         text: the question or claim.
-        family: queries that were written from one source (HoVer's ``hpqa_id``) share it; statistics resample families.
+        family: shared by queries that were written from the same source (HoVer's ``hpqa_id``); statistics resample families.
         metadata: JSON values by name: number of hops, label, type.
     """
 

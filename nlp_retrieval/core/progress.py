@@ -1,4 +1,4 @@
-"""A progress bar on whatever takes longer than a second; silent where standard error is no terminal."""
+"""A progress bar for whatever takes longer than a second; silent if standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Advance(Protocol):
-    """Told how many more units are done."""
+    """Called with the number of further units that are done."""
 
     def __call__(self, n: int) -> None:
         """Move on by ``n``."""
@@ -24,11 +24,11 @@ def _unseen(n: int) -> None:
 
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Advance]:
-    """Show how far something is, on standard error, once it has taken a second.
+    """Show the progress of something, on standard error, once it has taken a second.
 
     Args:
         what: what is being done ("encoding").
-        total: units of it; None where nobody knows.
+        total: number of units; None if unknown.
     """
     if not sys.stderr.isatty():
         yield _unseen
@@ -56,7 +56,7 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
 
 
 def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
-    """Yield batches, and show how many of their members have been yielded and dealt with."""
+    """Yield batches, and show how many of their members are done."""
     with progress(what, total) as advance:
         for batch in batches:
             yield batch

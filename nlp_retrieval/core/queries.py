@@ -1,4 +1,4 @@
-"""What a caller may ask: queries, and k."""
+"""Checks of what a caller passes to a search: queries, sub-queries, results and k."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ STOP_WORDS = frozenset(
 
 
 def says_nothing(query: str) -> bool:
-    """Whether a query has no word in it, or none but English stop words: no retriever answers such a query."""
+    """Whether a query has no words, or only English stop words: no retriever answers such a query."""
     return all(word in STOP_WORDS for word in _WORD.findall(query.lower()))
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that stands more than once, or None."""
+    """Return the first name that occurs more than once, or None."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
@@ -48,12 +48,12 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
     """Return ``queries`` if it is a sequence of texts; a bare string counts as a sequence of one.
 
     Args:
-        queries: what was given.
-        what: one of them is called, in messages.
-        plural: all of them are called.
+        queries: what was passed.
+        what: what messages call one of them.
+        plural: what messages call all of them.
 
     Raises:
-        QueryError: it is not; the message names the first place that is wrong.
+        QueryError: it is not; the message names the first position that is wrong.
     """
     if isinstance(queries, str):
         queries = [queries]
@@ -75,9 +75,9 @@ def check_results(results: object) -> list[RetrievalResult]:
     """
     if isinstance(results, str | bytes) or not isinstance(results, Sequence):
         raise QueryError(f"results must be a list of results, not {type(results).__name__}")
-    if wrong := [one for one in results if not isinstance(one, RetrievalResult)]:
+    if wrong := [result for result in results if not isinstance(result, RetrievalResult)]:
         raise QueryError(
-            f"results must be a list of results, and one is a {type(wrong[0]).__name__}; pass a list that search gave"
+            f"results must be a list of results, and one is a {type(wrong[0]).__name__}; pass a list that search returned"
         )
     return list(results)
 

@@ -1,6 +1,6 @@
-"""The k best by score, the lowest rows where scores tie: in one list, in the parts of an index, and at an engine's own cut.
+"""The k best by score, and of equal scores the lowest rows: in one list, over the parts of an index, and at an engine's cut.
 
-An engine that cuts by a rule of its own is asked for more until the tie at the cut is seen whole.
+An engine that breaks ties differently is asked for more hits until all that tie at the cut are known.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ def search_past_ties(
     """Return the best k per query, with the lowest rows where scores tie at the cut.
 
     Args:
-        search: given the numbers of the queries wanted and a depth, returns ``[queries, depth]`` rows (below 0: none) and
-            scores, best first.
+        search: given the numbers of queries and a depth, returns ``[queries, depth]`` rows (below 0 for none) and scores,
+            best first.
         n_queries: how many queries there are.
         k: length of the lists.
         n_items: how many items could be found at most.
-        score: given the numbers of queries, ascending, and as many rows, returns the scores that decide. None: the engine's do.
+        score: given the numbers of queries, ascending, and as many rows, returns the scores that count; None if those of the
+            engine count.
         slack: with ``score``, ``[queries]``: how far its scores and those of the engine may differ.
-        past_the_cut: how many more are looked at first; with slack, more of them spare a second look.
+        past_the_cut: how many more than k to fetch at first; with slack, more of them save a second search.
     """
     rows = np.full((n_queries, k), -1, np.int64)
     scores = np.zeros((n_queries, k))
@@ -45,11 +46,11 @@ def search_past_ties(
     depth = min(k + past_the_cut, n_items)
     while len(pending):
         found, values = search(pending, depth)
-        there = found >= 0
-        values = np.where(there, values, -np.inf)
-        beyond = values[:, -1]  # what was not returned scores at most this
+        filled = found >= 0
+        values = np.where(filled, values, -np.inf)
+        beyond = values[:, -1]  # rows that were not returned score at most this
         if score is not None and slack is not None:
-            may_win = there & (values >= (values[:, min(k, depth) - 1] - 2 * slack[pending])[:, None])
+            may_win = filled & (values >= (values[:, min(k, depth) - 1] - 2 * slack[pending])[:, None])
             owner, places = np.nonzero(may_win)
             beyond = beyond + slack[pending]
             values = np.full(values.shape, -np.inf)
@@ -57,7 +58,7 @@ def search_past_ties(
         order = np.lexsort((found, -values), axis=1)[:, :k]
         width = order.shape[1]
         best = np.take_along_axis(values, order, axis=1)
-        whole = (best[:, -1] > beyond) | ~there[:, -1] | (depth >= n_items)
+        whole = (best[:, -1] > beyond) | ~filled[:, -1] | (depth >= n_items)
         done = pending[whole]
         rows[done, :width] = np.take_along_axis(found, order, axis=1)[whole]
         scores[done, :width] = best[whole]
@@ -87,48 +88,50 @@ def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
 
 
 SearchPart = Callable[[int, Mask | None], Hits]
-"""Searches one part of an index for a batch of queries: at most so many hits per query, and which of its rows may be found."""
+"""Searches one part of an index for a batch of queries, given the most hits per query and which of its rows may be found."""
 
 
 def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
     """Search the parts of an index one after another, and join their lists by score; ties go to the lowest rows.
 
     Args:
-        parts: their rows in the index, one behind the other, and what searches them; rows count from 0 in each.
-        n_queries: of the batch.
+        parts: consecutive rows of the index, and what searches them; rows count from 0 in each part.
+        n_queries: number of queries.
         k: at most this many hits per query.
-        allowed: over all rows, or None.
+        allowed: ``[rows of the index]``, or None.
     """
-    found: list[Hits] = []
+    hits_of_parts: list[Hits] = []
     for rows, search in parts:
         part = None if allowed is None else allowed[rows]
         if part is None or part.any():
             hits = search(min(k, rows.stop - rows.start), part)
-            found.append(replace(hits, rows=hits.rows + rows.start))
-    return joined_hits(found, n_queries, k)
+            hits_of_parts.append(replace(hits, rows=hits.rows + rows.start))
+    return joined_hits(hits_of_parts, n_queries, k)
 
 
-def joined_hits(found: Sequence[Hits], n_queries: int, k: int) -> Hits:
+def joined_hits(hits_of_parts: Sequence[Hits], n_queries: int, k: int) -> Hits:
     """Join lists over different rows, query by query: the best k by score, ties by row.
 
     Args:
-        found: each with a list per query.
-        n_queries: how many.
+        hits_of_parts: each with a list per query.
+        n_queries: number of queries.
         k: length of the joined lists.
     """
-    if len(found) == 1:
-        return found[0]
-    owner = np.concatenate([np.zeros(0, np.int64), *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in found)])
-    keys = list(dict.fromkeys(key for hits in found for key in hits.signals))
-    nothing = [np.full(len(hits.rows), np.nan) for hits in found]
+    if len(hits_of_parts) == 1:
+        return hits_of_parts[0]
+    owner = np.concatenate(
+        [np.zeros(0, np.int64), *(np.repeat(np.arange(n_queries), np.diff(hits.offsets)) for hits in hits_of_parts)]
+    )
+    keys = list(dict.fromkeys(key for hits in hits_of_parts for key in hits.signals))
+    nothing = [np.full(len(hits.rows), np.nan) for hits in hits_of_parts]
     columns = [
         np.concatenate([np.zeros(0), *parts])
         for parts in (
-            [hits.scores for hits in found],
-            *([hits.signals.get(key, none) for hits, none in zip(found, nothing, strict=True)] for key in keys),
+            [hits.scores for hits in hits_of_parts],
+            *([hits.signals.get(key, none) for hits, none in zip(hits_of_parts, nothing, strict=True)] for key in keys),
         )
     ]
-    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in found)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in hits_of_parts)])
     order = np.lexsort((rows, -columns[0], owner))
     owner = owner[order]
     begins = offsets_of(np.bincount(owner, minlength=n_queries))

@@ -1,6 +1,6 @@
-"""What must not be written down: keys and passwords, by the name of a setting, by the form of a value, and by being one.
+"""Hiding keys and passwords: found by the name of a setting, the form of a value, or the environment variables that hold them.
 
-Every pattern is read once over a text, however it is made: no text, of whatever length, takes longer than in proportion.
+Every pattern takes time linear in the length of a text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHORTEST = 12
 def without_secrets(value: Any) -> Any:
     """Return plain values (as of JSON) with everything that looks like a key or a password replaced by ``***``.
 
-    What environment variables that are named like secrets hold is replaced too, whatever it looks like.
+    The values of environment variables with names like secrets are replaced too, whatever they look like.
     """
     return _without(value, _of_environment())
 
@@ -62,13 +62,13 @@ def _without(value: Any, known: list[str]) -> Any:
 
 
 def _of_environment() -> list[str]:
-    """Values of environment variables that are named like secrets, the longest first; paths of files are none."""
+    """Values of environment variables with names like secrets, longest first, except paths of files."""
     found = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
     return sorted((value for value in found if not value.startswith(("/", "."))), key=len, reverse=True)
 
 
 def _hidden(value: Any) -> Any:
-    """All of a secret setting; None and empty say that there is none."""
+    """What is shown of a secret setting; None and empty values stay, as they hold no secret."""
     if isinstance(value, Mapping):
         return {key: _hidden(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Halves of surrogate pairs: they are in a Python string and in no text, so no file, engine or model takes them.
+"""Halves of surrogate pairs: a Python string can hold them, but they are not valid text for any file, engine or model.
 
-They come from bytes that were no text (a command line, a file read with ``errors="surrogateescape"``) and from escapes of
-JSON or YAML. They are refused where they come in, in words, and not where an encoder or a file would choke on them.
+They come from bytes that were not text (a command line, a file read with ``errors="surrogateescape"``) and from escapes in
+JSON or YAML. They are refused with a clear message where they come in, before an encoder or a file fails on them.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ def half_of_pair(value: object) -> str | None:
 
 
 def no_text(what: str, half: str) -> str:
-    """The message about something that holds such a half."""
+    """Return the message about something that holds such a half."""
     return f"{what} holds half of a surrogate pair ({half}), which is no text; decode its source with errors='replace'"

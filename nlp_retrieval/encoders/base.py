@@ -1,4 +1,4 @@
-"""The interface of encoders: text to vectors, in a batch, with what tells two models apart."""
+"""The interface of encoders: batches of texts to vectors, and a fingerprint that tells two models apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Vectors = NDArray[np.float32]
 """``[texts, dimension]``, float32; of a token encoder ``[tokens, dimension]`` for each text."""
 
 LONGEST_VECTOR = 1e18
-"""Of a vector's length: the inner product of any two such vectors is far below what 32 bits can hold."""
+"""Largest length of a vector: the inner product of any two such vectors is far below the limit of float32."""
 
 
 class BaseEncoder(Component, ABC):
@@ -32,13 +32,13 @@ class BaseEncoder(Component, ABC):
         """Return ``[passages, dimension]``, float32."""
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than what is read of a passage; 0 where that cannot be told."""
+        """How many passages are longer than the encoder reads; 0 where that is unknown."""
         del passages
         return 0
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """What tells this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """What distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
@@ -54,8 +54,8 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         dimension: what the vectors must have; None where any will do.
 
     Raises:
-        ModelError: wrong number, shape or kind of vectors, vectors without a dimension, or one with NaN or infinity in it, or
-            so long that scores of it could not be held.
+        ModelError: wrong number, shape or kind of vectors, vectors of dimension 0, or one with NaN or infinity in it, or so
+            long that its scores would overflow.
     """
     expected = f"{len(texts)} vectors" + (f" of dimension {dimension}" if dimension else "")
     if not isinstance(vectors, np.ndarray):
@@ -68,19 +68,19 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
     lengths = np.sqrt(np.einsum("ij,ij->i", single, single, dtype=np.float64))
     wrong = np.flatnonzero(~(lengths <= LONGEST_VECTOR))
     if len(wrong):
-        found = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
+        fault = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
         raise ModelError(
-            f"{encoder!r} gave {found} for {len(wrong)} of {len(texts)} texts "
+            f"{encoder!r} gave {fault} for {len(wrong)} of {len(texts)} texts "
             f"(the first: {texts[wrong[0]][:80]!r}); try precision='float32', or another model"
         )
     return single
 
 
 def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:
-    """Return an array as float32, in rows; what is too large for that is infinite.
+    """Return an array as contiguous float32; numbers too large for that become infinite.
 
     Raises:
-        ModelError: it holds something else than real numbers.
+        ModelError: it holds something other than real numbers.
     """
     if numbers.dtype.kind not in "fiu":
         raise ModelError(f"{encoder!r} returned an array of {numbers.dtype}; vectors are made of real numbers, in float32")

@@ -31,29 +31,29 @@ Task = Literal["query", "document"]
 class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     """One vector per token, from a late-interaction checkpoint (ColBERT; Khattab and Zaharia, SIGIR 2020).
 
-    Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are read as they
-    ask to be: their prefixes, lengths, projection, mask tokens that fill up a query, and punctuation left out of passages.
+    Checkpoints of Stanford's ColBERT (``colbert-ir/colbertv2.0``), of PyLate and of sentence-transformers are used with
+    their own settings: prefixes, lengths, projection, mask tokens that fill up a query, punctuation left out of passages.
 
     Any other encoder is read token by token: the vectors before pooling, passages without punctuation, queries without mask
     tokens, and a projection to fewer dimensions by a fixed random matrix with orthonormal columns, which is saved with an
     index. Such vectors were not trained for late interaction; a warning says so once per encoder.
 
-    The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
-    when that is first asked for; if they change between that and loading, using the encoder is an error.
+    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
+    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
 
     Args:
         model: a hub name, or a local folder. A name is looked for in the hub's cache, then in installed packages that carry
             it, then on the hub.
-        projection: of an encoder that is no multi-vector checkpoint: the dimension to project to, or None for its own.
-        seed: of that projection.
+        projection: for an encoder that is not a multi-vector checkpoint: the dimension to project to, or None for its own.
+        seed: seed of that projection.
         query_prompt: put before every query; by default what the model itself defines.
         passage_prompt: put before every passage; by default what the model itself defines.
-        query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). Checkpoints that
-            ask for it have shorter queries filled up to this number.
+        query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). If the checkpoint
+            asks for it, shorter queries are filled up to this number.
         max_length: tokens that are read of a passage; by default what the checkpoint says.
-        precision: of the model's arithmetic. ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+        precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             vectors are float32 in any case.
-        batch_size: texts encoded at once; batches are made of texts of like length.
+        batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
@@ -154,25 +154,25 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         model, matrix = self.open_model(), self.projection_matrix()
         dimension = _dimension_of(model, self.model) if matrix is None else matrix.shape[1]
         results = [np.zeros((0, dimension), np.float32) for _ in texts]
-        spoken = [place for place, text in enumerate(texts) if text.strip()]
-        if not spoken:
+        not_blank = [place for place, text in enumerate(texts) if text.strip()]
+        if not not_blank:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
         with turn_of(model):
-            found = encode(
-                [texts[place] for place in spoken],
+            encoded = encode(
+                [texts[place] for place in not_blank],
                 prompt=prompt,
                 batch_size=self.batch_size,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
-        stacked = np.concatenate(found).astype(np.float32, copy=False)
+        stacked = np.concatenate(encoded).astype(np.float32, copy=False)
         if matrix is not None:
             stacked = stacked @ matrix
-        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)  # again, for the model's own may be in 16 bits
+        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)  # the model may have normalised in 16 bits only
         stacked /= np.where(lengths > 0, lengths, 1.0)
         begin = 0
-        for place, part in zip(spoken, found, strict=True):
+        for place, part in zip(not_blank, encoded, strict=True):
             results[place] = stacked[begin : begin + len(part)]
             begin += len(part)
         return results
@@ -207,7 +207,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             from sentence_transformers import MultiVectorEncoder
             from transformers.utils import logging as transformers_logging
 
-            # loading takes a moment, and its bar would be in the way of the command line's own
+            # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             settings: dict[str, Any] = {
                 "device": self.device,
@@ -222,7 +222,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             ) from error
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            if isinstance(error, KeyError):  # as Stanford's checkpoints are read, whose projection is linear.weight
+            if isinstance(error, KeyError):  # a Stanford checkpoint without its projection, linear.weight
                 reason = f"its weights hold no {error.args[0]}; download it again"
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
         own_weights(model)
@@ -235,7 +235,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             transformer.document_length = self.max_length
         if self.query_length is not None:
             expansion = transformer.query_expansion
-            transformer.query_expansion = None  # or the library compares the old number with the new one
+            transformer.query_expansion = None  # otherwise the library compares the old length with the new one
             transformer.query_length = self.query_length
             if expansion is not None:
                 transformer.query_expansion = {**expansion, "length": self.query_length}
@@ -253,10 +253,10 @@ def _dimension_of(model: MultiVectorEncoder, name: str) -> int:
 
 
 def _orthonormal(rows: int, columns: int, seed: int) -> Vectors:
-    """``[rows, columns]``, at most as many columns as rows: a random matrix whose columns are orthonormal."""
+    """A random matrix ``[rows, columns]`` with orthonormal columns; there are at most as many columns as rows."""
     basis = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((rows, columns)).T)
-    for place in range(columns):  # Gram-Schmidt, twice, by sums in a fixed order: LAPACK's depends on the machine
-        before, vector = basis[:place], basis[place]
+    for number in range(columns):  # Gram-Schmidt, twice, by sums in a fixed order: LAPACK's depends on the machine
+        before, vector = basis[:number], basis[number]
         for _ in range(2):
             vector -= (before * (before * vector).sum(axis=1, keepdims=True)).sum(axis=0)
         vector /= np.sqrt(np.square(vector).sum())

@@ -1,7 +1,7 @@
-"""What tells a multi-vector checkpoint from other models, by its files.
+"""How the files of a multi-vector checkpoint differ from those of other models.
 
-It matters, because the library adds a random projection to whatever has none, without a word: then two loads of one model
-give different vectors.
+This matters because the library silently adds a random projection to any model without one, and then two loads of the
+same model give different vectors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def is_multi_vector(folder: Path) -> bool:
     """Whether a model folder holds a late-interaction checkpoint, with all its weights.
 
     Raises:
-        ModelError: one of the files that say so is no JSON.
+        ModelError: one of the files that decide it is not JSON.
     """
     modules = _read(folder / "modules.json")
     if isinstance(modules, list):
@@ -29,7 +29,7 @@ def is_multi_vector(folder: Path) -> bool:
         saved = saved if isinstance(saved, dict) else {}
         if str(saved.get("model_type")) in _MODEL_TYPES:
             return True
-        # the library takes anything else for an encoder of texts, and adds a random projection where it has no Dense
+        # the library treats anything else as an encoder of texts, and adds a random projection where it has no Dense
         return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
     config = _read(folder / "config.json")
     architectures = config.get("architectures") if isinstance(config, dict) else None

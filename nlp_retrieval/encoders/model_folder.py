@@ -23,7 +23,7 @@ class ModelFolder:
 
     Args:
         path: the folder.
-        source: where it comes from, in words; benchmark manifests quote it.
+        source: where the files come from, in words; benchmark manifests quote it.
     """
 
     path: Path
@@ -39,22 +39,22 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
         local_only: take it from the hub's cache or an installed package, and from nowhere else.
 
     Raises:
-        ModelError: the folder is no model, or the model is nowhere to be had.
+        ModelError: the folder does not hold a model, or the model is not to be found anywhere.
     """
     if local_only:
-        found = _from_hub_cache(model, revision) or _from_package(model, revision)
-        if found is None:
+        local = _from_hub_cache(model, revision) or _from_package(model, revision)
+        if local is None:
             raise ModelError(
                 f"{model} is wanted by a manifest, which may name models of this machine's cache alone, and it is not there; "
                 "where you know who made it, --trust (in Python: trust=True) reads it from a folder or the hub"
             )
-        return found
+        return local
     folder = Path(model).expanduser()
     if folder.exists():
         if not folder.is_dir() or not any((folder / mark).is_file() for mark in _MARKS):
-            there = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"
+            entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"
             raise ModelError(
-                f"{model} is no model folder: none of {', '.join(_MARKS)} is in it (found: {there or 'nothing'}); pass a "
+                f"{model} is no model folder: none of {', '.join(_MARKS)} is in it (found: {entries or 'nothing'}); pass a "
                 "folder saved by sentence-transformers or transformers, or a hub name"
             )
         return ModelFolder(folder, f"folder {folder.resolve()}")

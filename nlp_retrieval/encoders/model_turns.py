@@ -1,8 +1,8 @@
-"""One thread at a time in a model, and in the process where it was loaded.
+"""A model is used by one thread at a time, and a model on a GPU only in the process that loaded it.
 
-Tokenizers of transformers keep how long a text may be, and how it is filled up, in the tokenizer itself: each call sets it
-anew. Two threads in one tokenizer cut each other's texts, or stop with an error; the model behind it uses all cores for
-one call anyway. A child of a fork uses one, and cannot use a GPU that its parent used.
+Tokenizers of transformers store truncation and padding in the tokenizer itself: each call sets them anew. Two threads in
+one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked
+child a model uses one core, and the GPU that its parent used is out of reach.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _adding = Lock()
 
 
 def turn_of(model: object) -> Lock:
-    """Return the lock to hold while a model, or its tokenizer, is called; to be asked for when it was loaded, too.
+    """Return the lock to hold while a model or its tokenizer is called; call it once right after loading, too.
 
     Raises:
         ForkError: the model is on a GPU, and was loaded before a fork.

@@ -1,7 +1,7 @@
 """Weights in memory of their own.
 
-Loaders map weights from their files where the type stays the same. Such weights are not read but looked at: new ones
-written into the file in place are then those of the model that is open, and a file that is cut off ends the process.
+Loaders memory-map weights whose type stays the same. If someone then overwrites the file in place, the weights of the
+open model change with it, and if the file is truncated, the process dies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def own_weights(model: torch.nn.Module) -> None:
-    """Copy what a model has on the CPU; on other devices it is a copy already."""
+    """Copy a model's weights on the CPU; those on other devices are copies already."""
     for tensor in chain(model.parameters(), model.buffers()):
         if tensor.device.type == "cpu":
             tensor.data = tensor.data.clone()

@@ -28,8 +28,8 @@ _MARKS = 8
 class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
-    The model is loaded at first use, and shared by all encoders of equal settings. Its files are read for their fingerprint
-    when that is first asked for; if they change between that and loading, using the encoder is an error.
+    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
+    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
 
     Args:
         model: a hub name, or a local folder saved by sentence-transformers. A name is looked for in the hub's cache, then
@@ -37,11 +37,11 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         query_prompt: put before every query; by default what the model itself defines.
         passage_prompt: put before every passage; by default what the model itself defines.
         normalize: scale vectors to length 1, so that the inner product is the cosine.
-        precision: of the model's arithmetic. ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+        precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             vectors are float32 in any case.
         backend: ``torch``, or ``onnx`` or ``openvino``, where the model folder holds such an export or the library can make it.
         max_length: tokens that are read of a text; by default the model's own limit.
-        batch_size: texts encoded at once; batches are made of texts of like length.
+        batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
@@ -89,7 +89,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         if most is None or not callable(model.tokenizer):
             return 0
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
-        # a token is a byte at least, but for the few that mark where a text begins and ends
+        # a token has at least one byte, except the few that mark the beginning and end of a text
         suspects = [text for text in (prompt + passage for passage in passages) if len(text.encode()) > most - _MARKS]
         with turn_of(model):
             whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
@@ -114,7 +114,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         return vectors
 
     def _prompt(self, model: SentenceTransformer, prompt: str | None, task: Task) -> str | None:
-        """What is put before a text: as configured, or what the model defines; the library stops at an empty "document"."""
+        """What is put before a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
         if prompt is not None:
             return prompt
         names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
@@ -127,7 +127,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging as transformers_logging
 
-            # loading takes a moment, and its bar would be in the way of the command line's own
+            # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
             dtype = getattr(torch, resolved_precision(self.precision, self.device))

@@ -1,4 +1,4 @@
-"""Models that components hold: named by their files, opened at first use, and one for all components of equal settings."""
+"""Models of components: identified by their files, opened at first use, and shared by components with equal settings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _opening = Lock()
 
 
 class ModelHolder(Component, ABC, Generic[ModelT]):
-    """A component with a model of the hub, or of a local folder, as its parameter ``model``.
+    """A component whose parameter ``model`` names a model on the hub or in a local folder.
 
-    Its files are read for their fingerprint when that is first asked for; if they change between that and opening the model,
-    using the component is an error.
+    The model's files are fingerprinted when the fingerprint is first needed; if they change between then and opening the
+    model, using the component is an error.
     """
 
     apart_from_model: ClassVar[frozenset[str]] = frozenset({"batch_size"})
-    """Parameters that do not decide how the model is opened: components that differ in these alone share one."""
+    """Parameters that do not affect how the model is opened: components that differ only in these share one."""
 
     model: str
     revision: str | None
@@ -47,7 +47,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
     def files(self) -> ModelFiles:
         """The model's files, as they were when they were first asked for."""
         if self._files is None:
-            with _opening:  # threads that ask at once are told one name
+            with _opening:  # threads that ask at the same time get the same fingerprint
                 self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
         return self._files
 
@@ -56,7 +56,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return self.files.fingerprint
 
     def index_identity(self) -> Config:
-        # the files decide, not the path or the revision by which they were found; the last part of the name is for people
+        # the files decide, not the path or the revision that led to them; the last part of the name is for people
         identity = {key: value for key, value in super().index_identity().items() if key != "revision"}
         return identity | {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
 
@@ -68,20 +68,20 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
         Raises:
             DependencyError: what runs the model is not installed.
-            ModelError: it is nowhere to be had.
+            ModelError: it is not to be found anywhere.
         """
         require_dense_extra()
         return find_model(self.model, self.revision, local_only=self.local_only)
 
     def open_model(self) -> ModelT:
-        """Open the model, or return the one that is open in a component of this class and equal settings.
+        """Open the model, or return the one already open in a component of this class with equal settings.
 
         Raises:
             DependencyError: what runs the model is not installed.
             ModelError: it does not load, or its files have changed.
         """
         if self._model is None:
-            apart = self.apart_from_model | {"model", "revision"}  # the fingerprint says more than these two
+            apart = self.apart_from_model | {"model", "revision"}  # the fingerprint stands for these two
             settings = {key: value for key, value in self.config.items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
             compute_alone()

@@ -19,14 +19,14 @@ _LENGTH_TOLERANCE = 1e-2
 
 
 class BaseTokenEncoder(Component, ABC):
-    """Turns a text into a matrix: a row per token that counts, each of length 1. A blank text has no rows."""
+    """Turns a text into a matrix with a row of length 1 for each token that counts. A blank text has no rows."""
 
     kind: ClassVar[str] = "encoders"
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """Of every vector."""
+        """Dimension of every vector."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> list[Vectors]:
@@ -38,15 +38,15 @@ class BaseTokenEncoder(Component, ABC):
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """What tells this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """What distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
 
     def cut_queries(self, queries: list[str]) -> int:
-        """How many queries are longer than what is read of a query."""
+        """How many queries are longer than the encoder reads."""
         del queries
         return 0
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than what is read of a passage."""
+        """How many passages are longer than the encoder reads."""
         del passages
         return 0
 
@@ -61,7 +61,7 @@ class BaseTokenEncoder(Component, ABC):
         """Return an encoder like this one that multiplies by ``matrix``.
 
         Raises:
-            ConfigurationError: this encoder multiplies by none.
+            ConfigurationError: this encoder has no such matrix.
         """
         raise ConfigurationError(f"{self!r} has no projection; it cannot take one of shape {matrix.shape}")
 
@@ -69,32 +69,31 @@ class BaseTokenEncoder(Component, ABC):
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
 
 
-def checked_tokens(found: list[Vectors], texts: list[str], encoder: BaseTokenEncoder) -> list[Vectors]:
+def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseTokenEncoder) -> list[Vectors]:
     """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched.
 
     Args:
-        found: what an encoder returned for ``texts``.
+        returned: what an encoder returned for ``texts``.
         texts: what was encoded.
         encoder: named in messages.
 
     Raises:
-        ModelError: wrong number, shape or kind of matrices, no dimension, NaN or infinity, or vectors that are not of length
-            1.
+        ModelError: wrong number, shape or kind of matrices, dimension 0, NaN or infinity, or vectors not of length 1.
     """
     if encoder.dimension < 1:
         raise ModelError(f"{encoder!r} has vectors of dimension {encoder.dimension}; use another model")
-    if len(found) != len(texts):
-        raise ModelError(f"{encoder!r} returned {len(found)} matrices for {len(texts)} texts")
-    for matrix, text in zip(found, texts, strict=True):
+    if len(returned) != len(texts):
+        raise ModelError(f"{encoder!r} returned {len(returned)} matrices for {len(texts)} texts")
+    for matrix, text in zip(returned, texts, strict=True):
         if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.shape[1] != encoder.dimension:
             shape = matrix.shape if isinstance(matrix, np.ndarray) else type(matrix).__name__
             raise ModelError(
                 f"{encoder!r} returned {shape} for {text[:80]!r}; an array [tokens, {encoder.dimension}] was expected"
             )
-    counts = [len(matrix) for matrix in found]
-    matrices = [real_numbers(matrix, encoder) for matrix in found]
+    counts = [len(matrix) for matrix in returned]
+    matrices = [real_numbers(matrix, encoder) for matrix in returned]
     stacked = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
-    lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row: the same in any batch
+    lengths = np.sqrt(np.square(stacked, dtype=np.float64).sum(axis=1))  # row by row, so the same in any batch
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE))
     if len(wrong):
         text = texts[int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))]

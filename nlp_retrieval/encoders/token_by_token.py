@@ -1,4 +1,4 @@
-"""Any encoder of texts, read token by token: the vectors before they are pooled, and no weights that it does not have."""
+"""Any encoder of texts, read token by token: its vectors before pooling, without weights added to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 
 
 def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
-    """Put a model together whose vectors are those of the tokens; the library's own way adds random weights.
+    """Build a model that returns the vectors of the tokens; the library itself would add random weights.
 
     Args:
-        path: of a model that sentence-transformers reads as an encoder.
-        settings: as the library takes them.
+        path: folder of a model that sentence-transformers reads as an encoder.
+        settings: keyword arguments of the library's models.
 
     Raises:
-        TypeError: it does not begin with a transformer.
+        TypeError: the model does not begin with a transformer.
     """
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
     from sentence_transformers.base.modules import Normalize, Transformer

@@ -1,1 +1,1 @@
-"""Language models: settings, calls that are retried, bounded, counted and answered from disk the second time."""
+"""Language models: their settings, and calls that are retried, limited, counted, and answered from disk the second time."""

@@ -1,6 +1,6 @@
-"""How much of an answer is read from the wire: a server that does not stop sending fills no memory.
+"""How much of an answer is read from the wire: a server that does not stop sending cannot fill the memory.
 
-What was asked for is a few hundred words. Bytes are counted as they come, of errors' bodies too, and the connection is
+A good answer has a few hundred words. Bytes are counted as they arrive, also in the bodies of errors, and the connection is
 closed at the limit.
 """
 
@@ -12,29 +12,29 @@ from typing import Any, Protocol
 from dspy import lm15
 
 LARGEST_ANSWER = 4 * 2**20
-"""Bytes of one answer, headers not counted; a hundred thousand tokens fit into it."""
+"""Bytes of one answer without its headers; enough for a hundred thousand tokens."""
 
 
 class AnswerTooLargeError(lm15.LM15Error):  # type: ignore[misc]  # DSPy has no types
-    """A server sent more than :data:`LARGEST_ANSWER`; it is not asked the same again."""
+    """A server sent more than :data:`LARGEST_ANSWER`; the request is not retried."""
 
 
 class Transport(Protocol):
     """Sends requests over HTTP."""
 
     def stream(self, request: Any) -> Any:
-        """Return a response whose body is yet to be read."""
+        """Return a response whose body has not been read yet."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class BoundedTransport:
-    """A transport of whose answers no more than so much is read.
+    """A transport that reads at most a given number of bytes of an answer.
 
     Args:
         transport: sends the requests.
-        largest: bytes of the body of one answer, after decompression.
+        largest: the most bytes in the body of one answer, after decompression.
     """
 
     def __init__(self, transport: Transport, largest: int = LARGEST_ANSWER) -> None:
@@ -45,10 +45,11 @@ class BoundedTransport:
         """Send a request.
 
         Raises:
-            AnswerTooLargeError: the answer is compressed more than once: a few bytes could become any number in one step.
+            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could become any number at once.
         """
         response = self._transport.stream(request)
-        codings = [one for value in response.headers_all("Content-Encoding") for one in value.split(",") if one.strip()]
+        headers = response.headers_all("Content-Encoding")
+        codings = [coding for header in headers for coding in header.split(",") if coding.strip()]
         if len(codings) > 1:
             response.close()
             raise AnswerTooLargeError(f"the answer is compressed {len(codings)} times over ({', '.join(codings)[:80]})")
@@ -58,7 +59,7 @@ class BoundedTransport:
             headers=response.headers,
             http_version=response.http_version,
             chunks=self._chunks(response),
-            release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response itself knows
+            release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response knows itself whether it was read
         )
 
     def close(self) -> None:

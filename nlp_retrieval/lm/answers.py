@@ -1,8 +1,8 @@
-"""Answers of language models on disk: one JSON file each, named by what was asked of whom.
+"""Answers of language models on disk: one JSON file each, named by a hash of the question, the model and its settings.
 
-A file holds the whole question beside the answer, is written atomically, and is believed only if it holds the very
-question that is asked, and if no other user could have written it; anything else there is a miss. No pickle: DSPy's own disk
-cache is never used.
+A file holds the whole question beside the answer and is written atomically. It is used only if it holds exactly the same
+question and no other user could have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is
+never used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = 1
 
 
 def default_folder() -> Path:
-    """Where answers are kept unless a model says otherwise: in the user's cache folder."""
+    """Where answers are stored unless a model names another folder: in the user's cache folder."""
     return cache_folder() / "answers"
 
 
@@ -34,12 +34,12 @@ class AnswerStore:
     """Answers by question.
 
     Args:
-        folder: made when the first answer is kept.
+        folder: where they are stored; created with the first answer.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._told = False
+        self._warned = False
 
     def path_of(self, question: Question) -> Path:
         """The file of a question."""
@@ -47,7 +47,7 @@ class AnswerStore:
         return self.folder / digest[:2] / f"{digest}.json"
 
     def find(self, question: Question) -> Answer | None:
-        """Return the answer kept for a question, or None."""
+        """Return the stored answer to a question, or None."""
         try:
             kept = json.loads(read_own(self.path_of(question)))
         except (OSError, ValueError, RecursionError):
@@ -58,7 +58,7 @@ class AnswerStore:
         return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Keep an answer; where the disk does not take it, the run goes on and one warning says so."""
+        """Store an answer; if it cannot be written, the run goes on and the first time a warning says so."""
         path = self.path_of(question)
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         try:
@@ -66,8 +66,8 @@ class AnswerStore:
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, content.encode("utf-8", "surrogatepass"))
         except OSError as error:
-            if not self._told:
-                self._told = True
+            if not self._warned:
+                self._warned = True
                 warnings.warn(
                     f"answers of the language model cannot be kept in {self.folder} ({error}); they will be asked for again",
                     RetrievalWarning,

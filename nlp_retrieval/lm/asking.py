@@ -1,7 +1,7 @@
-"""Asking a DSPy program, and what becomes of a question without a usable answer: it is counted, and never raises.
+"""Asking a DSPy program; a question without a usable answer is counted and never raises an error.
 
-The answer of a model is material, not a value: it is read by the caller's ``read``, which repairs what can be repaired and
-returns None for the rest. Only what was read is kept on disk.
+The answer of a model cannot be trusted to have the right form: the caller's ``read`` repairs what can be repaired and
+returns None for the rest. Only answers that could be read are stored on disk.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _MARKER = re.compile(r"\[\[ ?## ?(\w+) ?## ?\]\]")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T_co]):
-    """What a question came to.
+    """The result of a question.
 
     Args:
-        value: what was read from the answer; None where there is none that can be used.
-        reason: why there is none.
-        endpoint_failed: whether the endpoint is to blame, and not this one question.
-        for_good: whether asking again is of no use.
+        value: what was read from the answer; None without a usable answer.
+        reason: why there is no value.
+        endpoint_failed: whether the endpoint is to blame, rather than this question.
+        for_good: whether asking again would be useless.
     """
 
     value: T_co | None
@@ -73,20 +73,20 @@ class Asking(Protocol[T_co]):
 
 @contextmanager
 def using(lm: LanguageModel | None) -> Iterator[None]:
-    """Have DSPy programs inside the block ask this model, one call a question.
+    """Make DSPy programs inside the block ask this model, with one call per question.
 
-    DSPy's current model stays where ``lm`` is None, and where it is a sample of this very model that an optimiser drew.
+    DSPy's current model stays if ``lm`` is None, or if it is a copy of this model with which an optimiser draws samples.
     """
     settings = {} if lm is None or lm.made(dspy.settings.lm) else {"lm": lm.dspy_lm()}
     if lm is None and dspy.settings.lm is None:
         raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
-    # the adapter's second call in JSON is off: an answer that does not parse is repaired here or given up
+    # no second call in JSON by the adapter: an answer that does not parse is repaired here or given up
     with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, **settings):
         yield
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
-    """DSPy's own, but an answer that does not stop does not parse, where its parsers run out of stack or memory."""
+    """DSPy's own adapter, except that an endless answer is a parse error instead of exhausting stack or memory."""
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         try:
@@ -106,9 +106,9 @@ def ask(
     Args:
         program: a DSPy module that asks once.
         inputs: its input fields.
-        field: the output field that is read.
-        read: makes a value of the field's value or, where the answer did not parse, of its text; None if it cannot.
-        only_kept: whether only an answer on disk is taken.
+        field: the output field to read.
+        read: turns the field's value, or its text where the answer did not parse, into a value; None if it cannot.
+        only_kept: whether to take an answer from disk only.
     """
     with answers_kept_if_good(fingerprint_of_program(program), only_kept=only_kept) as scope:
         outcome: Outcome[T]
@@ -143,16 +143,16 @@ def ask_all(
     what: str,
     otherwise: str = "are searched as they are",
 ) -> list[T | None]:
-    """Ask many questions, ``lm.calls_at_once`` at a time; whatever happens, each gets a value or None.
+    """Ask many questions, ``lm.calls_at_once`` at a time; each gets a value or None.
 
     Args:
         lm: the model; None for the one of DSPy's current settings.
         program: a DSPy module that asks once.
-        questions: the input fields of each.
-        field: the output field that is read.
-        read: see :func:`ask`; told the question too. Equal questions are asked once.
+        questions: the input fields of each; equal questions are asked once.
+        field: the output field to read.
+        read: as for :func:`ask`, with the question as its first argument.
         what: named on the progress bar and in the warning.
-        otherwise: what becomes of queries without an answer, for the warning.
+        otherwise: what happens to queries without an answer, for the warning.
 
     Returns:
         One per question. Where any is None, one warning says how many, and why.
@@ -164,30 +164,30 @@ def ask_all(
     line = _Line(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
     with progress(what, len(distinct)) as advance, using(lm):
 
-        def one(question: Mapping[str, Any]) -> Outcome[T]:
+        def ask_one(question: Mapping[str, Any]) -> Outcome[T]:
             outcome = line.ask(partial(ask, program, question, field, partial(read, question)))
             advance(1)
             return outcome
 
         if len(distinct) == 1:
-            outcomes = [one(distinct[0])]
+            outcomes = [ask_one(distinct[0])]
         else:
             workers = lm.calls_at_once if lm is not None else _CALLS_AT_ONCE
             with ThreadPoolExecutor(workers, thread_name_prefix="nlp_retrieval-lm") as pool:
-                futures = [pool.submit(copy_context().run, one, question) for question in distinct]
+                futures = [pool.submit(copy_context().run, ask_one, question) for question in distinct]
                 try:
                     outcomes = [future.result() for future in futures]
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
     by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
-    found = [by_question[repr(sorted(question.items()))] for question in questions]
-    _warn(lm, found, what, otherwise)
-    return [outcome.value for outcome in found]
+    outcomes = [by_question[repr(sorted(question.items()))] for question in questions]
+    _warn(lm, outcomes, what, otherwise)
+    return [outcome.value for outcome in outcomes]
 
 
 class _Line:
-    """A batch of questions to one endpoint, which is given up on when it is plainly dead."""
+    """A batch of questions to one endpoint, which is given up after too many failures in a row."""
 
     def __init__(self, give_up_after: int) -> None:
         self._give_up_after = give_up_after
@@ -196,7 +196,7 @@ class _Line:
         self._dead: str | None = None
 
     def ask(self, asking: Asking[T]) -> Outcome[T]:
-        """Ask; where the endpoint is dead, only what is on disk."""
+        """Ask; once the endpoint is given up, take answers from disk only."""
         dead = self._dead
         outcome = asking(only_kept=dead is not None)
         if dead is not None:
@@ -220,7 +220,7 @@ def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
 
 
 def _part(text: str, field: str, outputs: list[str]) -> str | None:
-    """What an answer that does not parse says of a field: from its marker on, or all of it where it is the only field."""
+    """The text of a field in an answer that does not parse: after its marker, or all of it if there is only one field."""
     markers = list(_MARKER.finditer(text))
     for number, marker in enumerate(markers):
         if marker.group(1) == field:
@@ -234,12 +234,12 @@ def _warn(lm: LanguageModel | None, outcomes: Sequence[Outcome[T]], what: str, o
     if not reasons:
         return
     hidden = lm.hidden if lm is not None else without_secrets
-    told = "; ".join(f"{number} times {hidden(reason)}" for reason, number in reasons.most_common(3))
+    commonest = "; ".join(f"{number} times {hidden(reason)}" for reason, number in reasons.most_common(3))
     more = f"; and {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     model = lm.model if lm is not None else "the language model"
     warnings.warn(
         f"{what}: no usable answer from {model} for {sum(reasons.values())} of {len(outcomes)} queries, "
-        f"which {otherwise} ({told}{more})",
+        f"which {otherwise} ({commonest}{more})",
         RetrievalWarning,
         stacklevel=4,
     )

@@ -1,8 +1,8 @@
-"""What the language-model work of a run came to: calls, tokens, and what went wrong.
+"""How much a run used language models: calls, tokens, and failures.
 
-Every model keeps its own count. A caller who wants the count of one run records it, and gets all calls made inside the
-block, in sum and by model, also those made in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. Models of one
-name are one in a recording, whatever their other settings.
+Every model keeps its own count. To count one run, record it: a recording holds all calls made inside the block, in total
+and by model, including those in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. In a recording, models of
+the same name count as one, whatever their other settings.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class CallCounts:
     Args:
         calls: requests that were sent, retries among them.
         cache_hits: answers that were on disk already.
-        tokens_in: of the prompts sent, as the server counts them; 0 where it does not say.
-        tokens_out: of its answers.
-        failures: requests that brought no answer: refused, timed out, an error of the server.
-        degraded: questions that were left without a usable answer, so that their query was searched as it is.
-        kept_tokens_in: what the prompts of the answers on disk took when they were asked for, which is not spent again; 0
-            where that is not known.
-        kept_tokens_out: the same for those answers themselves.
+        tokens_in: tokens of the prompts sent, as the server counts them; 0 where it does not say.
+        tokens_out: tokens of its answers.
+        failures: requests without an answer: refused, timed out, an error of the server.
+        degraded: questions without a usable answer, so that their query was searched as it is.
+        kept_tokens_in: tokens that the prompts of the answers on disk took originally, which are not spent again; 0 where
+            that is not known.
+        kept_tokens_out: the same for those answers.
     """
 
     calls: int = 0
@@ -41,14 +41,14 @@ class CallCounts:
     kept_tokens_out: int = 0
 
     def __add__(self, other: CallCounts) -> CallCounts:
-        return CallCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return CallCounts(*(getattr(self, column.name) + getattr(other, column.name) for column in fields(self)))
 
     def __sub__(self, other: CallCounts) -> CallCounts:
-        return CallCounts(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+        return CallCounts(*(getattr(self, column.name) - getattr(other, column.name) for column in fields(self)))
 
     @property
     def answers(self) -> int:
-        """How many answers there were, sent for or on disk, whether or not they could be used."""
+        """How many answers there were, from the server or from disk, usable or not."""
         return self.calls - self.failures + self.cache_hits
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class CallCounts:
 
 
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
-    """Return the sum of counts; that of none is all zeros."""
+    """Return the sum of counts; all zeros if there are none."""
     return sum(counts, CallCounts())
 
 
@@ -67,7 +67,7 @@ class CallCounter:
     """A count that several threads add to.
 
     Args:
-        model: whose count it is, named as in its configuration; ``""`` for that of a recording.
+        model: the model that it counts, named as in its configuration; ``""`` for a recording.
     """
 
     def __init__(self, model: str = "") -> None:
@@ -98,7 +98,7 @@ _recording: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_call
 
 @contextmanager
 def record_calls() -> Iterator[CallCounter]:
-    """Count all language-model work inside the block, in this thread and in those that the project starts for it."""
+    """Count all calls of language models inside the block, in this thread and in those that the package starts for it."""
     counter = CallCounter()
     token = _recording.set((*_recording.get(), counter))
     try:

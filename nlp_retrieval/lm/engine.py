@@ -1,8 +1,8 @@
-"""One request of DSPy's becomes one answer: from disk, or from the server, with retries, limits and a count.
+"""Answers each request of DSPy: from disk, or from the server, with retries, limits and a count.
 
 DSPy hands every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and
-its own retries are off. An answer is kept only inside :func:`answers_kept_if_good`, and only when its reader found it
-good: what had to be degraded is asked for again the next time.
+its own retries are off. An answer is stored only inside :func:`answers_kept_if_good`, and only if it could be used:
+unusable answers are asked for again the next time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _LONGEST_WAIT = 60.0
 
 
 class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """As many calls were made as ``max_calls`` allows."""
+    """All calls that ``max_calls`` allows have been made."""
 
 
 class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer is not on disk, and the server was not to be asked."""
+    """The answer is not on disk, and only answers on disk were wanted."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class AnswerScope:
 
     Args:
         program: fingerprint of the program that asks.
-        only_kept: whether the server is left alone: what is not on disk is a :class:`NotAskedError`.
+        only_kept: whether the server is not asked: an answer that is not on disk is a :class:`NotAskedError`.
     """
 
     program: str
@@ -51,11 +51,11 @@ class AnswerScope:
     _fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
 
     def came(self, store: AnswerStore, question: Question, answer: Answer) -> None:
-        """Note an answer that the server gave."""
+        """Note an answer of the server."""
         self._fresh.append((store, question, answer))
 
     def keep(self) -> None:
-        """Keep what came: it was good."""
+        """Store the noted answers, which were good."""
         for store, question, answer in self._fresh:
             store.keep(question, answer)
 
@@ -65,7 +65,7 @@ _scope: ContextVar[AnswerScope | None] = ContextVar("nlp_retrieval_answer_scope"
 
 @contextmanager
 def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[AnswerScope]:
-    """Answer from disk inside the block; what the server answers is kept when the scope is told to."""
+    """Answer from disk inside the block; answers of the server are stored when ``keep`` of the scope is called."""
     scope = AnswerScope(program, only_kept)
     token = _scope.set(scope)
     try:
@@ -79,14 +79,14 @@ class Engine:
 
     Args:
         wire: sends a request once.
-        identity: what besides the prompt decides an answer: base URL and model.
+        identity: what determines an answer besides the prompt: base URL and model.
         counter: the model's own count.
-        store: of answers.
-        calls_at_once: at most this many requests under way.
-        retries: further tries after a failure that may pass.
+        store: stored answers.
+        calls_at_once: the most requests under way at the same time.
+        retries: the most retries after a failure that may be temporary.
         backoff: seconds before the first retry; doubled with each, with jitter.
-        max_calls: requests in all, over the life of the engine; None for no limit.
-        rollout: a number that tells samples of one prompt apart, as DSPy's optimisers draw them.
+        max_calls: the most requests in the life of the engine; None for no limit.
+        rollout: a number that distinguishes samples of the same prompt, as DSPy's optimisers draw them.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Engine:
         self._lock = Lock()
 
     def sampled(self, rollout: int | None) -> Engine:
-        """The same engine for another sample: limits and counts are shared, kept answers are not."""
+        """Return this engine for another sample: limits and counts are shared, stored answers are not."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__ | {"_rollout": rollout})
         return other
@@ -193,7 +193,7 @@ class Engine:
 
 
 def _tokens(answer: Answer, side: str) -> int:
-    """What a kept answer took; 0 where its file does not say, or the server did not."""
+    """Tokens that a stored answer took; 0 where neither its file nor the server says."""
     tokens = answer.get(side)
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 

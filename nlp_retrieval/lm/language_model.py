@@ -1,6 +1,6 @@
-"""The settings of a language model, and the DSPy model that they make.
+"""The settings of a language model, and the DSPy model built from them.
 
-A key is named by its environment variable and never held: it is in no configuration, no ``repr``, no file and no message.
+A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 """
 
 from __future__ import annotations
@@ -32,21 +32,19 @@ class LanguageModel(Component):
     Args:
         model: ``provider/model`` as DSPy names it: ``openai/gpt-4o-mini``, ``anthropic/...``, ``ollama_chat/...``,
             ``hosted_vllm/...``; any other OpenAI-compatible server is ``openai/<model>`` with its ``base_url``.
-        base_url: of the server (``http://localhost:8000/v1``); by default the provider's own.
-        api_key_env: the environment variable that holds the key. By default ``<PROVIDER>_API_KEY`` where no ``base_url``
-            is given, and no key is sent to a server of one's own.
-        temperature: of sampling; None for the server's default.
-        max_tokens: longest answer; None for the server's default.
-        calls_at_once: at most this many requests under way.
-        retries: further tries after a failure that may pass: refused, timed out, too many requests, an error of the server.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); a server that
-            says how long to wait is obeyed.
-        timeout: seconds for a try, from the connection to the last byte of the answer, however often bytes come.
-        max_calls: at most this many requests in all, retries among them; what is asked after that is left without an
-            answer. None for no limit.
-        give_up_after: after this many questions in a row that the endpoint left without an answer, the rest of the batch
-            is not asked.
-        cache_dir: where answers are kept as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
+        base_url: URL of the server (``http://localhost:8000/v1``); by default the provider's own.
+        api_key_env: the environment variable that holds the key. By default ``<PROVIDER>_API_KEY`` if no ``base_url``
+            is given; with a ``base_url``, no key is sent by default.
+        temperature: sampling temperature; None for the server's default.
+        max_tokens: length of the longest answer; None for the server's default.
+        calls_at_once: the most requests under way at the same time.
+        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
+            says how long to wait, that counts.
+        timeout: seconds for an attempt, from the connection to the last byte of the answer, however often bytes arrive.
+        max_calls: the most requests in total, including retries; questions after that get no answer. None for no limit.
+        give_up_after: after this many questions in a row for which the endpoint failed, the rest of the batch is not asked.
+        cache_dir: where answers are stored as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
 
     Raises:
         ConfigurationError: the key's variable is not set, or a setting holds a key itself.
@@ -85,12 +83,12 @@ class LanguageModel(Component):
         if base_url is not None and without_secrets(base_url) != base_url:
             raise ConfigurationError(
                 f"LanguageModel: base_url={without_secrets(base_url)!r} holds a password or a key; put it into an environment "
-                "variable and name that with api_key_env"
+                "variable and name the variable with api_key_env"
             )
         if api_key_env is not None and (not _VARIABLE.fullmatch(api_key_env) or without_secrets(api_key_env) != api_key_env):
             raise ConfigurationError(
-                "LanguageModel: api_key_env is to name an environment variable, such as OPENAI_API_KEY; what was given is no "
-                "such name (it is not shown, because it may be a key)"
+                "LanguageModel: api_key_env must name an environment variable, such as OPENAI_API_KEY; what was given is not "
+                "such a name (it is not shown, because it may be a key)"
             )
         self._counter = CallCounter(model)
         self._lock = Lock()
@@ -105,30 +103,30 @@ class LanguageModel(Component):
 
     @property
     def counts(self) -> CallCounts:
-        """What this model was asked so far; see :func:`nlp_retrieval.lm.counting.record_calls` for the count of one run."""
+        """The calls of this model so far; see :func:`nlp_retrieval.lm.counting.record_calls` for the count of one run."""
         return self._counter.counts
 
     def provenance(self) -> dict[str, str]:
         return {self.model: self.base_url or f"{self.provider}'s own endpoint"}
 
     def dspy_lm(self) -> Any:
-        """The ``dspy.LM``, made at the first call; its requests are counted, bounded, retried and answered from disk.
+        """The ``dspy.LM``, created at the first call; its requests are counted, limited, retried and answered from disk.
 
         Raises:
             DependencyError: DSPy is not installed.
             ConfigurationError: DSPy does not know the provider, or refuses the settings.
         """
         with self._lock:
-            if self._process != os.getpid():  # a parent's connections are not for its child
+            if self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._made, self._process = self._make(), os.getpid()
             return self._made
 
     def made(self, lm: object) -> bool:
-        """Whether a ``dspy.LM`` is this model, or a copy of it that DSPy drew another sample with."""
+        """Whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
         return getattr(getattr(lm, "engine", None), "counter", None) is self._counter
 
     def hidden(self, message: str) -> str:
-        """A message without anything that looks like a key, and without the key itself."""
+        """Return a message without the key, and without anything that looks like one."""
         key = self._key()
         return str(without_secrets(message.replace(key, HIDDEN) if key else message))
 
@@ -172,7 +170,7 @@ class LanguageModel(Component):
         from nlp_retrieval.lm.wire import BoundedWire
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
-        # an empty environment: a key is sent only where it was asked for, never to a server that it is not for
+        # an empty environment, so that no key is sent to a server that it is not meant for
         wire = LM15Engine(
             lm15.RouterConfig(
                 env={},
@@ -202,7 +200,7 @@ def _counted_lm_class() -> Any:
     from nlp_retrieval.lm.dspy_package import dspy
 
     class CountedLM(dspy.LM):  # type: ignore[misc]  # DSPy has no types
-        """A ``dspy.LM`` whose copies for other samples (``rollout_id``) are not answered with this one's answers."""
+        """A ``dspy.LM`` whose copies for other samples (``rollout_id``) do not reuse its stored answers."""
 
         def copy(self, **kwargs: Any) -> Any:
             rollout = kwargs.get("rollout_id")

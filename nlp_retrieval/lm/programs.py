@@ -1,6 +1,6 @@
-"""Compiled DSPy programs as JSON: written, checked against the program that is to take them, and loaded. Never pickle.
+"""Compiled DSPy programs as JSON: written, checked against the program that loads them, and loaded. Never pickle.
 
-A component reads its file once, when it is made: what it runs is what its fingerprint says, whatever becomes of the file.
+A component reads its file once, when it is created, so it runs what its fingerprint says even if the file changes later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _KEYS = frozenset({"traces", "train", "demos", "signature", "lm", "fields"})
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A compiled program as its file held it.
+    """A compiled program as read from its file.
 
     Args:
-        path: of the file.
-        state: by the names of predictors.
+        path: path of the file.
+        state: state of each predictor by its name.
         fingerprint: SHA-256 of the file.
     """
 
@@ -37,7 +37,7 @@ class CompiledProgram:
 
 
 def fingerprint_of_program(program: Any) -> str:
-    """Of what a program adds to a prompt: its instructions, fields and demonstrations."""
+    """Return a hash of everything that a program adds to a prompt: its instructions, fields and demonstrations."""
     state = {name: _essence(predictor) for name, predictor in program.named_predictors()}
     return hashlib.sha256(canonical_json(state).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -65,12 +65,12 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
     """Read a compiled program.
 
     Args:
-        path: of the JSON file.
-        fields: of the program that is to take it, by the names of its predictors; None: they are not compared yet.
+        path: path of the JSON file.
+        fields: fields of the program that will load it, by the names of its predictors; None to compare them later.
 
     Raises:
-        SourceError: the file is missing or is no JSON.
-        ConfigurationError: it is no state of a DSPy program, or that of another one.
+        SourceError: the file is missing or not JSON.
+        ConfigurationError: it is not the state of a DSPy program, or of another program.
     """
     file = _json_path(path)
     try:
@@ -79,50 +79,52 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
     except FileNotFoundError:
         raise SourceError(f"there is no compiled program at {file}") from None
     except (OSError, ValueError) as error:
-        raise SourceError(f"{file} is no compiled program: {error}") from None
+        raise SourceError(f"{file} is not a compiled program: {error}") from None
     if not isinstance(state, dict) or not all(_is_state(value) for key, value in state.items() if key != "metadata"):
-        raise ConfigurationError(f"{file} is no state of a DSPy program; it is to be what optimize or dspy.Module.save wrote")
+        raise ConfigurationError(
+            f"{file} is not the state of a DSPy program; pass a file that optimize or dspy.Module.save wrote"
+        )
     predictors = {key: value for key, value in state.items() if key != "metadata"}
     compiled = CompiledProgram(file, predictors, f"sha256:{hashlib.sha256(content).hexdigest()}")
     if fields is not None:
-        _require_fit(compiled, {name: {one: _prefix_of(one) for one in ones} for name, ones in fields.items()})
+        _require_fit(compiled, {name: {field: _prefix_of(field) for field in names} for name, names in fields.items()})
     return compiled
 
 
 def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
-    """Give a program a compiled state, or the one in a file. Which model it calls is not taken from there.
+    """Load a compiled state, or the one in a file, into a program. The model that the program calls stays as it is.
 
     Raises:
-        SourceError: the file is missing or is no JSON.
+        SourceError: the file is missing or not JSON.
         ConfigurationError: it holds the state of another program.
     """
-    found = compiled if isinstance(compiled, CompiledProgram) else read_program(compiled)
+    loaded = compiled if isinstance(compiled, CompiledProgram) else read_program(compiled)
     predictors = dict(program.named_predictors())
     fields = {
         name: dict(zip(predictor.signature.fields, _prefixes(predictor.signature.dump_state()), strict=True))
         for name, predictor in predictors.items()
     }
-    _require_fit(found, fields)
+    _require_fit(loaded, fields)
     for name, predictor in predictors.items():
-        predictor.load_state(_without_model(copy.deepcopy(found.state[name])))
+        predictor.load_state(_without_model(copy.deepcopy(loaded.state[name])))
 
 
 def _require_fit(compiled: CompiledProgram, fields: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse the state of another program.
 
     Args:
-        compiled: what was read.
-        fields: by the names of predictors, the prefix of each field by its name, in order.
+        compiled: the program as read.
+        fields: for each predictor by its name, the prefix of each field by the field's name, in order.
     """
     path, state = compiled.path, compiled.state
     if set(state) != set(fields):
         raise ConfigurationError(f"{path} was compiled for another program: it has {sorted(state)}, not {sorted(fields)}")
     for name, prefixes in fields.items():
-        wanted, found = list(prefixes.values()), _prefixes(state[name]["signature"])
-        # an optimiser may rewrite the prefix of the last field (COPRO does), no other
-        if wanted[:-1] != found[:-1] or len(wanted) != len(found):
+        wanted, present = list(prefixes.values()), _prefixes(state[name]["signature"])
+        # an optimiser may rewrite the prefix of the last field (COPRO does), but of no other
+        if wanted[:-1] != present[:-1] or len(wanted) != len(present):
             raise ConfigurationError(
-                f"{path} was compiled for another signature: the fields of {name!r} there are {found}, here {wanted}"
+                f"{path} was compiled for another signature: the fields of {name!r} there are {present}, here {wanted}"
             )
         strange = sorted({key for demo in state[name]["demos"] for key in demo} - {*prefixes, "augmented"})
         if strange:
@@ -151,17 +153,17 @@ def _is_state(state: Any) -> bool:
         and isinstance(signature, dict)
         and isinstance(signature.get("instructions"), str)
         and isinstance(signature.get("fields"), list)
-        and all(isinstance(one, dict) and {"prefix", "description"} <= set(one) for one in signature["fields"])
+        and all(isinstance(entry, dict) and {"prefix", "description"} <= set(entry) for entry in signature["fields"])
     )
 
 
 def _prefix_of(field: str) -> str:
-    """As DSPy writes it for a name of one word in lower case; telling needs no import of DSPy, which takes a second."""
+    """The prefix that DSPy gives a field whose name is one lower-case word; importing DSPy for it would take a second."""
     return f"{field.capitalize()}:"
 
 
 def _prefixes(signature: dict[str, Any]) -> list[str]:
-    return [one["prefix"] for one in signature["fields"]]
+    return [entry["prefix"] for entry in signature["fields"]]
 
 
 def _json_path(path: str | Path) -> Path:

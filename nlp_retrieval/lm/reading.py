@@ -1,7 +1,7 @@
-"""Reading what a model wrote where phrases or a passage were asked for: repairing what can be repaired.
+"""Reading phrases or a passage out of what a model wrote, and repairing what can be repaired.
 
-Models number their lines, quote them, fence them, put them into JSON of their own making, begin with "Here are", repeat
-the question and do not stop. None of that is an error; an answer without a usable word is None.
+Models number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are", repeat the
+question and do not stop. None of that is an error; an answer without a usable word is None.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 LONGEST_ANSWER = 20_000
-"""Characters that are looked at; a model that does not stop is cut here."""
+"""How many characters of an answer are read; a model that does not stop is cut here."""
 
 _DEEPEST = 5
 
 
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
-    """Make search phrases of an answer.
+    """Return the search phrases in an answer.
 
     Args:
         answer: a list, or text that holds one as JSON or as lines.
         claim: what was asked about; a phrase that repeats it is left out.
-        most: at most this many.
+        most: the most phrases to return.
         max_words: a longer phrase is cut after this many words.
 
     Returns:
@@ -57,10 +57,10 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
 
 
 def read_passage(answer: object, query: str, max_words: int) -> str | None:
-    """Make one passage of an answer: text in one line, cut after ``max_words`` words.
+    """Return the passage in an answer, as one line, cut after ``max_words`` words.
 
     Returns:
-        None where there is no word in it, or nothing but the query again.
+        The passage; None where it has no word, or only repeats the query.
     """
     if not isinstance(answer, str):
         return None
@@ -69,7 +69,7 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
 
 
 def unwrapped(answer: object) -> object:
-    """The one text in an answer that is nothing but a JSON object or list around it; any other answer as it is."""
+    """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is."""
     if not isinstance(answer, str):
         return answer
     text = _FENCE.sub("", _text_of(answer))
@@ -82,7 +82,7 @@ def unwrapped(answer: object) -> object:
 
 
 def _text_of(answer: str) -> str:
-    """What is looked at; half of a surrogate pair, which no engine and no file can take, is left out."""
+    """The part of an answer that is read, without halves of surrogate pairs, which no engine or file accepts."""
     return _HALF_OF_A_PAIR.sub("", answer[:LONGEST_ANSWER])
 
 
@@ -103,7 +103,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
 
 
 def _json_list(text: str) -> list[object] | None:
-    """The list, or the lists of an object, that a text holds as JSON, also between other words."""
+    """The JSON list in a text, or the values of its JSON object, also between other words."""
     for opening, closing in ("[]", "{}"):
         begin, end = text.find(opening), text.rfind(closing)
         if 0 <= begin < end and not is_deeper(text[begin : end + 1]):

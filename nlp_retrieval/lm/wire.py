@@ -1,7 +1,7 @@
-"""One try at an answer, and no longer than was said.
+"""One attempt to get an answer, within a time limit for the whole of it.
 
-A socket's time-out bounds the wait for the next byte: a server that goes on sending one now and then, as gateways do while
-a model is thinking, would be waited for without an end. Here the whole try is bounded.
+A socket's time-out limits the wait for the next byte only: a server that sends one now and then, as gateways do while a
+model is thinking, would be waited for without end.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Wire(Protocol):
 
 
 class BoundedWire:
-    """A wire that is waited for at most so long.
+    """A wire with a time limit for each attempt.
 
-    A try that takes longer is left to itself in a thread of its own, which ends when the server stops sending. The
-    number of such threads is bounded by the connections that the wire has.
+    An attempt that takes longer goes on in a thread of its own, which ends when the server stops sending. There are at
+    most as many such threads as the wire has connections.
 
     Args:
-        wire: sends a request; its own time-outs end the tries of a server that sends nothing.
-        seconds: for the whole of a try, from the connection to the last byte.
+        wire: sends a request; its own time-outs end attempts at a server that sends nothing.
+        seconds: limit for a whole attempt, from the connection to the last byte.
     """
 
     def __init__(self, wire: Wire, seconds: float) -> None:
@@ -42,7 +42,7 @@ class BoundedWire:
         """Send a request.
 
         Raises:
-            lm15.LM15Error: there is no answer, or not all of it in time.
+            lm15.LM15Error: there is no answer, or not a whole one in time.
         """
         answer: Future[Any] = Future()
         Thread(target=self._send, args=(request, answer), name="nlp_retrieval-lm-wire", daemon=True).start()

@@ -1,1 +1,1 @@
-"""Where items, queries and gold come from: one file per source."""
+"""Loaders: they read items, queries and gold from files and databases."""

@@ -38,7 +38,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
     and all further fields become metadata. A query's ``family``, where its metadata has one, is its family.
 
     Args:
-        path: the folder; or a corpus file alone, which has no queries.
+        path: the folder; or only a corpus file, without queries.
         split: which judgements: ``train``, ``dev``, ``test``. Queries without a judgement in it are left out.
     """
 
@@ -121,7 +121,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
                     f'for query "{query_id}"; keep one'
                 )
         if not judgements:
-            raise SourceError(f"{path}: there are no judgements in it; choose another split")
+            raise SourceError(f"{path}: it holds no judgements; choose another split")
         return judgements
 
     def _corpus(self) -> Path:
@@ -150,7 +150,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             return
         if folder.exists():
             raise SourceError(
-                f"{self.path}: this is a corpus file alone, there are no queries and no gold with it; "
+                f"{self.path}: this is only a corpus file, without queries and gold; "
                 f"pass the folder that holds {wanted}, or another query loader"
             )
         raise SourceError(f"{self.path}: no such folder; check the path (the current folder is {str(Path.cwd())!r})")

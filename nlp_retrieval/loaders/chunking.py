@@ -1,8 +1,8 @@
 """Cuts long items into overlapping passages that know where they came from.
 
-Always true, for every passage: ``parent.content[start:end] == passage.content``; the passages of an item stand in
-order and together cover everything in it but white space; none is longer than ``size``. A text without spaces (Chinese,
-base64) is cut like any other. The work is linear in the length of the text.
+For every passage, ``parent.content[start:end] == passage.content``; the passages of an item come in order and together
+cover everything in it except white space; none is longer than ``size``. A text without spaces (Chinese, base64) is cut
+like any other. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class ChunkingLoader(BaseLoader):
     """Cuts the items of another loader into overlapping passages.
 
     A passage's id is ``<id of the item>#<n>``, n from 0; an item that fits whole becomes one passage, ``#0``, so that
-    the form of an id does not depend on the length of a text. A passage keeps the item's metadata, and so its title,
+    the form of an id does not depend on the length of a text. A passage keeps the item's metadata, including its title,
     and adds ``parent_id``, ``chunk`` (n) and the span of characters ``start`` and ``end``:
-    ``item.content[start:end] == passage.content``. Passages end with a sentence where one ends in the last part of
-    the allowed length, else with a word; an overlap starts with a sentence where one starts near its beginning.
+    ``item.content[start:end] == passage.content``. A passage ends with a sentence if one ends in the last part of the
+    allowed length, otherwise with a word; an overlap starts with a sentence if one starts near its beginning.
 
     Args:
         source: the loader of the items.
         size: the greatest length of a passage, in ``unit``.
-        overlap: how much of the end of a passage the next one repeats at most, in ``unit``; less than ``size``.
-        unit: what lengths count. In ``words``, a Chinese or Japanese character is a word, and so is every piece of 50
-            characters of something longer, such as a link or encoded data.
+        overlap: the most that a passage repeats of the end of the one before, in ``unit``; less than ``size``.
+        unit: what lengths count. In ``words``, a Chinese or Japanese character counts as a word, and so does each piece of
+            50 characters of something longer, such as a link or encoded data.
     """
 
     name = "chunker"
@@ -79,8 +79,8 @@ class ChunkingLoader(BaseLoader):
                     "rename it in the source, or leave it out (metadata_fields)"
                 )
             for number, (start, end) in enumerate(self._spans(item.content)):
-                place = {"parent_id": item.item_id, "chunk": number, "start": start, "end": end}
-                yield SearchableItem.trusted(f"{item.item_id}#{number}", item.content[start:end], {**item.metadata, **place})
+                metadata = {**item.metadata, "parent_id": item.item_id, "chunk": number, "start": start, "end": end}
+                yield SearchableItem.trusted(f"{item.item_id}#{number}", item.content[start:end], metadata)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """The spans of the passages; one empty span for a text of white space, whose title can still be found."""
@@ -92,7 +92,7 @@ class ChunkingLoader(BaseLoader):
         covered = 0
         for first, last in words.windows(self.size, self.overlap):
             start, end = words.begins[first], words.ends[last]
-            # long white space counts as words, so that it cannot blow up a passage, but nobody searches for it
+            # long white space counts as words, so that it cannot fill a passage, and is then stripped
             start += len(text[start:end]) - len(text[start:end].lstrip())
             end = start + len(text[start:end].rstrip())
             if end > max(start, covered):
@@ -102,10 +102,10 @@ class ChunkingLoader(BaseLoader):
             yield 0, 0
 
     def _fits(self, text: str) -> bool:
-        """Whether a text surely fits whole, as most do; much cheaper than to look at its words one by one."""
+        """Whether a text certainly fits whole, as most do; much cheaper than looking at its words one by one."""
         if self.unit == "characters":
             return len(text.strip()) <= self.size
-        # long words and long white space count more than once, but not more often than this
+        # an upper bound: long words and long white space count more than once
         most = len(text.split()) + len(text) // _LONGEST_WORD
         return most <= self.size and not _HAS_UNSPACED.search(text)
 
@@ -123,14 +123,14 @@ class _Words:
             self.begins.append(begin)
             self.ends.append(end)
         count = len(self.begins)
-        # where a word begins and ends, in the unit that sizes are given in
+        # where a word begins and ends, in the unit of sizes
         self.low = array("q", range(count)) if characters is None else self.begins
         self.high = array("q", range(1, count + 1)) if characters is None else self.ends
 
     def windows(self, size: int, overlap: int) -> Iterator[tuple[int, int]]:
         """Yield the first and the last word of each passage."""
         count = len(self.low)
-        # a passage may end early for a sentence's sake, but moves on by at least half of what it would otherwise
+        # a passage may end early, with a sentence, but must advance at least half as far as it would otherwise
         least = overlap + (size - overlap + 1) // 2
         first = 0
         while first < count:
@@ -147,7 +147,7 @@ class _Words:
             first = min(end, self.best(range(back, latest + 1), back))
 
     def best(self, boundaries: range, otherwise: int) -> int:
-        """The first boundary of a sentence among some, else the first between words, else another one."""
+        """Return the first of some boundaries that ends a sentence, else the first between words, else ``otherwise``."""
         gap = None
         for boundary in boundaries:
             before, after = self.ends[boundary - 1], self.begins[boundary]

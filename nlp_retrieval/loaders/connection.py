@@ -1,6 +1,6 @@
-"""Opening a database that a URL names, with errors that say what to install and never show a secret.
+"""Opening a database by its URL, with errors that say what to install and never show a secret.
 
-A URL is either SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it. Whatever is
+A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it. Whatever is
 shown, a ``repr``, a ``config`` or an error, goes through :func:`hide_secrets` or :func:`scrub` first.
 """
 
@@ -24,8 +24,7 @@ __all__ = ["connect", "hide_secrets", "resolve", "scrub"]
 
 HIDDEN = "***"
 
-# a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little,
-# also in what is hardly a URL
+# a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
 _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)
 _SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
@@ -54,7 +53,7 @@ _PACKAGES = {
     "trino": "trino[sqlalchemy]",
     "databricks": "databricks-sqlalchemy",
 }
-"""What to install for a driver module or a dialect, where the name of the package is another one."""
+"""What to install for a driver module or a dialect whose package has another name."""
 
 
 def hide_secrets(url: str) -> str:
@@ -67,16 +66,16 @@ def hide_secrets(url: str) -> str:
 
 
 def _hidden(url: str) -> tuple[str, set[str]]:
-    """A URL without its secrets, and these."""
+    """A URL without its secrets, and the secrets."""
     secrets: set[str] = set()
 
-    def hide(found: re.Match[str]) -> str:
-        if found.re is _SETTING and not _SECRET_NAME.search(found[1]):
-            return found[0]
-        secrets.add(found[2])
-        return f"{found[1]}{HIDDEN}"
+    def hide(match: re.Match[str]) -> str:
+        if match.re is _SETTING and not _SECRET_NAME.search(match[1]):
+            return match[0]
+        secrets.add(match[2])
+        return f"{match[1]}{HIDDEN}"
 
-    # what is hidden may have kept another secret from being seen
+    # one pass may uncover another secret
     while (shown := _SETTING.sub(hide, _PASSWORD.sub(hide, url))) != url:
         url = shown
     return url, secrets - {HIDDEN}
@@ -91,8 +90,9 @@ def scrub(text: object, url: str) -> str:
     """
     hidden, secrets = _hidden(url)
     shown = str(text).strip().replace(url, hidden)
-    for secret in sorted({form for one in secrets for form in (one, unquote(one), unquote_plus(one))}, key=len, reverse=True):
-        shown = shown.replace(secret, HIDDEN)
+    forms = {form for secret in secrets for form in (secret, unquote(secret), unquote_plus(secret))}
+    for form in sorted(forms, key=len, reverse=True):
+        shown = shown.replace(form, HIDDEN)
     return shown
 
 
@@ -104,9 +104,9 @@ def resolve(url: str) -> str:
     """
     if url.startswith("env:"):
         name = url.removeprefix("env:")
-        if not (found := os.environ.get(name)):
+        if not (value := os.environ.get(name)):
             raise SourceError(f"{url}: the environment variable {name} is not set; export {name}=<database URL>")
-        return found
+        return value
     if f":{HIDDEN}@" in url or f"={HIDDEN}" in url:
         raise SourceError(
             f"{url}: this URL was taken from a config, which never shows a secret; "
@@ -121,8 +121,8 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
-        shown: stands for it in messages; by default the URL without its secrets. What an environment variable holds may be
-            no URL at all, and is then not to be shown: pass ``env:NAME``.
+        shown: what messages show instead; by default the URL without its secrets. An environment variable may hold
+            something other than a URL, which must not be shown: for it, pass ``env:NAME``.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
@@ -142,7 +142,7 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
             ) from None  # the driver's own message may show the password
         with connection:
             if engine.dialect.name == "sqlite":
-                # what defines tables takes effect at once there, and a rollback would come too late
+                # in SQLite, statements that define tables take effect at once, and a rollback would come too late
                 connection.exec_driver_sql("PRAGMA query_only = ON")
                 _allow_reading_alone(connection.connection.driver_connection)
             yield connection.execution_options(stream_results=True)
@@ -151,13 +151,13 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
 
 
 def _allow_reading_alone(driver: object) -> None:
-    """Forbid an SQLite connection what query_only lets through: other files are attached, copied to, and journals switched."""
+    """Forbid what query_only still allows an SQLite connection: attaching files, copying to them, switching journals."""
     if isinstance(driver, sqlite3.Connection):
         driver.set_authorizer(_reads)
 
 
 def _reads(action: int, name: str | None, *_: str | None) -> int:
-    """Whether a part of a statement does nothing but read, as SQLite's authorizer is asked; ``name`` is that of a pragma."""
+    """Whether a part of a statement only reads; an authorizer of SQLite, where ``name`` is the name of a pragma."""
     if action == sqlite3.SQLITE_PRAGMA:
         return sqlite3.SQLITE_OK if name is not None and name.lower() in _READING_PRAGMAS else sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_UPDATE and name == "sqlite_master":
@@ -181,7 +181,7 @@ def _engine(url: str, shown: str) -> Engine:
     database = parsed.database or ":memory:"
     is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
     if is_file and not Path(database).is_file():
-        # SQLite would create the file, and the complaint would be about a missing table
+        # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
     try:
         engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)

@@ -1,7 +1,7 @@
 """Items from any database that SQLAlchemy reaches: PostgreSQL, MySQL, SQLite, Oracle, SQL Server, DuckDB, ...
 
-Always true: rows are streamed, values reach SQL as bound parameters only, and a table's name is looked up in the
-database's own list and quoted by SQLAlchemy, never pasted into a statement.
+Rows are always streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own
+list and quoted by SQLAlchemy, never pasted into a statement.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ class DatabaseLoader(BaseLoader):
 
     Args:
         url: a SQLAlchemy URL (``postgresql+psycopg://user@host/name``, ``sqlite:///file.db``), or ``env:NAME``, the
-            name of an environment variable that holds it, so that no password stands in a config file. A password
-            in the URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
-        query: an SQL query with ``:name`` where a parameter goes (a plain colon is written ``\:``). Not with
-            ``table``.
+            name of an environment variable that holds it, so that a config file needs no password. A password in the
+            URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
+        query: an SQL query with ``:name`` for a parameter (a plain colon is written ``\:``). Not with ``table``.
         table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
         id_column: the column that holds the id: text, integer or UUID, unique.
         content_column: the column that holds the text, never NULL.
-        title_column: the column that holds the title, or NULL. None: a column ``title``, where one is kept as metadata,
-            is the title.
+        title_column: the column that holds the title or NULL. None: the title is the column ``title``, if that is kept as
+            metadata.
         metadata_columns: the columns to keep as metadata. None: all the others.
     """
 
@@ -67,7 +66,7 @@ class DatabaseLoader(BaseLoader):
         title_column: str | None = None,
         metadata_columns: Sequence[str] | None = None,
     ) -> None:
-        # config, repr and fingerprints are made of these arguments, and are written to disk and to W&B
+        # config, repr and fingerprints use these arguments, and are written to disk and to W&B
         self._arguments["url"] = hide_secrets(url)
         if (query is None) == (table is None):
             raise ConfigurationError("DatabaseLoader: pass either query=<SQL> or table=<name>")
@@ -83,7 +82,7 @@ class DatabaseLoader(BaseLoader):
         self.metadata_columns = metadata_columns
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return copy.copy(self)  # with the URL as it was given, which its arguments do not hold
+        return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per row, in batches from the server.
@@ -134,26 +133,26 @@ class DatabaseLoader(BaseLoader):
 
         inspector = inspect(connection)
         schema, _, plain = name.rpartition(".")
-        places: list[tuple[str | None, str]] = [(None, name)]
+        readings: list[tuple[str | None, str]] = [(None, name)]
         if schema and schema in inspector.get_schema_names():
-            places.append((schema, plain))
+            readings.append((schema, plain))
         known: list[str] = []
-        for place, wanted in places:
-            names = [*inspector.get_table_names(schema=place), *inspector.get_view_names(schema=place)]
-            if wanted in names:
-                found = [one["name"] for one in inspector.get_columns(wanted, schema=place)]
-                used: list[ColumnClause[object]] = [column(found[position]) for position in self._columns(source, found)]
-                # the database's own spelling of the name carries whether it has to be quoted
-                rows = table(names[names.index(wanted)], *used, schema=place)
+        for schema_read, wanted in readings:
+            tables = [*inspector.get_table_names(schema=schema_read), *inspector.get_view_names(schema=schema_read)]
+            if wanted in tables:
+                columns = [described["name"] for described in inspector.get_columns(wanted, schema=schema_read)]
+                used: list[ColumnClause[object]] = [column(columns[position]) for position in self._columns(source, columns)]
+                # the database's own spelling of the name says whether it must be quoted
+                rows = table(tables[tables.index(wanted)], *used, schema=schema_read)
                 return select(*used).select_from(rows).order_by(rows.c[self.id_column])
-            known.extend(f"{place}.{one}" if place else one for one in names)
+            known.extend(f"{schema_read}.{known_table}" if schema_read else known_table for known_table in tables)
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
     def _columns(self, source: str, found: list[str]) -> dict[int, str]:
         """The positions and names of the columns that are used.
 
         Raises:
-            SourceError: one is missing, or a name that is used stands there twice.
+            SourceError: one is missing, or the name of one occurs twice.
         """
         if not found:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
@@ -169,7 +168,7 @@ class DatabaseLoader(BaseLoader):
                     f'{source}: no column "{column}" (found: {quoted(found)}); pass {parameter}= with one of them'
                 )
         if self.metadata_columns is None:
-            # a second `title` would be read as the title, which another column holds
+            # a column `title` would be taken for the title, which another column holds
             wanted.update(dict.fromkeys(column for column in found if column != "title" or self.title_column is None))
         for column in wanted:
             if found.count(column) > 1:
@@ -197,7 +196,7 @@ def _as_list(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:
 
 
 def _plain(place: str, column: str, value: object, whole: bool = False) -> JsonValue:
-    """Turn what a driver returns into a JSON value; ``whole`` makes a decimal without fraction an integer (Oracle)."""
+    """Turn what a driver returns into a JSON value; with ``whole``, a decimal without fraction becomes an integer (Oracle)."""
     match value:
         case None | bool() | int() | float() | str():
             return value

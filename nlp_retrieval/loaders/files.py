@@ -1,8 +1,8 @@
 """Reading text files that nobody has checked yet: UTF-8, plain or gzip, one entry at a time.
 
-Always true: memory is bounded by one line, never by the file; whatever is wrong with a file is a
-:class:`~nlp_retrieval.errors.SourceError` that names the file and the line. Compression is recognised by the first
-bytes, not by the name. JSON is read as :mod:`~nlp_retrieval.core.files.json_text` has it.
+Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
+the file and the line. Compression is recognised by the first bytes, not by the name. JSON is read by
+:mod:`~nlp_retrieval.core.files.json_text`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = [
 JsonObject = dict[str, JsonValue]
 
 MAX_ENTRY = 64 * 2**20
-"""No line and no entry of a list may be longer (bytes or characters): a file without line ends must not fill memory."""
+"""The longest line or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
 
 READ_ERRORS = (EOFError, zlib.error, OSError)
-"""What reading may raise after a file was opened: gzip cut off or damaged, a disk or network that fails."""
+"""Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
 
 _GZIP = b"\x1f\x8b"
 _FOREIGN = {
@@ -89,7 +89,7 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
 
 
 def _hint(file: Path) -> str:
-    """What is wrong with the path of a file that is not there."""
+    """Why the path of a missing file may be wrong, and what may have been meant."""
     if not file.parent.is_dir():
         return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
     try:
@@ -126,7 +126,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file with their numbers, from 1, without their line ends.
 
     Args:
-        path: a UTF-8 file, plain or gzip; a byte order mark is passed over.
+        path: a UTF-8 file, plain or gzip; a byte order mark is skipped.
 
     Raises:
         SourceError: the file is missing, damaged or not UTF-8, or a line is longer than ``MAX_ENTRY`` bytes.
@@ -153,10 +153,10 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``), blank lines left out.
+    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``); blank lines are skipped.
 
     Args:
-        path: a file as :func:`read_lines` takes it.
+        path: a file that :func:`read_lines` can read.
 
     Raises:
         SourceError: as :func:`read_lines`, and for a line that is not one JSON object.

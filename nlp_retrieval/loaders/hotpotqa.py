@@ -14,20 +14,19 @@ from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject
 from nlp_retrieval.loaders.json_list import read_json_objects
-from nlp_retrieval.loaders.records import as_id, as_text, make_item, make_query, quoted, supporting_titles
+from nlp_retrieval.loaders.records import as_id, as_text, make_item, make_query, released_field, supporting_titles
 
 __all__ = ["HotpotqaLoader"]
 
-_NO_GOLD = "HotpotQA's test release keeps the supporting facts back: use the train or dev release"
+_NO_GOLD = "HotpotQA's test release withholds the supporting facts: use the train or dev release"
 
 
 class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold from HotpotQA's own release files (``hotpot_dev_distractor_v1.json``).
 
     The contexts of all questions together are the corpus: one item per title, with the title as its id. Where one title
-    comes with different texts, the first is kept and a warning counts the others. While streaming, two digests per
-    title are remembered, not the texts. Queries carry ``answer``, ``type`` and ``level`` in their metadata, where the
-    release has them.
+    comes with different texts, the first is kept and a warning counts the others. While streaming, only two digests per
+    title are held in memory. Queries have ``answer``, ``type`` and ``level`` in their metadata, where the release has them.
 
     Args:
         path: the release file, one JSON list, plain or gzip.
@@ -97,7 +96,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         if absent:
             raise SourceError(
                 f'{wanted[absent[0]]}: the supporting fact "{absent[0]}" is in no context of the file, the first of '
-                f"{len(absent)} such titles; the fullwiki release does not promise them: use the distractor release"
+                f"{len(absent)} such titles; the fullwiki release may lack them: use the distractor release"
             )
         return gold
 
@@ -110,14 +109,14 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
             places[query_id] = place
             yield place, query_id, row
         if not places:
-            raise SourceError(f"{self.path}: there are no questions in it; is this a release file of HotpotQA?")
+            raise SourceError(f"{self.path}: it holds no questions; is this a release file of HotpotQA?")
 
 
 def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:
     contexts = _field(place, row, "context")
     for context in contexts if isinstance(contexts, list) else [contexts]:
         match context:
-            case [str(title), list(sentences)] if title.strip() and all(isinstance(one, str) for one in sentences):
+            case [str(title), list(sentences)] if title.strip() and all(isinstance(sentence, str) for sentence in sentences):
                 yield title, sentences
             case _:
                 raise SourceError(
@@ -126,20 +125,18 @@ def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue
 
 
 def _join(sentences: list[JsonValue]) -> str:
-    """Join sentences, most of which bring their leading space along, with a space where neither side has one."""
+    """Join sentences, most of which begin with a space, and add a space where neither side has one."""
     content = ""
     for sentence in map(str, sentences):
-        glued = content and sentence and not content[-1].isspace() and not sentence[0].isspace()
-        content += f" {sentence}" if glued else sentence
+        lacks_space = content and sentence and not content[-1].isspace() and not sentence[0].isspace()
+        content += f" {sentence}" if lacks_space else sentence
     return content.strip()
 
 
 def _digest(text: str) -> bytes:
-    # an id is compared through this: 128 bits, so that two titles never meet; unpaired surrogates are refused later
+    # titles are compared by their digests: 128 bits, so that two never collide; unpaired surrogates are refused later
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _field(place: str, row: JsonObject, field: str) -> JsonValue:
-    if field not in row:
-        raise SourceError(f'{place}: no "{field}" field (found: {quoted(row)}); is this a release file of HotpotQA?')
-    return row[field]
+    return released_field(place, row, field, "HotpotQA")

@@ -14,18 +14,18 @@ from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import JsonObject
 from nlp_retrieval.loaders.json_list import read_json_objects
-from nlp_retrieval.loaders.records import as_id, as_text, make_query, quoted, supporting_titles
+from nlp_retrieval.loaders.records import as_id, as_text, make_query, released_field, supporting_titles
 
 __all__ = ["HoverLoader"]
 
-_NO_GOLD = "HoVer's test release keeps the supporting facts back: use the train or dev release"
+_NO_GOLD = "HoVer's test release withholds the supporting facts: use the train or dev release"
 
 
 class HoverLoader(BaseQueryLoader):
     """Claims and gold titles from HoVer's own release files (``hover_train_release_v1.1.json``, ``hover_dev_...``).
 
-    Gold is keyed by title, each distinct supporting title with grade 1. Claims written from one HotpotQA question share
-    its id (``hpqa_id``) as their family. Queries carry ``hops`` and ``label`` in their metadata.
+    Gold is keyed by title, each distinct supporting title with grade 1. Claims written from the same HotpotQA question have
+    its id (``hpqa_id``) as their family. Queries have ``hops`` and ``label`` in their metadata.
 
     Args:
         path: the release file, one JSON list, plain or gzip.
@@ -99,6 +99,4 @@ class HoverLoader(BaseQueryLoader):
 
 
 def _field(place: str, row: JsonObject, field: str) -> JsonValue:
-    if field not in row:
-        raise SourceError(f'{place}: no "{field}" field (found: {quoted(row)}); is this a release file of HoVer?')
-    return row[field]
+    return released_field(place, row, field, "HoVer")

@@ -1,7 +1,7 @@
-"""Streams the entries of a file that is one big JSON list, as HoVer and HotpotQA are released.
+"""Streams the entries of a file that is one big JSON list, the form in which HoVer and HotpotQA are released.
 
 ``json.load`` would hold hundreds of megabytes of text and several times as much in objects. Here a window slides over
-the text: entries are decoded from it one by one, and it grows only when an entry reaches past its end, by doubling, so
+the text and entries are decoded from it one by one. It grows only when an entry reaches past its end, by doubling, so
 that the work stays linear in the size of the file.
 """
 
@@ -33,7 +33,7 @@ __all__ = ["read_json_list", "read_json_objects"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LONGEST_TOKEN = 16
-"""More characters than a literal, an escape pair or the tail of a number that may be cut in two ("-Infinity", "e+")."""
+"""Longer than any literal, escape pair or end of a number that the window's edge may cut in two ("-Infinity", "e+")."""
 
 
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
@@ -56,7 +56,7 @@ def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple
 
     Args:
         path: a UTF-8 file, plain or gzip.
-        buffer_size: how many bytes are read at a time, at least.
+        buffer_size: the least number of bytes to read at a time.
 
     Raises:
         SourceError: the file is missing or damaged, or is not one JSON list.
@@ -68,7 +68,7 @@ def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple
 class _Window:
     """A part of the text; ``at`` is the first character not yet consumed, ``line`` the line of ``counted``.
 
-    Where something in it is nested too deeply, ``deep``, each entry is measured by itself before it is decoded.
+    If anything in it may be nested too deeply (``deep``), each entry is measured before it is decoded.
     """
 
     def __init__(self, path: str | Path, stream: BufferedReader, size: int) -> None:
@@ -84,8 +84,8 @@ class _Window:
         self.deep = False
 
     def entries(self) -> Iterator[tuple[str, JsonValue]]:
-        if (found := self.peek()) != "[":
-            raise self.not_a_list(found)
+        if (opening := self.peek()) != "[":
+            raise self.not_a_list(opening)
         self.at += 1
         if self.peek() == "]":
             self.at += 1
@@ -106,12 +106,12 @@ class _Window:
             raise SourceError(f"{self.here()}: {after!r} after the end of the list; a file holds one JSON list")
 
     def value(self, number: int) -> JsonValue:
-        found: JsonValue
+        value: JsonValue
         while True:
             if self.deep and value_is_deeper(self.text, self.at):
                 raise SourceError(f"{self.here()} (entry {number}): {TOO_DEEP}")
             try:
-                found, end = decode_json(self.text, self.at)
+                value, end = decode_json(self.text, self.at)
             except json.JSONDecodeError as error:
                 if not self.ended and self.may_be_cut(error):
                     self.fill()
@@ -121,18 +121,18 @@ class _Window:
                 raise SourceError(f"{self.here(error.pos)} (entry {number}): {problem}") from None
             except (ValueError, RecursionError) as error:
                 raise SourceError(f"{self.here()} (entry {number}): {describe_json_error(error)}") from None
-            near = isinstance(found, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
+            near = isinstance(value, (int, float)) and end > len(self.text) - _LONGEST_TOKEN
             if near and not self.ended:
                 self.fill()  # the "12" before the window's edge may be the start of "123" or "12e4"
                 continue
             self.at = end
-            return found
+            return value
 
     def may_be_cut(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos > len(self.text) - _LONGEST_TOKEN
 
     def peek(self) -> str:
-        """Pass over white space; the next character, or an empty string at the end of the file."""
+        """Skip white space; return the next character, or an empty string at the end of the file."""
         while True:
             space = _SPACE.match(self.text, self.at)
             self.at = space.end() if space else self.at
@@ -161,18 +161,18 @@ class _Window:
         self.deep = is_deeper(self.text)
 
     def here(self, position: int | None = None) -> str:
-        """The file and the line of the window's start or of a later position."""
+        """Return the file and the line of the next character, or of a later position."""
         self.line += self.text.count("\n", self.counted, self.at)
         self.counted = self.at
         ahead = 0 if position is None else self.text.count("\n", self.at, position)
         return f"{self.path}, line {self.line + ahead}"
 
-    def not_a_list(self, found: str) -> SourceError:
+    def not_a_list(self, opening: str) -> SourceError:
         expected = f"{self.here()}: expected one JSON list ('[')"
-        if not found:
+        if not opening:
             return SourceError(f"{self.path}: the file is empty; expected one JSON list")
-        if found != "{":
-            return SourceError(f"{expected}, found {found!r}; is this the right file?")
+        if opening != "{":
+            return SourceError(f"{expected}, found {opening!r}; is this the right file?")
         end = len(self.text)
         if not self.deep:
             with suppress(ValueError, RecursionError):

@@ -29,11 +29,11 @@ __all__ = ["JsonlLoader"]
 
 
 class JsonlLoader(BaseLoader):
-    """Items from a JSON Lines file: one object per line, UTF-8, plain or gzip; blank lines are passed over.
+    """Items from a JSON Lines file: one object per line, UTF-8, plain or gzip; blank lines are skipped.
 
-    Ids are text or integers, which become text. An object in a field named ``metadata`` is laid flat among the other
-    fields. A field named ``title`` that is not the ``title_field`` is left out unless ``metadata_fields`` names it,
-    because everything that reads items takes the metadata's ``title`` for the title.
+    Ids are text or integers, which become text. The fields of an object named ``metadata`` join the other fields. A field
+    named ``title`` that is not the ``title_field`` is left out unless ``metadata_fields`` names it, because ``title`` in
+    the metadata of an item is its title.
 
     Args:
         path: the file.

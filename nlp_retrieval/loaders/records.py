@@ -1,8 +1,8 @@
-"""From a raw record of any source to an item, a query or its gold, with errors that name the record's place.
+"""Turns a raw record of any source into an item, a query or its gold, with errors that name the record's place.
 
-Decided here for all loaders: an id is text or an integer, which becomes text (the exports of MS MARCO and many
-databases number their rows); floats, booleans, null and white space are refused, because ``1.0`` and ``1`` would be one
-id or two depending on who wrote the file. A missing field is an error that shows the fields found.
+For all loaders, an id is text or an integer, which becomes text (the exports of MS MARCO and many databases number their
+rows); floats, booleans, null and white space are refused, because ``1.0`` and ``1`` would be one id or two depending on
+who wrote the file. A missing field is an error that shows the fields found.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "make_query",
     "metadata_of",
     "quoted",
+    "released_field",
     "supporting_titles",
 ]
 
@@ -35,19 +36,19 @@ _SHOWN = 12
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened where a record has very many or very long ones."""
+    """List names for an error message, in their order, shortened where they are very many or very long."""
     shown = [f'"{name[:40]}"' for name in list(names)[:_SHOWN]]
     more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join(shown + more) or "none"
 
 
 def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | None:
-    """Return which of the names found was probably meant, or None.
+    """Return which of the existing names was probably meant, or None.
 
     Args:
         wanted: the name that is missing.
-        found: the names that are there.
-        aliases: names that such a field often has, the commonest first.
+        found: the names that exist.
+        aliases: names that such a field often has, the most common first.
     """
     by_case = {name.lower(): name for name in found}
     for alias in (wanted.lower(), *aliases):
@@ -93,15 +94,15 @@ def as_title(place: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(place: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
-    """Return the fields of a row that are not taken; an object named ``metadata`` is laid flat among them.
+    """Return the fields of a row that are not taken, joined by the fields of an object named ``metadata``.
 
     Args:
         place: where the row stands.
         row: the record.
-        taken: top-level fields that have a meaning of their own.
+        taken: top-level fields with a meaning of their own.
 
     Raises:
-        SourceError: a name stands inside and outside ``metadata`` with two values.
+        SourceError: a name has one value inside ``metadata`` and another outside.
     """
     metadata = {key: value for key, value in row.items() if key not in taken and key != "metadata"}
     nested = row.get("metadata")
@@ -131,7 +132,7 @@ def make_item(place: str, item_id: str, content: str, metadata: JsonObject) -> S
     """Build an item.
 
     Raises:
-        SourceError: a value cannot be kept: too deeply nested, not finite, half of a surrogate pair.
+        SourceError: a value cannot be stored: too deeply nested, not finite, half of a surrogate pair.
     """
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
@@ -154,11 +155,22 @@ def make_query(place: str, query_id: str, text: str, family: str | None = None, 
 def _reason(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply; flatten it"
-    found = error.errors(include_url=False, include_input=False)[0]
-    if found["type"] == "recursion_loop":
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "recursion_loop":
         return "its metadata is nested too deeply; flatten it"
     # the path into nested metadata names pydantic's union branches too; the first two parts are the user's own
-    return f"{'.'.join(str(part) for part in found['loc'][:2])}: {found['msg']}"
+    return f"{'.'.join(str(part) for part in first['loc'][:2])}: {first['msg']}"
+
+
+def released_field(place: str, row: JsonObject, field: str, dataset: str) -> JsonValue:
+    """Return a field of a record in a data set's release file.
+
+    Raises:
+        SourceError: there is no such field.
+    """
+    if field not in row:
+        raise SourceError(f'{place}: no "{field}" field (found: {quoted(row)}); is this a release file of {dataset}?')
+    return row[field]
 
 
 def supporting_titles(place: str, row: Mapping[str, JsonValue], cure: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Query in, sub-queries out."""
+"""Query processors: each turns a query into the sub-queries to search for."""

@@ -1,4 +1,4 @@
-"""Several processors as one: each works on what the one before it gave."""
+"""Several processors as one: each works on the sub-queries of the one before it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nlp_retrieval.core.queries import check_processed
 class Chain(BaseUserQueryProcessor):
     """Runs processors one after another, each on every sub-query of the one before; repeats are dropped, order is kept.
 
-    Each processor is called once per batch, with the sub-queries of all queries, so that one that asks a model still does
-    so in batches.
+    Each processor is called once per batch, with the sub-queries of all queries, so that a processor that asks a model
+    still does so in batches.
 
     Args:
-        processors: in the order in which they run; at least one.
+        processors: at least one, in the order in which they run.
     """
 
     name = "chain"
@@ -45,15 +45,15 @@ class Chain(BaseUserQueryProcessor):
         return prod(known) if len(known) == len(most) else None
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the sub-queries that the last processor gave.
+        """Return, per query, the sub-queries of the last processor.
 
         Raises:
             QueryError: a processor did not return one list of strings per sub-query.
         """
-        found = [[nlq] for nlq in nlqs]
+        subqueries = [[nlq] for nlq in nlqs]
         for processor in self.processors:
-            # what several sub-queries have in common is asked once
-            distinct = list(dict.fromkeys(chain.from_iterable(found)))
-            made = dict(zip(distinct, check_processed(processor.process(distinct), len(distinct)), strict=True))
-            found = [list(dict.fromkeys(chain.from_iterable(made[sub] for sub in subs))) for subs in found]
-        return found
+            # a sub-query that several queries share is processed once
+            distinct = list(dict.fromkeys(chain.from_iterable(subqueries)))
+            processed = dict(zip(distinct, check_processed(processor.process(distinct), len(distinct)), strict=True))
+            subqueries = [list(dict.fromkeys(chain.from_iterable(processed[sub] for sub in subs))) for subs in subqueries]
+        return subqueries

@@ -1,4 +1,4 @@
-"""Sub-queries without a language model: the claim, and its clauses."""
+"""Sub-queries without a language model: the claim and its clauses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClauseSplit(BaseUserQueryProcessor):
 
     Args:
         min_words: a clause has at least this many words.
-        max_clauses: at most this many clauses; further ones join the last.
+        max_clauses: the most clauses; further ones join the last.
         keep_query: whether the query itself comes first.
     """
 

@@ -1,42 +1,85 @@
-"""What processors that ask with a compiled program have in common: the file is read when they are made, and told by content."""
+"""Processors with a compiled program: its file is read when the processor is created, and identified by its content."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.lm.programs import CompiledProgram, read_program
+from nlp_retrieval.lm.programs import CompiledProgram, load_program, read_program
+
+AnswerT = TypeVar("AnswerT")
 
 
-class CompiledProcessor(BaseUserQueryProcessor):
-    """A processor that asks once for each query; its ``program`` is the JSON file of a compiled DSPy program, or None."""
+class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
+    """A processor that asks a language model about each query, with a DSPy program of one step.
+
+    Its parameters ``lm`` and ``program`` are the model, and the JSON file of the compiled program or None.
+    """
 
     lm: LanguageModel
     program: str | Path | None = None
     compiled: CompiledProgram | None = None
-    """What the file held when the processor was made."""
+    """The content of the file when the processor was created."""
+
+    _fields: Mapping[str, Sequence[str]]
+    _program: Any = None
 
     def _take_program(self, program: str | Path | None, fields: Mapping[str, Sequence[str]]) -> None:
-        """Read a program whose predictors have these fields.
+        """Read a program whose only predictor has these fields, one for input and one for output.
 
         Raises:
-            SourceError: there is no such file, or it is no JSON.
-            ConfigurationError: it is no state of a DSPy program, or that of another one.
+            SourceError: there is no such file, or it is not JSON.
+            ConfigurationError: it is not the state of a DSPy program, or of another program.
         """
+        self._fields = fields
         self.program = program
         self.compiled = read_program(program, fields) if program is not None else None
 
     def calls_per_query(self) -> int:
         return 1
 
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        """Ask about each query that says something, and return the sub-queries of all.
+
+        Raises:
+            DependencyError: DSPy is not installed.
+        """
+        from nlp_retrieval.lm.asking import ask_all
+
+        asked = [nlq for nlq in nlqs if not says_nothing(nlq)]
+        if not asked:
+            return [[nlq] for nlq in nlqs]
+        ((predictor, (query_field, answer_field)),) = self._fields.items()
+        if self._program is None:
+            self._program = self.new_program()
+            if self.compiled is not None:
+                load_program(self._program, self.compiled)
+        questions = [{query_field: nlq} for nlq in asked]
+        answers = ask_all(self.lm, getattr(self._program, predictor), questions, answer_field, self.read, self.name)
+        by_query = dict(zip(asked, answers, strict=True))
+        return [self.subqueries(nlq, by_query.get(nlq)) for nlq in nlqs]
+
+    @abstractmethod
+    def new_program(self) -> Any:
+        """Return the program before it is compiled."""
+
+    @abstractmethod
+    def read(self, question: Mapping[str, Any], answer: object) -> AnswerT | None:
+        """Return what can be used of an answer; None if nothing can."""
+
+    @abstractmethod
+    def subqueries(self, nlq: str, answer: AnswerT | None) -> list[str]:
+        """Return the sub-queries of a query, given what :meth:`read` returned for it."""
+
     def index_identity(self) -> Config:
-        # what was read decides, not the path
-        told = {} if self.compiled is None else {"program": self.compiled.fingerprint}
-        return super().index_identity() | told
+        # the content decides, not the path
+        return super().index_identity() | ({} if self.compiled is None else {"program": self.compiled.fingerprint})
 
     def provenance(self) -> dict[str, str]:
-        told = {} if self.compiled is None else {str(self.program): self.compiled.fingerprint}
-        return super().provenance() | told
+        return super().provenance() | ({} if self.compiled is None else {str(self.program): self.compiled.fingerprint})

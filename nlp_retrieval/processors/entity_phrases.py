@@ -1,7 +1,7 @@
 """Sub-queries without a language model: what a claim names, and what it describes without naming it.
 
-A phrase is cut out of the query in its own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by rules
-or by a spaCy pipeline; this module decides which of them to search for, with which words beside them, and in which order.
+A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by
+rules, or from a spaCy pipeline; this module decides which to search for, with which words beside them, and in which order.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ _QUOTE, _NAME, _DESCRIPTION, _NUMBER = range(4)
 
 @dataclass(frozen=True)
 class _Word:
-    """A normalised word of the query, and where it stands there."""
+    """A normalised word of the query, and its position there in characters."""
 
     text: str
     begin: int
     end: int
     after_break: bool
-    """Punctuation stands between the word before and this one."""
+    """Whether punctuation stands between the previous word and this one."""
 
 
 class EntityPhrases(BaseUserQueryProcessor):
     """Searches for the query itself and for two or three specific phrases of it.
 
-    Phrases are, most specific first: quoted titles; names, those of more words first; descriptions of at least two words
-    that name nothing ("swimming pool designer"); years. A title or name takes the nearest words along that say how it is
+    Phrases are, most specific first: quoted titles; names, longest first; descriptions of at least two words
+    that name nothing ("swimming pool designer"); years. A title or name includes the nearest words, which say how it is
     related: "director of the film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is
     searched as it is.
 
     Args:
-        spacy_pipeline: name or folder of a spaCy pipeline that finds names; by default rules do, without any model.
-        max_phrases: at most this many phrases, beside the query.
-        context: words that a name takes along from either side, within its clause; function words and other names are none.
+        spacy_pipeline: name or folder of a spaCy pipeline that finds names; by default rules find them, without a model.
+        max_phrases: the most phrases, not counting the query.
+        context: the most words that a name includes from either side, within its clause and without function words or names.
         keep_query: whether the query itself comes first.
     """
 
@@ -75,14 +75,14 @@ class EntityPhrases(BaseUserQueryProcessor):
         return self.max_phrases + self.keep_query
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the query (where wanted) and its phrases, most specific first; none twice, and never nothing.
+        """Return, per query, the query (if ``keep_query``) and its phrases, most specific first; distinct, at least one.
 
         Raises:
-            DependencyError: spaCy is wanted and not installed.
+            DependencyError: spaCy is needed and not installed.
             ModelError: the spaCy pipeline does not load, or recognises no entities.
         """
         mentions = self._spacy.find(nlqs) if self._spacy is not None else [mentions_by_rules(nlq) for nlq in nlqs]
-        return [self._sub_queries(nlq, found) for nlq, found in zip(nlqs, mentions, strict=True)]
+        return [self._sub_queries(nlq, mentioned) for nlq, mentioned in zip(nlqs, mentions, strict=True)]
 
     def _sub_queries(self, nlq: str, mentions: Mentions) -> list[str]:
         chosen = {normalize(nlq): nlq} if self.keep_query else {}
@@ -96,7 +96,7 @@ class EntityPhrases(BaseUserQueryProcessor):
 def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
     """All phrases of a query, most specific first; those of one kind and length in the order of the query."""
     words = _words(query)
-    quoted = {normalize(one or other) for one, other in _QUOTED.findall(query)}
+    quoted = {normalize(straight or curly) for straight, curly in _QUOTED.findall(query)}
     spans = _located(words, (quoted | mentions.entities | mentions.proper_nouns) - FUNCTION_WORDS - {""})
     free = set(range(len(words))) - {place for span in spans for place in span}
     ranked = []
@@ -105,7 +105,7 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
         kind = _QUOTE if name in quoted else _NUMBER if name.isdigit() else _NAME
         before = [[place] for place in _related(words, range(span.start - 1, -1, -1), free, context)[::-1]]
         after = [[place] for place in _related(words, range(span.stop, len(words)), free, context)]
-        # words that no space divides ("2009/10") have one text
+        # words without a space between them ("2009/10") have the same text
         phrase = " ".join(dict.fromkeys(_text(query, words, places) for places in [*before, span, *after]))
         ranked.append((kind, -len(span), span.start, phrase))
     ranked += [(_DESCRIPTION, -len(run), run[0], _text(query, words, run)) for run in _descriptions(words, free)]
@@ -113,7 +113,7 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
 
 
 def _can_be_searched(phrase: str) -> bool:
-    """Whether engines see a word in it: they pass over function words and, most of them, single letters."""
+    """Whether engines find a word in it: they skip function words and, most of them, single letters."""
     return any(len(word) > 1 and word not in FUNCTION_WORDS for word in normalize(phrase).split())
 
 
@@ -130,7 +130,7 @@ def _words(query: str) -> list[_Word]:
 
 
 def _located(words: list[_Word], names: set[str]) -> list[range]:
-    """Where names stand, as places of words; of those that overlap the first, and of those that begin together the longest."""
+    """Where names occur, as ranges of words; of overlapping names the first, of those with the same first word the longest."""
     lengths: dict[str, set[int]] = {}
     for name in names:
         parts = name.split()
@@ -154,24 +154,24 @@ def _located(words: list[_Word], names: set[str]) -> list[range]:
 
 
 def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
-    """Whether what stands between two names continues the first: "Robert" and "A." before "Iger"."""
+    """Whether only initials stand between two names, as in "Robert" and "A." before "Iger"."""
     return len(words[end - 1].text) == 1 and all(len(word.text) == 1 for word in words[begin:end])
 
 
 def _related(words: list[_Word], places: range, free: set[int], limit: int) -> list[int]:
-    """The nearest words, going along ``places`` to the end of the clause or the next name; no function words."""
-    found: list[int] = []
+    """The nearest words along ``places``, up to the end of the clause or the next name, without function words."""
+    related: list[int] = []
     for place in places:
         ahead = place if places.step > 0 else place + 1
-        if len(found) == limit or place not in free or words[ahead].after_break:
+        if len(related) == limit or place not in free or words[ahead].after_break:
             break
         if words[place].text not in FUNCTION_WORDS:
-            found.append(place)
-    return found
+            related.append(place)
+    return related
 
 
 def _descriptions(words: list[_Word], free: set[int]) -> list[list[int]]:
-    """Runs of at least two words that are in no name and no function words."""
+    """Runs of at least two words that are neither part of a name nor function words."""
     runs: list[list[int]] = [[]]
     for place, word in enumerate(words):
         stays = place in free and word.text not in FUNCTION_WORDS

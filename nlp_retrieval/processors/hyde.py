@@ -1,7 +1,7 @@
-"""Hypothetical document embeddings: the passage that would answer is written first, and searched with (HyDE).
+"""Hypothetical document embeddings (HyDE): a language model writes a passage that would answer, which is then searched with.
 
-Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023: what a language model writes need not
-be true; its vector lies where true passages lie.
+Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023: the passage need not be true; its vector
+lies near those of true passages.
 """
 
 from __future__ import annotations
@@ -12,29 +12,28 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_passage, unwrapped
 from nlp_retrieval.processors.compiled import CompiledProcessor
 
 FIELDS = {"write": ("query", "passage")}
-"""What the program asks, by the names of its predictors."""
+"""Input and output fields of the program, by the names of its predictors."""
 
 
-class HyDE(CompiledProcessor):
+class HyDE(CompiledProcessor[str]):
     """Has a language model write a hypothetical passage for each query, and searches with it.
 
-    An answer that cannot be used leaves the query as it is; one warning a batch says how many and why.
+    A query without a usable answer is searched as it is; one warning per batch says how many there were, and why.
 
     Args:
         lm: the language model.
-        keep_query: whether the query is searched beside the passage, before it; otherwise the passage replaces it.
+        keep_query: whether the query is searched too, before the passage; otherwise the passage replaces it.
         max_words: a longer passage is cut after this many words.
         program: the JSON file of a compiled program; by default the plain signature.
 
     Raises:
-        SourceError: there is no such file, or it is no JSON.
-        ConfigurationError: it is no state of a DSPy program, or that of another one.
+        SourceError: there is no such file, or it is not JSON.
+        ConfigurationError: it is not the state of a DSPy program, or of another program.
     """
 
     name = "hyde"
@@ -50,42 +49,19 @@ class HyDE(CompiledProcessor):
         self.keep_query = keep_query
         self.max_words = max_words
         self._take_program(program, FIELDS)
-        self._asked: Any = None
 
     def subqueries_per_query(self) -> int:
         return 1 + self.keep_query
 
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return the query, the passage, or both, for each query.
-
-        Raises:
-            DependencyError: DSPy is not installed.
-        """
-        from nlp_retrieval.lm.asking import ask_all
-
-        asked = [nlq for nlq in nlqs if not says_nothing(nlq)]
-        if not asked:
-            return [[nlq] for nlq in nlqs]
-        questions = [{"query": nlq} for nlq in asked]
-        answers = ask_all(self.lm, self._predictor(), questions, "passage", self._read, self.name)
-        passages = dict(zip(asked, answers, strict=True))
-        return [self._subqueries(nlq, passages.get(nlq)) for nlq in nlqs]
-
-    def _subqueries(self, nlq: str, passage: str | None) -> list[str]:
-        if passage is None:
+    def subqueries(self, nlq: str, answer: str | None) -> list[str]:
+        if answer is None:
             return [nlq]
-        return [nlq, passage] if self.keep_query else [passage]
+        return [nlq, answer] if self.keep_query else [answer]
 
-    def _read(self, question: Mapping[str, Any], answer: object) -> str | None:
+    def read(self, question: Mapping[str, Any], answer: object) -> str | None:
         return read_passage(unwrapped(answer), question["query"], self.max_words)
 
-    def _predictor(self) -> Any:
-        from nlp_retrieval.lm.programs import load_program
+    def new_program(self) -> Any:
         from nlp_retrieval.processors.signatures import PassageWriter
 
-        if self._asked is None:
-            writer = PassageWriter()
-            if self.compiled is not None:
-                load_program(writer, self.compiled)
-            self._asked = writer.write
-        return self._asked
+        return PassageWriter()

@@ -1,4 +1,4 @@
-"""Sub-queries without a language model: the query with words added that its author knows to belong to it."""
+"""Sub-queries without a language model: the query with keywords that the configuration adds to it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class KeywordExpansion(BaseUserQueryProcessor):
     """Searches for the query, and for the query followed by keywords that it does not have yet.
 
     Words are compared without case, accents and possessive endings. A query to which nothing is added is searched as it
-    is; so is one that is empty or made of stop words alone, which keywords would turn into a question that nobody asked.
+    is; so is an empty one or one of stop words only, which keywords would turn into a question that nobody asked.
 
     Args:
-        keywords: a list for every query; or, by trigger, the keywords for queries that hold this word or phrase.
+        keywords: a list for every query; or, by trigger, the keywords for queries that contain this word or phrase.
         keep_query: whether the query itself comes before the expanded one.
     """
 
@@ -39,8 +39,8 @@ class KeywordExpansion(BaseUserQueryProcessor):
                 )
             blank = [keyword for keyword in added if not normalize(keyword)]
             if blank or not added:
-                found = f"the keyword {blank[0]!r} has no word in it" if blank else f"the trigger {trigger!r} has no keywords"
-                raise ConfigurationError(f"KeywordExpansion: {found}; leave it out")
+                fault = f"the keyword {blank[0]!r} has no word in it" if blank else f"the trigger {trigger!r} has no keywords"
+                raise ConfigurationError(f"KeywordExpansion: {fault}; leave it out")
         self.keywords = keywords
         self.keep_query = keep_query
         self._added = [(normalize(trigger), list(words)) for trigger, words in triggers.items()]
@@ -49,7 +49,7 @@ class KeywordExpansion(BaseUserQueryProcessor):
         return 1 + self.keep_query
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, the query (where wanted) and the expanded query; never nothing, and never one twice."""
+        """Return, per query, the query (if ``keep_query``) and the expanded query; distinct, at least one."""
         return [self._sub_queries(nlq) for nlq in nlqs]
 
     def _sub_queries(self, nlq: str) -> list[str]:

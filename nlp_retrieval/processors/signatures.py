@@ -1,4 +1,4 @@
-"""What language models are asked for when a query is processed, as DSPy signatures: the only prompts there are."""
+"""The prompts for processing a query, as DSPy signatures, and the programs that use them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What reorders candidates against the original query."""
+"""Rerankers: they score candidates against the original query and reorder them."""

@@ -1,4 +1,4 @@
-"""Reranking by a model that reads the query and a passage together: slow, and the most exact there is."""
+"""Reranking by a model that reads the query and a passage together: the slowest way, and the most exact."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from nlp_retrieval.rerankers.pair_models import Logits, OnnxPairs, PairModel, To
 class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     """Scores a query and a passage by a cross-encoder (Nogueira and Cho, 2019, https://arxiv.org/abs/1901.04085).
 
-    The score is the model's logit, without an activation; of a model with two logits ("not relevant", "relevant") the
-    second less the first. The model is opened at first use, in float32, and shared by all rerankers of equal settings. Its
-    files are read for their fingerprint when that is first asked for; if they change between that and opening, using the
+    The score is the model's logit, without an activation; for a model with two logits ("not relevant", "relevant") the
+    second minus the first. The model is opened at first use, in float32, and shared by all rerankers with equal settings.
+    Its files are fingerprinted when the fingerprint is first needed; if they change between then and opening, using the
     reranker is an error.
 
     Args:
@@ -30,9 +30,9 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         backend: ``torch`` runs the model by sentence-transformers; ``onnx`` runs the export in its folder by onnxruntime
             on the CPU, and needs no torch.
         max_length: tokens that are read of a pair, query and passage together; by default the model's own limit.
-        batch_size: pairs that torch reads at once; batches are made of passages of like length.
-        blend: what becomes of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
-        device: of torch: ``cpu``, ``cuda``, ...; by default the best there is.
+        batch_size: pairs that torch reads at once; batches hold passages of similar length.
+        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        device: torch device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
     """
 
@@ -74,7 +74,7 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     def _relevance(self, logits: Logits) -> NDArray[np.floating]:
         labels = logits.shape[1]
         if labels not in {1, 2}:
-            raise ModelError(f"{self.model} gives {labels} logits a pair; one that scores relevance gives one or two")
+            raise ModelError(f"{self.model} gives {labels} logits per pair; a model that scores relevance gives one or two")
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs")
         return logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]

@@ -1,4 +1,4 @@
-"""Reranking by late interaction: every token of the query against its nearest token of the passage, without an index."""
+"""Reranking by late interaction: each token of the query is compared with its nearest token of the passage; no index."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class LateInteractionReranker(BaseReranker):
 
     The score is the mean, over the query's tokens, of the cosine to the nearest token of the passage: between -1 and 1
     whatever the length of the query. A passage without tokens scores -1; where the query has none, every passage that has
-    tokens scores 0. Each distinct query and passage of a call is encoded once, passages of like length together, and
-    their vectors are let go as soon as their pairs are scored.
+    tokens scores 0. Each distinct query and passage of a call is encoded once, passages of similar length together, and
+    vectors are freed as soon as their pairs are scored.
 
     Args:
         encoder: gives each token of a text a vector of length 1.
-        blend: what becomes of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
     """
 
     name = "late_interaction"
-    batch_size = 2**62  # all pairs of a call come together: texts are told apart over all of them, the encoder has its batches
+    batch_size = 2**62  # all pairs of a call at once, so that each distinct text is encoded once; the encoder makes batches
 
     def __init__(self, encoder: BaseTokenEncoder, blend: Blend = "replace") -> None:
         self.encoder = encoder

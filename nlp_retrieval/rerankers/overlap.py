@@ -1,4 +1,4 @@
-"""The document scorer of multi-hop HoVer pipelines: what a document shares with the original claim, word for word."""
+"""The document scorer of multi-hop HoVer pipelines: how much a document shares with the original claim, word for word."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class OverlapReranker(BaseReranker):
     """Scores a document by its overlap with the claim, each part between 0 and 1.
 
     ``entities``: share of the claim's entities that are entities of the document. ``proper_nouns``: the same for single
-    proper nouns. ``phrases``: share of the claim's phrases that stand verbatim in the document; 1 where the document's
-    title (without its qualifier in brackets) stands verbatim in the claim. The score is their weighted sum.
+    proper nouns. ``phrases``: share of the claim's phrases that occur verbatim in the document; 1 where the document's
+    title (without its qualifier in brackets) occurs verbatim in the claim. The score is their weighted sum.
 
     Args:
-        entity_weight: of ``entities``.
-        proper_noun_weight: of ``proper_nouns``.
-        phrase_weight: of ``phrases``.
-        spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules do, without
-            any model.
-        blend: what becomes of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        entity_weight: weight of ``entities``.
+        proper_noun_weight: weight of ``proper_nouns``.
+        phrase_weight: weight of ``phrases``.
+        spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules find them,
+            without a model.
+        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
     """
 
     name = "overlap"
@@ -78,8 +78,8 @@ class OverlapReranker(BaseReranker):
         return self._spacy.find(texts) if self._spacy is not None else [mentions_by_rules(text) for text in texts]
 
 
-def _share(wanted: frozenset[str], found: frozenset[str]) -> float:
-    return len(wanted & found) / len(wanted) if wanted else 0.0
+def _share(wanted: frozenset[str], present: frozenset[str]) -> float:
+    return len(wanted & present) / len(wanted) if wanted else 0.0
 
 
 def _phrase_match(claim: Mentions, document: Mentions, title: str) -> float:

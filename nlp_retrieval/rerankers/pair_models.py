@@ -1,6 +1,6 @@
-"""Models that read a query and a passage together, as they are opened and run: by torch, or by onnxruntime.
+"""Models that read a query and a passage together, run by torch or by onnxruntime.
 
-Both read pairs in float32, run no code that comes with a model, and give raw logits: an activation would only flatten the
+Both compute in float32, run no code that comes with a model, and return raw logits: an activation would only flatten the
 best scores into ties.
 """
 
@@ -37,7 +37,7 @@ _USUAL_LIMIT = 512
 
 
 class PairModel(Protocol):
-    """A model that is open."""
+    """An open model."""
 
     def logits(self, pairs: list[Pair]) -> Logits:
         """Return ``[pairs, labels]``."""
@@ -50,7 +50,7 @@ class TorchPairs:
     """A cross-encoder of the sentence-transformers library.
 
     Args:
-        folder: of the model.
+        folder: folder of the model.
         max_length: tokens that are read of a pair; None for the model's own limit.
         device: ``cpu``, ``cuda``, ...; None for the best there is.
 
@@ -87,8 +87,8 @@ class TorchPairs:
 
     def logits(self, pairs: list[Pair]) -> Logits:
         with turn_of(self._model):
-            found: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
-        return found.reshape(len(pairs), -1).astype(np.float32, copy=False)
+            predicted: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
+        return predicted.reshape(len(pairs), -1).astype(np.float32, copy=False)
 
     def cut(self, pairs: list[Pair]) -> int:
         most = self._model.max_seq_length
@@ -103,12 +103,13 @@ class TorchPairs:
 class OnnxPairs:
     """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
 
-    Pairs are run one at a time. Models this small come with dynamically quantised weights, whose activations are scaled by
-    the largest value of a batch: padding and neighbours would change a pair's score, by as much as scores differ (int8 BERT
-    of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of 0.38), and a batch of 64 took seven times as long.
+    Pairs are run one at a time. Small models often come with dynamically quantised weights, and then activations are scaled
+    by the largest value of a batch: padding and the other pairs would change a pair's score by as much as scores differ
+    (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of 0.38), and a batch of 64 took seven times
+    as long.
 
     Args:
-        folder: of the model.
+        folder: folder of the model.
         max_length: tokens that are read of a pair; None for the limit that the tokenizer or the model names, else 512.
 
     Raises:
@@ -138,17 +139,17 @@ class OnnxPairs:
         unknown = set(self._inputs) - set(_ONNX_INPUTS)
         if unknown:
             raise ModelError(
-                f"{file} wants the inputs {', '.join(self._inputs)}; those of a text model are {', '.join(_ONNX_INPUTS)}"
+                f"{file} needs the inputs {', '.join(self._inputs)}; those of a text model are {', '.join(_ONNX_INPUTS)}"
             )
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length or _own_limit(folder, self._tokenizer.truncation))
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        found = []
+        rows_of_logits = []
         for encoded in self._tokenizer.encode_batch(pairs):
             feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
-            found.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
-        return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
+            rows_of_logits.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
+        return np.concatenate(rows_of_logits) if rows_of_logits else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:
         return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
@@ -159,7 +160,7 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
 
     Raises:
         DependencyError: what runs it is not installed.
-        ModelError: it is nowhere to be had, or holds nothing for this backend.
+        ModelError: it is not to be found anywhere, or has no files for this backend.
     """
     (_require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()
@@ -167,7 +168,7 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
         if backend == "onnx":
             return ModelFolder(folder, f"folder {folder.resolve()}")
         if not (folder / "config.json").is_file():
-            raise ModelError(f"{model} holds nothing but an ONNX export; pass backend='onnx'")
+            raise ModelError(f"{model} holds only an ONNX export; pass backend='onnx'")
     return find_model(model, revision, local_only=local_only)
 
 
@@ -183,7 +184,7 @@ def _require_onnx_extra() -> None:
 
 
 def _session(file: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
-    """Open a graph; weights beside it are mapped from copies, which nobody else can write to."""
+    """Open a graph; weights in files beside it are mapped from copies that nobody else can write to."""
     import onnxruntime
 
     graph, providers = file.read_bytes(), ["CPUExecutionProvider"]
@@ -200,14 +201,14 @@ def _session(file: Path, options: onnxruntime.SessionOptions) -> onnxruntime.Inf
 
 
 def _require_head(folder: Path) -> None:
-    """Refuse a model without a scoring head: the library would draw a random one, anew at every load."""
+    """Refuse a model without a scoring head: the library would add a random one, another at every load."""
     own = _setting(folder / "config_sentence_transformers.json", "model_type")
     heads = _setting(folder / "config.json", "architectures")
     if own == "CrossEncoder" or (own is None and heads is None):
         return
     if not isinstance(heads, list) or not any(str(head).endswith(_HEADS) for head in heads):
-        found = ", ".join(map(str, heads)) if isinstance(heads, list) else own
-        raise ModelError(f"{folder} holds no cross-encoder but {found}, which has no scoring head; pass one that has")
+        head = ", ".join(map(str, heads)) if isinstance(heads, list) else own
+        raise ModelError(f"{folder} holds no cross-encoder but {head}, which has no scoring head; pass one that has")
 
 
 def _require_positions(folder: Path, max_length: int | None) -> None:

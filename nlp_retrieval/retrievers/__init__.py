@@ -1,1 +1,1 @@
-"""Engines, a folder each; they find items for queries."""
+"""Retrievers: engines that find items for queries, a folder each."""

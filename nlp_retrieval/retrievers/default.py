@@ -6,7 +6,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 
 
 def default_lexical_retriever() -> BaseRetriever:
-    """Return Lucene's BM25 where pyserini and a Java that is new enough are installed, else bm25s."""
+    """Return Lucene's BM25 if pyserini and a recent enough Java are installed, else bm25s."""
     from nlp_retrieval.retrievers.pyserini.jvm import available
 
     if available() is None:

@@ -1,8 +1,8 @@
 """K-means in whole numbers (Lloyd, 1982): the same centroids on any number of threads and on any CPU.
 
-Matrix products are left to BLAS, which adds up in another order on another CPU or number of threads. Vectors are therefore
-rounded to whole units first, so few to a length that every product and every partial sum stays below 2**24, where float32
-is exact in any order. Sums of members are exact in float64.
+Matrix products use BLAS, whose order of additions depends on the CPU and the number of threads. Vectors are therefore
+rounded to whole units first, with so few units to a length that every product and every partial sum stays below 2**24,
+where float32 is exact in any order. Sums of members are exact in float64.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ Numbers = NDArray[np.int64]
 
 _MOST_UNITS = 2**12
 _SCORES_AT_ONCE = 2**22
-_NARROW, _NARROW_AT_ONCE = 32, 2**18  # scores that cost little are best looked at while they are in the cache
+_NARROW, _NARROW_AT_ONCE = 32, 2**18  # scores that are cheap to compute are best read while they are in the cache
 _ROWS_AT_ONCE = 16_384
 
 
 def units_of(dimension: int) -> float:
-    """How many units a vector of length 1 has: so many that rounding each component leaves it within 2**12."""
+    """How many units a vector of length 1 has: as many as keep its length within 2**12 after rounding each component."""
     return float(_MOST_UNITS - math.ceil(math.sqrt(dimension) / 2))
 
 
 def directions(vectors: NDArray[np.floating]) -> Vectors:
-    """Vectors scaled to length 1, in whole units; a vector of zeros stays one."""
+    """Vectors scaled to length 1, in whole units; a zero vector stays zero."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.square(exact).sum(axis=1, keepdims=True))
     return np.rint(exact / np.where(lengths > 0, lengths, 1.0) * units_of(vectors.shape[1])).astype(np.float32)
 
 
 def best_products(vectors: Vectors, others: Vectors) -> tuple[Numbers, Vectors]:
-    """For each vector the other with the largest inner product, the lowest number among equals, and this product.
+    """For each vector, the other with the largest inner product (of equal ones the lowest number), and this product.
 
     Args:
         vectors: ``[vectors, dimension]``, in whole units.
@@ -56,10 +56,10 @@ def spherical_kmeans(sample: Vectors, count: int, seed: int, rounds: int) -> Vec
     """Return ``[count, dimension]`` centroids of length 1, in whole units.
 
     Args:
-        sample: ``[vectors, dimension]`` in whole units, at most 2**12 of them to a length; at least ``count`` vectors.
-        count: how many.
-        seed: of the vectors that it begins with.
-        rounds: how many.
+        sample: ``[vectors, dimension]`` in whole units, of length at most 2**12; at least ``count`` vectors.
+        count: number of centroids.
+        seed: seed for drawing the initial vectors.
+        rounds: number of rounds.
     """
     centroids = directions(_beginning(sample, count, seed))
     for _ in range(rounds):
@@ -69,7 +69,7 @@ def spherical_kmeans(sample: Vectors, count: int, seed: int, rounds: int) -> Vec
 
 
 def kmeans_by_product(sample: Vectors, count: int, seed: int, rounds: int) -> Vectors:
-    """Return ``[count, dimension]`` means, in whole units; each vector belongs to the one of the largest inner product.
+    """Return ``[count, dimension]`` means, in whole units; each vector belongs to the one with the largest inner product.
 
     Args: those of :func:`spherical_kmeans`.
     """
@@ -83,7 +83,7 @@ def kmeans_by_product(sample: Vectors, count: int, seed: int, rounds: int) -> Ve
 def kmeans_by_distance(sample: Vectors, count: int, seed: int, rounds: int) -> Vectors:
     """Return ``[count, dimension]`` means, in whole units; each vector belongs to the closest.
 
-    Args: those of :func:`spherical_kmeans`; at most 2**10 units to a length.
+    Args: those of :func:`spherical_kmeans`; vectors have a length of at most 2**10.
     """
     centroids, above = _beginning(sample, count, seed), with_one(sample)
     halves = np.square(sample).sum(axis=1) / 2
@@ -94,25 +94,25 @@ def kmeans_by_distance(sample: Vectors, count: int, seed: int, rounds: int) -> V
 
 
 def with_one(vectors: Vectors) -> Vectors:
-    """Vectors with a 1 behind, whose products with :func:`less_half_square` are largest where vectors are closest."""
+    """Vectors with a 1 appended; their products with those of :func:`less_half_square` are largest where they are closest."""
     return np.concatenate([vectors, np.ones((len(vectors), 1), vectors.dtype)], axis=1)
 
 
 def less_half_square(vectors: Vectors) -> Vectors:
-    """Vectors with half their squared length behind, negative."""
+    """Vectors with the negative half of their squared length appended."""
     return np.concatenate([vectors, np.square(vectors).sum(axis=1, keepdims=True) / -2], axis=1)
 
 
 def means_of(sample: Vectors, numbers_of: Callable[[Vectors], Numbers], centroids: Vectors) -> NDArray[np.float64]:
-    """The sum of the members of each centroid over their number; the centroid itself where there are none."""
+    """The mean of the members of each centroid; the centroid itself where there are none."""
     n_centroids, dimension = centroids.shape
     sums, counts = np.zeros((dimension, n_centroids)), np.zeros(n_centroids, np.int64)
     for first in range(0, len(sample), _ROWS_AT_ONCE):
         part = sample[first : first + _ROWS_AT_ONCE]
-        found = numbers_of(part)
-        counts += np.bincount(found, minlength=n_centroids)
-        for place, column in enumerate(np.ascontiguousarray(part.T)):
-            sums[place] += np.bincount(found, column, n_centroids)
+        numbers = numbers_of(part)
+        counts += np.bincount(numbers, minlength=n_centroids)
+        for dimension_number, column in enumerate(np.ascontiguousarray(part.T)):
+            sums[dimension_number] += np.bincount(numbers, column, n_centroids)
     means: NDArray[np.float64] = np.where(counts[:, None] > 0, sums.T / np.maximum(counts, 1)[:, None], centroids)
     return means
 
@@ -122,7 +122,7 @@ def _beginning(sample: Vectors, count: int, seed: int) -> Vectors:
 
 
 def _moved(sample: Vectors, numbers: Numbers, closeness: Vectors, centroids: Vectors) -> NDArray[np.float64]:
-    """The means of all members; centroids without any move to the vectors that are farthest from theirs."""
+    """The means of all members; centroids without members move to the vectors that are farthest from their own centroid."""
     blocks = iter(range(0, len(sample), _ROWS_AT_ONCE))
 
     def numbers_of(part: Vectors) -> Numbers:

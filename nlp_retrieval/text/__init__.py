@@ -1,1 +1,1 @@
-"""What texts hold: titles, mentions of them, names, and what of a text may be shown."""
+"""Titles, names and other mentions in texts, and which characters of a text may be shown."""

@@ -48,12 +48,12 @@ class Mentions:
 
 
 def normalize(text: str) -> str:
-    """Lower case, no accents, no punctuation between words, no possessive endings."""
+    """Return a text in lower case, without accents, punctuation between words and possessive endings."""
     return " ".join(word for word, _ in _words(text))
 
 
 def _words(text: str) -> Iterable[tuple[str, bool]]:
-    """Each word as it is compared, and whether punctuation parts it from the word before."""
+    """Each word as it is compared, and whether punctuation separates it from the word before."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     end = 0
     for match in _WORD.finditer(plain):
@@ -71,13 +71,13 @@ def mentions_by_rules(text: str) -> Mentions:
 
 
 def entities_by_rules(text: str) -> set[str]:
-    """Find entities alone, without a model; nothing is remembered, so that a whole corpus may pass."""
-    quoted = {normalize(one or other) for one, other in _QUOTED.findall(text)}
+    """Find entities only, without a model; nothing is cached, so that a whole corpus may be read."""
+    quoted = {normalize(straight or curly) for straight, curly in _QUOTED.findall(text)}
     return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
 
 
 def _capitalised_runs(text: str) -> Iterable[list[str]]:
-    """Runs of capitalised words; a function word at either end does not belong to one, nor does punctuation inside."""
+    """Runs of capitalised words, without function words at either end; punctuation ends a run."""
     run: list[str] = []
     end = 0
     for match in _WORD.finditer(text):
@@ -105,7 +105,7 @@ def _trimmed(run: list[str]) -> Iterable[list[str]]:
 
 
 def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str]) -> Mentions:
-    """Put together what was found in a text, and find its phrases."""
+    """Return the mentions in a text: the given entities and proper nouns, and the phrases, which are found here."""
     words = list(_words(text))
     runs: list[list[str]] = [[]]
     for word, apart in words:

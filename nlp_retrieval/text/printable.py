@@ -1,6 +1,6 @@
-"""What of a text a terminal or a page should get: nothing that either obeys.
+"""What a terminal or a page may show of a text: no character that either would obey.
 
-An escape sequence in a title could recolour or rewrite what stands on a terminal, set its title or its clipboard.
+An escape sequence in a title could recolour or rewrite what a terminal shows, or set its title or its clipboard.
 """
 
 from __future__ import annotations

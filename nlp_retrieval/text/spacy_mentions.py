@@ -15,14 +15,14 @@ from nlp_retrieval.errors import DependencyError, ModelError
 from nlp_retrieval.text.mentions import Mentions, mentions_of, normalize
 
 _reading = Lock()
-"""To be held while a pipeline reads queries: threads share it, and what it remembers."""
+"""Held while a pipeline reads queries: threads share the pipeline and its cache."""
 
 
 class SpacyMentions:
     """Mentions by a spaCy pipeline with a tagger and a named entity recogniser.
 
-    Its files are read for their fingerprint when that is first asked for; if they change between that and loading, using
-    it is an error.
+    Its files are fingerprinted when the fingerprint is first needed; if they change between then and loading, using the
+    pipeline is an error.
 
     Args:
         pipeline: name or folder of the pipeline.
@@ -35,7 +35,7 @@ class SpacyMentions:
         self._known: dict[str, Mentions] = {}
 
     def find(self, texts: list[str]) -> list[Mentions]:
-        """Find mentions in texts; each distinct text is read once, and the last 50,000 are remembered.
+        """Find mentions in texts; each distinct text is read once, and the last 50,000 are cached.
 
         Raises:
             DependencyError: spaCy is not installed.
@@ -48,13 +48,13 @@ class SpacyMentions:
                 proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
                 inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
                 self._known[text] = mentions_of(text, entities, proper | inside)
-            found = [self._known[text] for text in texts]
+            mentions = [self._known[text] for text in texts]
             while len(self._known) > 50_000:
                 self._known.pop(next(iter(self._known)))
-            return found
+            return mentions
 
     def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text; nothing is remembered, so that a whole corpus may pass.
+        """Yield the entities of each text; nothing is cached, so that a whole corpus may be read.
 
         Raises:
             DependencyError: spaCy is not installed.
@@ -67,15 +67,16 @@ class SpacyMentions:
     def files(self) -> ModelFiles:
         """The pipeline's files, as they were when they were first asked for."""
         if self._files is None:
-            with _reading:  # threads that ask at once are told one name
+            with _reading:  # threads that ask at the same time get the same fingerprint
                 self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))
         return self._files
 
     def identity(self, parameter: str) -> Config:
-        """What tells a component with this pipeline from others, without loading it.
+        """What distinguishes a component with this pipeline from others, without loading it.
 
         Args:
-            parameter: that names the pipeline; the files decide, not the path, whose last part is for people.
+            parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their
+                path; its last part is included for people to read.
 
         Raises:
             DependencyError: spaCy is not installed.
@@ -92,13 +93,13 @@ class SpacyMentions:
 
 
 def _folder_of(pipeline: str) -> Path:
-    """Where a pipeline's files are; as spaCy does, a package is preferred to a folder of its name."""
+    """The folder of a pipeline's files; like spaCy, this prefers an installed package to a folder of the same name."""
     if importlib.util.find_spec("spacy") is None:
         raise DependencyError("spacy_pipeline needs spaCy: pip install 'nlp_retrieval[spacy]'")
     if _is_package(pipeline):
-        found = importlib.util.find_spec(pipeline)
-        if found is not None and found.submodule_search_locations:
-            return Path(found.submodule_search_locations[0])
+        spec = importlib.util.find_spec(pipeline)
+        if spec is not None and spec.submodule_search_locations:
+            return Path(spec.submodule_search_locations[0])
     folder = Path(pipeline).expanduser()
     if not (folder / "config.cfg").is_file():
         raise _does_not_load(pipeline, "it is neither an installed package nor the folder of a pipeline")
@@ -123,18 +124,18 @@ def _opened(pipeline: str, folder: Path) -> Any:
     except (OSError, ValueError) as error:
         raise _does_not_load(pipeline, str(error).splitlines()[0]) from error
     if not {"ner", "entity_ruler"} & set(opened.pipe_names):
-        found = ", ".join(opened.pipe_names) or "nothing"
-        raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {found})")
+        names = ", ".join(opened.pipe_names) or "nothing"
+        raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {names})")
     return opened
 
 
 def _require_own_components(file: Path, config: Any) -> None:
-    """Refuse components that spaCy would take from another pipeline: their weights are no part of this one."""
+    """Refuse components that spaCy would take from another pipeline: their weights are not among this one's files."""
     for name, settings in config.get("components", {}).items():
         if isinstance(settings, Mapping) and "source" in settings:
             raise ModelError(
-                f"{file} takes its component {name!r} from another pipeline, {settings['source']!r}, whose files are no part "
-                "of this one; load it with spaCy, save it anew (nlp.to_disk), and pass that folder"
+                f"{file} takes its component {name!r} from another pipeline, {settings['source']!r}, whose files are not part "
+                "of this one; load it with spaCy, save it again (nlp.to_disk), and pass that folder"
             )
 
 

@@ -1,14 +1,14 @@
 """Surfaces: titles as a text would write them, and where texts and queries mention them.
 
 A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words. Words are
-compared without case, accents and possessive endings, and whatever is no letter or digit separates them, so a mention is
-always of whole words. It begins with no lower-case letter unless the title does ("iPod"). Of the surfaces that begin at
-one word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
+compared without case, accents and possessive endings, and any character that is neither letter nor digit separates them,
+so a mention always consists of whole words. It begins with a lower-case letter only if the title does ("iPod"). Of the
+surfaces that begin at a word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
 
-A title of one word is no mention where the word belongs to a longer name: beside a capitalised word or a number, as in
-"Abraham Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions two of five mentions of
-one-word titles stand so, and without them retrieval is as good with a third fewer links. Function words ("This") and
-numbers ("1984") alone are no titles either.
+A word that belongs to a longer name does not mention a one-word title: beside a capitalised word or a number, as in
+"Abraham Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions this is so for two of five
+mentions of one-word titles, and without them retrieval is as good with a third fewer links. Nor does a function word
+("This") or a number ("1984") alone mention a title.
 
 Scripts without spaces between words are not segmented: there, a mention needs punctuation or spaces around it.
 """
@@ -33,14 +33,14 @@ from nlp_retrieval.text.mentions import FUNCTION_WORDS
 IntegerT = TypeVar("IntegerT", bound=np.integer)
 
 MOST_WORDS = 32
-"""Longer titles are no surfaces: what begins at a word is read no further, so matching is linear in the text."""
+"""Longer titles have no surface: matching reads at most this many words from any word on, so it is linear in the text."""
 
 _WORD = re.compile(r"([^\W_]+)(?:['\u2019][sS](?![^\W_]))?")
 
 
 @cache
 def _marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A combining mark, and a word with marks between and after its letters; only few texts need this slower pattern."""
+    """Patterns of a combining mark, and of a word with marks between and after its letters (slow, rarely needed)."""
     marks = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c)[0] == "M")
     return re.compile(f"[{marks}]"), re.compile(_WORD.pattern.replace(r"[^\W_]+", rf"[^\W_]+(?:[{marks}]+[^\W_]*)*", 1))
 
@@ -60,12 +60,12 @@ def _separators() -> re.Pattern[str]:
 
 @lru_cache(maxsize=2**16)
 def plain_part(part: str) -> str:
-    """Return a part of a text without accents, in its case, with spaces for what separates words: as words are compared."""
+    """Return a part of a text with its case, without accents, and with a space for whatever separates words."""
     return unaccented(_separators().sub(" ", part))
 
 
 def unaccented(text: str) -> str:
-    """Return a text without accents, in its case."""
+    """Return a text without accents; its case is kept."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
@@ -89,7 +89,7 @@ def spans_of(text: str) -> list[tuple[int, int]]:
 
 
 def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> bool:
-    """Whether the word at a place of a text is no part of a longer name.
+    """Whether a word of a text is not part of a longer name.
 
     Args:
         text: the whole text.
@@ -97,14 +97,14 @@ def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> boo
         place: number of the word.
     """
     start, end = spans[place]
-    for other in (place - 1, place + 1):
-        if not 0 <= other < len(spans):
+    for neighbour in (place - 1, place + 1):
+        if not 0 <= neighbour < len(spans):
             continue
-        between = text[spans[other][1] : start] if other < place else text[end : spans[other][0]]
+        between = text[spans[neighbour][1] : start] if neighbour < place else text[end : spans[neighbour][0]]
         if between == "-":
             return False
         if between == " ":
-            word = text[slice(*spans[other])]
+            word = text[slice(*spans[neighbour])]
             if (word[0].isupper() or word[0].isdecimal()) and _compared(word) not in FUNCTION_WORDS:
                 return False
     return True
@@ -157,21 +157,21 @@ def surfaces_of(item: SearchableItem, aliases: str = "aliases", min_characters: 
 
     Args:
         item: what may be mentioned.
-        aliases: the metadata that holds other titles, a string or a list of strings; anything else is no title.
+        aliases: the metadata that holds other titles, a string or a list of strings; anything else is ignored.
         min_characters: as for :func:`surface_of`.
     """
     others = item.metadata.get(aliases)
     titles = [item.title, *(others if isinstance(others, list) else [others])]
-    found = (surface_of(title, min_characters) for title in titles if isinstance(title, str))
-    return list(dict.fromkeys(surface for surface in found if surface is not None))
+    surfaces = (surface_of(title, min_characters) for title in titles if isinstance(title, str))
+    return list(dict.fromkeys(surface for surface in surfaces if surface is not None))
 
 
 class SurfaceMatcher:
     """Finds all mentions of many surfaces in texts, in time linear in the texts.
 
     Args:
-        surfaces: rows and their surfaces. Those of equal words are one surface, numbered from 0; where some of its
-            titles begin in lower case, mentions that do so are a surface of their own, of the rows of those titles.
+        surfaces: rows and their surfaces. Those with equal words become one surface; surfaces are numbered from 0. Where
+            some of its titles begin in lower case, mentions in lower case count as another surface, with only their rows.
 
     Attributes:
         offsets: ``[surfaces + 1]`` int64; surface s is carried by ``rows[offsets[s]:offsets[s + 1]]``.
@@ -203,10 +203,10 @@ class SurfaceMatcher:
     def mentions(self, text: str) -> list[tuple[int, int, int]]:
         """Return the mentions in a text, in order: number of the surface, and where it begins and ends."""
         spans = spans_of(text)
-        found = self._walk([text[start:end] for start, end in spans])
+        spans_of_words = self._walk([text[start:end] for start, end in spans])
         return [
             (surface, spans[first][0], spans[last - 1][1])
-            for surface, first, last in found
+            for surface, first, last in spans_of_words
             if last - first > 1 or stands_alone(text, spans, first)
         ]
 
@@ -237,7 +237,7 @@ def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surfa
     Args:
         text: what to read.
         surfaces: what to find.
-        others: surfaces that may be meant instead: a longer one hides what it contains, an equal one is ambiguous.
+        others: surfaces that may be meant instead: a longer one hides those within it, an equal one makes it ambiguous.
     """
     matcher = SurfaceMatcher([*((0, surface) for surface in surfaces), *((1, surface) for surface in others)])
     for surface, start, end in matcher.mentions(text):
@@ -247,10 +247,10 @@ def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surfa
 
 
 def grouped(keys: NDArray[IntegerT], rows: Rows) -> tuple[NDArray[IntegerT], Rows, Rows]:
-    """Sort pairs of a key and a row, each once.
+    """Sort pairs of a key and a row, and drop repeated pairs.
 
     Returns:
-        The distinct keys, ascending; where the rows of each begin, and one more entry for the end; and all rows.
+        The distinct keys, ascending; offsets ``[keys + 1]`` of the rows of each; and all rows.
     """
     order = np.lexsort((rows, keys))
     keys, rows = keys[order], rows[order]

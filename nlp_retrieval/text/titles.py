@@ -36,7 +36,7 @@ _SEPARATORS = frozenset("/\\:;\u2212")
 
 
 class _Punctuation(dict[int, str]):
-    """What becomes of a character, by code point, decided when it is first met."""
+    """The replacement of each character, by code point, decided when it first occurs."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

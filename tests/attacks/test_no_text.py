@@ -102,7 +102,7 @@ def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_pa
         lambda: Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / path),
         lambda: Searcher([Bm25sRetriever()]).open(tmp_path / path),
     ):
-        with pytest.raises(ConfigurationError, match="is no text; choose a folder of another name"):
+        with pytest.raises(ConfigurationError, match="is not valid text; choose a folder of another name"):
             attempt()
     assert not list(tmp_path.glob("[ca]*"))
 

@@ -105,7 +105,7 @@ def test_a_manifest_that_is_a_pickle_is_damaged(indexes: dict[str, Path], tmp_pa
     shutil.copytree(indexes["bm25s"], tmp_path / "index")
     with tally(FAMILY):
         (tmp_path / "index" / "manifest.json").write_bytes(pickled(tmp_path / "ran"))
-        with pytest.raises(IndexDamagedError, match="it is no manifest"):
+        with pytest.raises(IndexDamagedError, match="it is not a manifest"):
             Searcher([Bm25sRetriever()]).open(tmp_path / "index")
         assert not (tmp_path / "ran").exists()
 

@@ -236,7 +236,7 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("corpus.path", 5, "corpus: .*path=5"),
         ("corpus", "beir", "corpus: beir needs 'path'"),
         ("corpus", ["beir"], "corpus: expected a name or a mapping"),
-        ("corpus.loader", "hover", "corpus: 'hover' is no BaseLoader"),
+        ("corpus.loader", "hover", "corpus: 'hover' is not a BaseLoader"),
         ("queries.loader", "jsonl", "queries: .*jsonl"),
         ("queries.hops", [0], r"queries: .*hops\[0\]"),
         ("queries.hops", "3", "queries: .*hops"),

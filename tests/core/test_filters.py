@@ -266,7 +266,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
         ({"or": [{"year": 1}, {"yaer": {"lt": 1}}]}, "did you mean 'year'"),
         ({"not": [{"year": 1}]}, r"where\.not: expected conditions"),
         ({}, "where: expected conditions"),
-        ({1: 2}, "1 is no metadata key"),
+        ({1: 2}, "1 is not a metadata key"),
     ],
 )
 def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:

@@ -125,7 +125,7 @@ def test_a_folder_rewritten_after_its_identity_was_told_is_not_opened_under_it(k
     component = kind.component(folder)
     identity = component.index_identity()
     save_other(kind, folder)
-    with pytest.raises(ModelError, match=r"have changed since its fingerprint .* was taken.*make the component anew"):
+    with pytest.raises(ModelError, match=r"have changed since its fingerprint .* was taken.*create the component again"):
         kind.result(component)
     assert component.index_identity() == identity
     assert kind.component(folder).index_identity() != identity

@@ -96,7 +96,7 @@ def test_a_file_that_holds_something_else_changes_no_program(tmp_path, change):
     edit(tmp_path / "program.json", change)
     program = Decomposer()
     before = fingerprint_of_program(program)
-    with pytest.raises(ConfigurationError, match="no state of a DSPy program"):
+    with pytest.raises(ConfigurationError, match="not the state of a DSPy program"):
         load_program(program, tmp_path / "program.json")
     assert fingerprint_of_program(program) == before
 
@@ -105,7 +105,7 @@ def test_no_file_and_no_json_are_errors_that_say_so(tmp_path):
     with pytest.raises(SourceError, match="there is no compiled program at"):
         read_program(tmp_path / "none.json")
     (tmp_path / "half.json").write_text('{"decompose"')
-    with pytest.raises(SourceError, match=r"half\.json is no compiled program"):
+    with pytest.raises(SourceError, match=r"half\.json is not a compiled program"):
         read_program(tmp_path / "half.json")
 
 

@@ -71,7 +71,7 @@ def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
     assert [item.item_id for item in loader.load()] == ["d1", "d2"]
     for call in (loader.queries, loader.gold):
         message = error_of(call)
-        assert message.startswith(f"{path}: this is a corpus file alone")
+        assert message.startswith(f"{path}: this is only a corpus file")
         assert "pass the folder" in message
 
 
@@ -104,7 +104,7 @@ def test_judgements_of_queries_that_do_not_exist_are_counted(write: Write, tmp_p
 def test_an_empty_file_of_judgements_is_an_error(write: Write, tmp_path: Path) -> None:
     write("queries.jsonl", QUERIES)
     write("qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
-    assert "there are no judgements in it; choose another split" in error_of(BeirLoader(tmp_path).queries)
+    assert "it holds no judgements; choose another split" in error_of(BeirLoader(tmp_path).queries)
 
 
 def test_two_queries_with_one_id_are_an_error(write: Write, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_the_entry_that_is_too_deep_is_named_and_those_before_it_are_given(write
     ("content", "said"),
     [
         (b'{"id": 1, "content": "a"}\r{"id": 2, "content": "b"}\r', r"line 1: a carriage return .*tr '\\r' '\\n'"),
-        (b'{"id": "a", "id": "b", "content": ""}', "line 1: not valid JSON: the key 'id' stands twice in one object"),
+        (b'{"id": "a", "id": "b", "content": ""}', "line 1: not valid JSON: the key 'id' occurs twice in one object"),
         (b'{"id": "a", "content": "", "x": 1e999}', "line 1: not valid JSON: the number 1e999 is too large"),
         (b'{"id": %s, "content": ""}' % (b"7" * 5000), "line 1: not valid JSON: the number 7{40}... has 5,000 digits"),
         (b'{"id": "a", "content": "\0"}', "line 1: not valid JSON: Invalid control character"),

@@ -79,7 +79,7 @@ def test_the_test_release_has_questions_but_no_gold_and_says_so(write: Write) ->
     loader = loader_of(write, row)
     assert loader.queries() == [Query(query_id="a", text="question a?")]
     assert len(loader.load()) == 2
-    assert "test release keeps the supporting facts back" in error_of(loader)
+    assert "test release withholds the supporting facts" in error_of(loader)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_a_malformed_context_is_an_error(write: Write, context: object, method: 
 
 
 def test_an_empty_file_of_questions_is_an_error(write: Write) -> None:
-    assert "there are no questions in it" in error_of(loader_of(write))
+    assert "it holds no questions" in error_of(loader_of(write))

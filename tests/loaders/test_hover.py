@@ -65,7 +65,7 @@ def test_the_test_release_has_claims_but_no_gold_and_says_so(write: Write) -> No
     assert loader.queries() == [Query(query_id="a", text="c")]
     message = error_of(loader)
     assert 'line 1 (entry 1): no "supporting_facts" (found: "uid", "claim")' in message
-    assert "test release keeps the supporting facts back: use the train or dev release" in message
+    assert "test release withholds the supporting facts: use the train or dev release" in message
 
 
 @pytest.mark.parametrize(

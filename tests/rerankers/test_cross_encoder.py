@@ -244,7 +244,7 @@ def test_its_identity_is_that_of_the_models_files(tmp_path: Path) -> None:
 def test_a_model_of_three_logits_scores_no_relevance(tmp_path: Path, backend: str) -> None:
     folder = tmp_path / "three"
     _ = save_bert(folder, labels=3) if backend == "torch" else TinyOnnx(3).save(folder)
-    with pytest.raises(ModelError, match="gives 3 logits a pair; one that scores relevance gives one or two"):
+    with pytest.raises(ModelError, match="gives 3 logits per pair; a model that scores relevance gives one or two"):
         scores_of(CrossEncoderReranker(str(folder), backend=backend, device="cpu"), "red", ["fox"])  # type: ignore[arg-type]
 
 
@@ -272,7 +272,7 @@ def test_weights_that_are_no_numbers_are_an_error(tmp_path: Path) -> None:
 
 
 def test_an_export_alone_needs_the_onnx_backend_and_says_so(onnx: Path) -> None:
-    with pytest.raises(ModelError, match="holds nothing but an ONNX export; pass backend='onnx'"):
+    with pytest.raises(ModelError, match="holds only an ONNX export; pass backend='onnx'"):
         scores_of(CrossEncoderReranker(str(onnx)), "red", ["fox"])
 
 
@@ -308,7 +308,7 @@ def test_a_missing_tokenizer_is_an_error(tmp_path: Path) -> None:
 
 def test_a_graph_that_wants_something_else_than_text_is_refused(tmp_path: Path) -> None:
     folder = TinyOnnx().save(tmp_path / "model", inputs=["input_ids", "attention_mask", "pixels"])
-    with pytest.raises(ModelError, match=r"wants the inputs input_ids, attention_mask, pixels; those of a text model are"):
+    with pytest.raises(ModelError, match=r"needs the inputs input_ids, attention_mask, pixels; those of a text model are"):
         scores_of(CrossEncoderReranker(str(folder), backend="onnx"), "red", ["fox"])
 
 

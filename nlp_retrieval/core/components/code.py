@@ -1,13 +1,13 @@
-"""What tells the code of two components apart, where it is not this package's own.
+"""Fingerprints of the code of components that do not belong to this package.
 
-What a component of this package writes is told by its ``format_version``; another package promises nothing, so its code is
-looked at. Of a class that stands in a file it is the text of its module and of all that module imports from its own package,
-as they were when the class was made; of a class made in a notebook or inside a function, what its functions are compiled to,
-the functions, classes and constants they name, and the constants that they close over.
+A component of this package changes its ``format_version`` when what it writes changes; other packages promise nothing, so
+their code itself is compared. For a class defined in a file, that is the text of its module and of all that the module
+imports from its own package, as they were when the class was created. For a class defined in a notebook or a function, it
+is the compiled code of its functions, the functions, classes and constants that they name, and those that they close over.
 
-It cannot be seen what lists and mappings beside such a class hold (they may be counters), what is imported by names made at
-run time, what other packages do (their versions are compared where results are kept), what a class reads from files or the
-network, and what is changed in it after it was made.
+Not seen are the contents of lists and mappings beside such a class (they may be counters), imports by names computed at run
+time, the code of other packages (their versions are compared where results are stored), what a class reads from files or
+the network, and changes to a class after its creation.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from weakref import WeakKeyDictionary
 
 _OWN_PACKAGE = __name__.partition(".")[0]
 _SHARED_FOLDERS = {Path(path) for path in sysconfig.get_paths().values()}
-"""Where packages that have nothing to do with each other stand side by side."""
+"""Folders in which unrelated packages lie side by side."""
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _CONSTANT = (*_PLAIN, tuple, frozenset)
 _CODE = (FunctionType, staticmethod, classmethod, property)
 _sources: WeakKeyDictionary[type, str] = WeakKeyDictionary()
-"""By class: the checksum of the files that it was made from, taken when it was made."""
+"""For each class, the checksum of its source files when it was created."""
 
 
 def remember_source(cls: type) -> None:
-    """Take the checksum of the files that a class is made from; to be called while it is made."""
+    """Store the checksum of a class's source files; to be called while the class is created."""
     if not is_own(cls) and (file := _file_of(cls)) is not None:
         _sources[cls] = _checksum_of_files(file, cls.__module__)
 
 
 def code_of(cls: type) -> dict[str, str] | None:
-    """Return what tells the code of a class from that of others; None where all of it is this package's own.
+    """Return a fingerprint of the code of a class; None where all of it belongs to this package.
 
     Returns:
         ``class`` (module and qualified name), ``package`` (and version, where a distribution of its name is installed) and
@@ -58,9 +58,9 @@ def code_of(cls: type) -> dict[str, str] | None:
         digest.update(f"{base.__module__}:{base.__qualname__}\0{_sources.get(base)}\n".encode())
         if base not in _sources or "<locals>" in base.__qualname__:
             digest.update(f"{sys.implementation.cache_tag}\0{_Compiled().of(base)}\n".encode())
-    found = {"class": f"{cls.__module__}:{cls.__qualname__}", "checksum": digest.hexdigest()}
+    code = {"class": f"{cls.__module__}:{cls.__qualname__}", "checksum": digest.hexdigest()}
     package = _distribution_of(cls.__module__.partition(".")[0])
-    return found if package is None else found | {"package": package}
+    return code if package is None else code | {"package": package}
 
 
 @cache
@@ -92,10 +92,10 @@ def _file_of(cls: type) -> Path | None:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not Path(file).is_file():
         return None
-    place = Path(file).absolute()
+    path = Path(file).absolute()
     functions = [inner for inner in vars(cls).values() if isinstance(inner, FunctionType)]
     written_in = {Path(function.__code__.co_filename).absolute() for function in functions}
-    return None if written_in and place not in written_in else place  # a cell of a notebook, in a process that a file began
+    return None if written_in and path not in written_in else path  # None: a notebook cell in a process started from a file
 
 
 @cache
@@ -107,29 +107,29 @@ def _distribution_of(package: str) -> str | None:
 
 
 def _checksum_of_files(file: Path, module: str) -> str:
-    """The checksum of a module's file and of those that it imports from beside it, names included."""
+    """The checksum of a module's file and of the files that it imports from its own package, with their names."""
     name = file.stem if module == "__main__" else module
     depth = len(name.split(".")) - (file.name != "__init__.py")
     root = file.parents[depth] if depth < len(file.parents) else file.parent
     reached = _reached(root, name, file)
     digest = hashlib.sha256()
-    for place in sorted(reached):
-        digest.update(f"{place.relative_to(root).as_posix()}\0{_sha256(place)}\n".encode())
+    for path in sorted(reached):
+        digest.update(f"{path.relative_to(root).as_posix()}\0{_sha256(path)}\n".encode())
     return digest.hexdigest()
 
 
 def _reached(root: Path, name: str, file: Path) -> set[Path]:
-    """A module's file, those of the packages around it, and those of the modules of its own package that they import."""
+    """A module's file, those of its parent packages, and those of modules of the same package that they import."""
     pending, reached = [(name, file)], set[Path]()
     while pending:
-        module, place = pending.pop()
-        if place in reached:
+        module, current = pending.pop()
+        if current in reached:
             continue
-        reached.add(place)
-        package = module if place.name == "__init__.py" else module.rpartition(".")[0]
-        for imported in (*_ancestors(module), *_imported(place, package)):
+        reached.add(current)
+        package = module if current.name == "__init__.py" else module.rpartition(".")[0]
+        for imported in (*_ancestors(module), *_imported(current, package)):
             if _belongs_to(imported, name, root):
-                pending += [(imported, found) for found in _files(root, imported)]
+                pending += [(imported, path) for path in _files(root, imported)]
     return reached
 
 
@@ -150,13 +150,13 @@ def _files(root: Path, module: str) -> Iterator[Path]:
 
 
 def _imported(file: Path, package: str) -> tuple[str, ...]:
-    found = file.stat()
-    return _parsed(file, package, found.st_mtime_ns, found.st_size) if file.suffix == ".py" else ()
+    state = file.stat()
+    return _parsed(file, package, state.st_mtime_ns, state.st_size) if file.suffix == ".py" else ()
 
 
 @cache
 def _parsed(file: Path, package: str, *state: int) -> tuple[str, ...]:
-    """Full names of all that a file may import, wherever in it the statement stands."""
+    """Full names of everything that a file may import, at any place in it."""
     del state
     names: list[str] = []
     try:
@@ -174,8 +174,8 @@ def _parsed(file: Path, package: str, *state: int) -> tuple[str, ...]:
 
 
 def _sha256(file: Path) -> str:
-    found = file.stat()
-    return _read(file, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+    state = file.stat()
+    return _read(file, state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
 
 
 @cache
@@ -185,13 +185,13 @@ def _read(file: Path, *state: int) -> str:
 
 
 class _Compiled:
-    """The text of what functions and classes are compiled to, each once."""
+    """The compiled code of functions and classes as text, each once."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, Any] = {}  # held, so that no other object gets the id of one of them
+        self._seen: dict[int, Any] = {}  # holds the objects, so that their ids are not reused
 
     def of(self, value: Any) -> str:
-        """Return a text that is another one where the code is."""
+        """Return a text that differs if the code differs."""
         if isinstance(value, _PLAIN):
             return repr(value)
         if id(value) in self._seen:
@@ -222,27 +222,27 @@ class _Compiled:
     def _class(self, cls: type) -> str:
         if is_own(cls) or _is_standard(cls):
             return f"{cls.__module__}:{cls.__qualname__}"
-        # what Python itself keeps in a class changes as the class is used
+        # Python's own attributes of a class change as the class is used
         own = [f"{key}={self.of(inner)}" for key, inner in vars(cls).items() if isinstance(inner, _CODE) or key[:2] != "__"]
         return f"class {cls.__qualname__} {_text_of(cls)} {[self.of(base) for base in cls.__bases__]} {own}"
 
     def _function(self, function: FunctionType) -> str:
-        told = [
+        parts = [
             self.of(part) for part in (function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items()))
         ]
-        told += [self.of(cell.cell_contents) for cell in function.__closure__ or () if _filled(cell)]
+        parts += [self.of(cell.cell_contents) for cell in function.__closure__ or () if _filled(cell)]
         for name in sorted(_names_in(function.__code__)):
             value = function.__globals__.get(name)
             if isinstance(value, _CONSTANT) or getattr(value, "__module__", None) == function.__module__:
-                told.append(f"{name}={self.of(value)}")
-        return f"function {told}"
+                parts.append(f"{name}={self.of(value)}")
+        return f"function {parts}"
 
 
 def _text_of(cls: type) -> str:
-    """What was written, where that is known: a notebook keeps the text of its cells."""
+    """The source text, if it is known; a notebook keeps the text of its cells."""
     try:
         return inspect.getsource(cls)
-    except (OSError, TypeError, SyntaxError):  # the last: what was run stands in a file that is no Python
+    except (OSError, TypeError, SyntaxError):  # SyntaxError: the file is not Python
         return ""
 
 

@@ -1,8 +1,8 @@
-"""What every component has in common: settings that are declared once, in the signature of ``__init__``.
+"""The base of all components: settings are declared once, in the signature of ``__init__``.
 
 The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
-section of the class's docstring drive help, and the arguments that a component was made with are its ``config``. An
-author of a component writes an ordinary ``__init__`` and nothing else.
+section of the class's docstring drive help, and the arguments of a component are its ``config``. The author of a component
+writes an ordinary ``__init__`` and nothing else.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
 class Component:
     """Base of loaders, processors, retrievers, rerankers, encoders, fusions and searchers.
 
-    Two components are equal when they are of one type and one ``config``. A constructor does nothing slow: models and
-    indexes open at first use.
+    Two components are equal if they have the same type and ``config``. A constructor does nothing slow: models and
+    indexes are opened at first use.
     """
 
     kind: ClassVar[str]
-    """Which part it is: the registry keeps one list of names per kind."""
+    """Which part of a pipeline it is; the registry has one list of names per kind."""
 
     name: ClassVar[str]
     """The registry name, as configuration files write it."""
 
     format_version: ClassVar[int] = 1
-    """To be raised when what the component writes into an index changes; old indexes are then refused, not misread."""
+    """Increase it when what the component writes into an index changes, so that old indexes are refused, not misread."""
 
     search_only: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that change no index (k1, nprobe, a batch size). All others belong to the index."""
+    """Parameters that do not change the index (k1, nprobe, a batch size). All others belong to the index."""
 
     local_only: bool = False
-    """Whether models are looked for on this machine alone, in the hub's cache and in installed packages: never in a folder,
-    never on the network. So it is with a component that the manifest of an index or a run describes; see
-    :mod:`nlp_retrieval.core.components.trust`."""
+    """Whether models are looked for only in the hub's cache and in installed packages, not in folders or on the network.
+
+    True for components that the manifest of an index or a run describes; see :mod:`nlp_retrieval.core.components.trust`."""
 
     _arguments: dict[str, Any]
 
@@ -86,35 +86,35 @@ class Component:
 
     @property
     def identity(self) -> Config:
-        """What tells an index of this component from others: :meth:`index_identity`, and its code where that is not ours."""
+        """What identifies an index of this component: :meth:`index_identity`, and its code if that is not this package's."""
         code = code_of(type(self))
         return self.index_identity() | ({} if code is None else {"code": code})
 
     def index_identity(self) -> Config:
-        """What decides the content of an index built by this component: its index parameters, and those of its parts."""
+        """What determines the content of an index built by this component: its index parameters, and those of its parts."""
         given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
         return {"name": self.name, "format": self.format_version} | given
 
     def provenance(self) -> dict[str, str]:
         """Where the models of this component and of its parts come from, by their names."""
-        found: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for part in held_components(self):
-            found |= part.provenance()
-        return found
+            sources |= part.provenance()
+        return sources
 
     def calls_per_query(self) -> int | None:
         """How often language models are asked for one query at most, retries not counted; None where that is not known."""
         return None if any(part.kind == "language_models" for part in with_held(self)) else 0
 
     def kept_in_copies(self) -> dict[str, Any]:
-        """Attributes, beside the arguments, that a pickled or deep copy has; what was opened is opened anew."""
+        """Attributes that a pickled or deep copy keeps besides the arguments; opened models and indexes are opened again."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Go to another process as class and arguments, without anything that was opened.
+        """Pickle as class and arguments, without opened models or indexes.
 
         Raises:
-            ConfigurationError: an argument holds a secret, which would travel in what is pickled.
+            ConfigurationError: an argument holds a secret, which would be in the pickle.
         """
         _refuse_secrets(self)
         return _made_again, (type(self), self._arguments, self._kept())
@@ -127,9 +127,9 @@ class Component:
         return ({"local_only": True} if self.local_only else {}) | self.kept_in_copies()
 
     def __copy__(self) -> Self:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
@@ -145,7 +145,7 @@ class Component:
 
 
 def _identity_of(value: Any) -> Any:
-    """A parameter as identities hold it: as in ``config``, but a component, alone or in a list or mapping, is its identity."""
+    """A parameter's value in identities: as in ``config``, but with each component in it replaced by its identity."""
     if isinstance(value, Component):
         return value.identity
     if isinstance(value, Mapping):
@@ -156,9 +156,9 @@ def _identity_of(value: Any) -> Any:
 
 
 def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
-    made = cls(**arguments)
-    made.__dict__.update(kept)
-    return made
+    component = cls(**arguments)
+    component.__dict__.update(kept)
+    return component
 
 
 def _refuse_secrets(component: Component) -> None:
@@ -170,25 +170,25 @@ def _refuse_secrets(component: Component) -> None:
         if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
             raise ConfigurationError(
                 f"{type(component).__name__}: {key} holds what looks like a secret, and is not pickled; name an environment "
-                "variable in its place, or make the component in the other process"
+                "variable instead, or create the component in the other process"
             )
 
 
 def held_components(component: Component) -> Iterator[Component]:
-    """Yield the components that a component was given: alone, in a list, or in a mapping."""
+    """Yield the components among a component's arguments, including those in lists and mappings."""
     for value in component._arguments.values():
         held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
         yield from (part for part in held if isinstance(part, Component))
 
 
 def codes_in(component: Component) -> list[dict[str, str]]:
-    """What tells the code of a component and of all its parts from others, where it is not this package's own."""
+    """Fingerprints of the code of a component and all its parts, as far as it does not belong to this package."""
     codes = (code_of(type(part)) for part in with_held(component))
     return [code for code in codes if code is not None]
 
 
 def require_distinct_names(components: Iterable[Component]) -> None:
-    """Refuse components, with all that they hold, of which two have one name and are of different classes.
+    """Refuse components if two of them or of their parts have the same name and different classes.
 
     Raises:
         ConfigurationError: there are two such classes.
@@ -197,7 +197,7 @@ def require_distinct_names(components: Iterable[Component]) -> None:
 
 
 def with_held(component: Component) -> Iterator[Component]:
-    """Yield a component, and all that it holds at any depth."""
+    """Yield a component and all its parts, at any depth."""
     yield component
     for part in held_components(component):
         yield from with_held(part)
@@ -209,7 +209,7 @@ def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
 
 
 def to_plain(value: Any) -> Any:
-    """Turn a parameter into what JSON and YAML can hold; components become their ``config``."""
+    """Turn a parameter into plain values for JSON and YAML; components become their ``config``."""
     if isinstance(value, Component):
         return value.config
     if isinstance(value, Mapping):
@@ -222,7 +222,7 @@ def to_plain(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """One text for equal values: sorted keys, no spaces, no NaN. Fingerprints are taken of it."""
+    """Return the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

@@ -1,8 +1,8 @@
 """The interfaces that components implement.
 
-Most people write one method or three: a loader ``stream``; a processor ``process``; a retriever ``build``, ``load`` and
-``search_batch``; a reranker ``score_pairs``. The public methods are template methods that do once for all what every
-engine would otherwise do again: the index directory, flattening and merging sub-queries, cutting, ties, signals.
+A component needs one method or three: a loader ``stream``; a processor ``process``; a retriever ``build``, ``load`` and
+``search_batch``; a reranker ``score_pairs``. The public methods do for all engines what each would otherwise repeat: the
+index directory, flattening and merging sub-queries, cutting, ties, signals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BaseLoader(Component, ABC):
 
     @abstractmethod
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield the items in the order of the source, in memory that does not grow with it.
+        """Yield the items in the order of the source; memory must not grow with its size.
 
         Raises:
             SourceError: the source is missing or malformed; the message names the place.

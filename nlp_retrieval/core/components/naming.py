@@ -1,4 +1,4 @@
-"""One name, one class: what goes by a name in configurations, indexes and kept results is one thing."""
+"""One name, one class: a name in configurations, indexes and stored results always means the same class."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     """Return the entry points of a kind by their names.
 
     Raises:
-        ConfigurationError: there is no such kind, or two packages register one name.
+        ConfigurationError: there is no such kind, or two packages register the same name.
     """
     if kind not in KINDS:
         raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, KINDS)}")
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in entry_points(group=f"nlp_retrieval.{kind}"):
-        other = found.setdefault(entry.name, entry)
+        other = entries.setdefault(entry.name, entry)
         if other.value != entry.value:
             raise ConfigurationError(
                 f"two packages register {entry.name!r} under nlp_retrieval.{kind}: {other.value} and {entry.value}; "
                 "uninstall one of them"
             )
-    return found
+    return entries
 
 
 def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
-    """Refuse a class that has the registry name of another, and two classes of one name.
+    """Refuse two classes with the same registry name.
 
     Args:
         named: kind, registry name and class of each component of a composition, or of a benchmark.
@@ -46,27 +46,27 @@ def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
     for kind, name, cls in named:
         other = classes.setdefault((kind, name), cls)
         if other is not cls:
-            raise _two(cls, kind, name, _place(other))
+            raise _two_classes(cls, kind, name, _path_of(other))
     for (kind, name), cls in classes.items():
         entry = None if is_own(cls) else registered(kind).get(name)
         if entry is not None and not _is_same(entry, cls):
-            raise _two(cls, kind, name, entry.value)
+            raise _two_classes(cls, kind, name, entry.value)
 
 
 def _is_same(entry: EntryPoint, cls: type) -> bool:
-    if entry.value == _place(cls):
+    if entry.value == _path_of(cls):
         return True
-    # a package may register a class by another place than that where it stands
+    # a package may register a class under another module than the one that defines it
     same_package = entry.module.partition(".")[0] == cls.__module__.partition(".")[0]
     return same_package and entry.module in sys.modules and entry.load() is cls
 
 
-def _place(cls: type) -> str:
+def _path_of(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def _two(cls: type, kind: str, name: str, other: str) -> ConfigurationError:
+def _two_classes(cls: type, kind: str, name: str, other: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{_place(cls)} is called {name!r}, as {other} is; what goes by one name is taken for one thing: give the class a name "
+        f"{_path_of(cls)} is called {name!r}, as {other} is, and indexes and results would mix them up: give the class a name "
         f"of its own (name = ...) among nlp_retrieval.{kind}"
     )

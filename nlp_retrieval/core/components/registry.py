@@ -1,6 +1,6 @@
 """Finding components by their short names.
 
-Every component, ours and other people's, is named by an entry point of the group ``nlp_retrieval.<kind>``; a
+Every component, of this and other packages, is named by an entry point of the group ``nlp_retrieval.<kind>``; a
 configuration holds registry names and values, never an import path. Modules are imported when a name is first used.
 """
 
@@ -20,7 +20,7 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
-"""Kinds whose components are written by the name of their model, and what then builds them: the first of the wanted class."""
+"""Kinds whose components may be given as the name of a model, and the classes for it: the first that is a wanted class."""
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
@@ -41,7 +41,7 @@ def component_class(kind: str, name: str) -> type[Component]:
     """Return the class that a registry name stands for.
 
     Raises:
-        ConfigurationError: there is no such name; the message lists those most like it.
+        ConfigurationError: there is no such name; the message lists similar ones.
     """
     entry = _entry(kind, name)
     loaded = entry.load()
@@ -52,15 +52,15 @@ def component_class(kind: str, name: str) -> type[Component]:
 
 @dataclass(frozen=True)
 class PlannedComponent:
-    """A component that is going to be made: what is wanted is known, and nothing of it exists yet.
+    """The description of a component that has not been created yet.
 
     Args:
         kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
         name: its registry name.
         package: the distribution that registers it.
-        cls: its class; None where that belongs to a package that was not to be imported.
-        fields: its parameters; components among them are plans too, unless ``cls`` is None.
-        where: place in a configuration, for messages.
+        cls: its class; None if it belongs to a package that must not be imported.
+        fields: its parameters; components among them are planned too, unless ``cls`` is None.
+        where: path in a configuration, for messages.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class PlannedComponent:
     where: str
 
     def make(self) -> Component:
-        """Make the component, and the components inside it.
+        """Create the component, and the components inside it.
 
         Raises:
             ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
@@ -93,7 +93,7 @@ class PlannedComponent:
             raise ConfigurationError(f"{place}{error}") from None
 
     def make_as(self, cls: type[ComponentT]) -> ComponentT:
-        """Make a component that must be of a certain class.
+        """Create a component that must be of a given class.
 
         Raises:
             ConfigurationError: as :meth:`make`; or the component is of another class.
@@ -102,7 +102,7 @@ class PlannedComponent:
         if not isinstance(made, cls):
             ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
             fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
-            raise ConfigurationError(f"{self.where}: {made.name!r} is no {cls.__name__}; those that are: {fitting}")
+            raise ConfigurationError(f"{self.where}: {made.name!r} is not a {cls.__name__}; these are: {fitting}")
         return made
 
 
@@ -113,8 +113,8 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
         kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
             encoder may be that of its model).
-        where: place in a configuration, for messages.
-        wanted: the class that is expected; it decides what builds a component that is written by the name of its model.
+        where: path in a configuration, for messages.
+        wanted: the expected class; it decides the class of a component given as the name of a model.
 
     Raises:
         ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
@@ -130,14 +130,14 @@ def plan(
     *,
     only_own: bool = False,
 ) -> PlannedComponent:
-    """Find what plain values describe, and make nothing of it; the arguments are those of :func:`build`.
+    """Plan the component that plain values describe, without creating it.
 
     Args:
         kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
-        settings: of the component.
-        where: place in a configuration, for messages.
-        wanted: the class that is expected.
-        only_own: import no component of another package.
+        settings: as for :func:`build`.
+        where: path in a configuration, for messages.
+        wanted: the expected class.
+        only_own: whether to import no component of another package.
 
     Raises:
         ConfigurationError: an unknown name or parameter.
@@ -167,13 +167,13 @@ def plan(
 
 
 def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
-    """Take the registry name out of the settings of a component; where they name a model instead, that stays a parameter."""
+    """Take the registry name out of the settings of a component; if they name a model instead, that becomes a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
         fields["name"] = fields.pop(other)
     if "name" not in fields:
-        found = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{place}no 'name' (found: {found}); {nearest('', names(kind))}")
+        given = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{place}no 'name' (found: {given}); {nearest('', names(kind))}")
     name = fields.pop("name")
     if not isinstance(name, str):
         raise ConfigurationError(f"{place}name: {name!r} is not a string")
@@ -188,7 +188,7 @@ def _builder_of_models(kind: str, wanted: type[Component]) -> str:
 
 
 def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any], where: str = "") -> ComponentT:
-    """Build a component that must be of a certain class.
+    """Build a component that must be of a given class.
 
     Raises:
         ConfigurationError: as :func:`build`; or the component is of another class.
@@ -197,7 +197,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
-    """PlannedComponent the components that a parameter's type hint asks for; leave everything else as it is."""
+    """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
     if isinstance(value, Component):
         return value
     for option in _options(hint):
@@ -206,7 +206,7 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
                 return plan(option.kind, value, where, option, only_own=only_own)
             if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
-                raise ConfigurationError(f"{where}: one component is wanted, and no list; write it without brackets")
+                raise ConfigurationError(f"{where}: one component is wanted, not a list; write it without brackets")
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
@@ -221,7 +221,7 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
 
 
 def _made(value: Any) -> Any:
-    """Make the components of a parameter that were planned; leave everything else as it is."""
+    """Create the planned components in a parameter; leave everything else as it is."""
     if isinstance(value, PlannedComponent):
         return value.make()
     if isinstance(value, list):
@@ -249,7 +249,7 @@ def _holds_component(hint: Any) -> bool:
 
 
 def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield name, default, description and whether it belongs to the index, of each parameter of a component."""
+    """Yield each parameter of a component: name, default, description, and whether it belongs to the index."""
     described = _described(cls)
     for key, parameter in parameters_of(cls).items():
         default = "required" if parameter.default is parameter.empty else repr(parameter.default)

@@ -1,8 +1,8 @@
-"""What a manifest may decide: the settings that are listed here, and nothing else without the user's word for it.
+"""What a manifest may decide: the settings that are listed here, and nothing else without the user's consent.
 
-An index and a run are data that may come from anybody. Their manifests describe components, and so say how texts are
-searched; they may not run code, import a package, read or write a file of their choice, or reach the network. Everything
-that is not on the list below has to be trusted by the user, who is told first what it is going to do.
+An index and a run are data that may come from anybody. Their manifests describe components, and so decide how texts are
+searched; they must not run code, import a package, read or write a file of their choice, or reach the network. Anything
+that is not on the list below needs the user's trust, and a message first says what it would do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import RetrievalWarning, UntrustedError
 
 Rule = Callable[[Any], str | None]
-"""Says what a value would make us do that a manifest may not decide; None where there is no such thing."""
+"""Returns what a value would do that a manifest may not decide, as a phrase; None if nothing."""
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
@@ -27,7 +27,7 @@ _REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
 
 def _hub_name(model: Any) -> str | None:
     if not isinstance(model, str) or (_HUB_NAME.fullmatch(model) and ".." not in model):
-        return None  # it is looked for in the cache of this machine alone: see Component.local_only
+        return None  # looked for only in the cache of this machine: see Component.local_only
     return f"read the model at {model!r}"
 
 
@@ -51,7 +51,7 @@ def _code(trusted: Any) -> str | None:
 
 
 def _may(*free: str, **ruled: Rule) -> dict[str, Rule]:
-    """The parameters of a component: those that may have any value that fits them, and those that a rule looks at."""
+    """The parameters of a component that a manifest may set: those free to have any valid value, and those with a rule."""
     return dict.fromkeys(free, lambda _: None) | ruled
 
 
@@ -142,14 +142,14 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         ),
     },
 }
-"""By kind, registry name and parameter. A component or a parameter that does not stand here has to be trusted."""
+"""By kind, registry name and parameter. A component or a parameter that is not listed needs the user's trust."""
 
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
-    """Yield what a component that a manifest describes would do that a manifest may not decide, a phrase each.
+    """Yield, as phrases, what a component in a manifest would do that a manifest may not decide.
 
     Args:
-        plan: of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
+        plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
     """
     if plan.cls is None:
         yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
@@ -166,13 +166,13 @@ def asked_for(plan: PlannedComponent) -> Iterator[str]:
 
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
-    """Go on only where a manifest asks for no more than it may decide, or the user trusts it.
+    """Raise an error if a manifest asks for more than it may decide, unless the user trusts it.
 
     Args:
         asked: what it asks for beyond that; see :func:`asked_for`.
         source: the manifest, for the message.
-        cure: what can be done instead of trusting it, for the message; it may be empty.
-        trust: the user's word. What is trusted is told by a warning.
+        cure: what can be done instead of trusting it, for the message; may be empty.
+        trust: whether the user trusts it; then a warning lists what is asked for.
 
     Raises:
         UntrustedError: it asks for more, and is not trusted.
@@ -190,16 +190,16 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
 
 
 def made_as_described(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
-    """Make a component that a manifest describes; one that is not trusted looks for models on this machine alone.
+    """Create a component that a manifest describes; without trust, it looks for models only on this machine.
 
     Raises:
         ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.PlannedComponent.make_as`.
     """
-    made = plan.make_as(cls)
+    component = plan.make_as(cls)
     if not trust:
-        for part in with_held(made):
+        for part in with_held(component):
             part.local_only = True
-    return made
+    return component
 
 
 def _plans_in(value: Any) -> Iterator[PlannedComponent]:

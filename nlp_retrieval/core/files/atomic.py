@@ -1,4 +1,4 @@
-"""Writing so that a reader sees all of it or none, also after a crash: write aside, sync, rename, sync the folder."""
+"""Atomic writes: a reader sees all of a file or none, also after a crash. Write aside, sync, rename, sync the folder."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _CURES = {
     errno.EDQUOT: "the disk quota is used up; free some space and run it again",
     errno.EFBIG: "the file would be larger than this process may write (ulimit -f); raise the limit and run it again",
     errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
-    errno.EEXIST: "a file of that name is there; choose another path",
+    errno.EEXIST: "there is already a file of that name; choose another path",
 }
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""What the operating system answers where one may not write."""
+"""Errors of the operating system where writing is not allowed."""
 
 
 class UnconfirmedError(OSError):
-    """A file was replaced, and the disk does not confirm its new name."""
+    """A file was replaced, but the disk does not confirm its new name."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def explained_writes(path: Path) -> Iterator[None]:
     """Turn an ``OSError`` inside the block into an :class:`IndexWriteError` that says what to do.
 
     Args:
-        path: the directory being written; named where the operating system names no file.
+        path: the directory being written; the message names it if the operating system names no file.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def explained_writes(path: Path) -> Iterator[None]:
             raise
         place = error.filename or path
         if isinstance(place, str) and not _one_above_the_other(Path(place).absolute(), path.absolute()):
-            raise  # an engine could not read something of its own
+            raise  # not this directory: an engine could not read one of its own files
         reason = _CURES.get(error.errno, os.strerror(error.errno))
         raise IndexWriteError(f"cannot write to {place}: {reason}. What was there before is unchanged.") from error
 
@@ -82,7 +82,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make all that lies in a folder durable; its own name in the folder above is not."""
+    """Make everything in a folder durable, but not the folder's own name in its parent."""
     for path in folder.rglob("*"):
         if not path.is_symlink() and path.is_dir():
             sync_folder(path)
@@ -92,14 +92,14 @@ def sync_tree(folder: Path) -> None:
 
 
 def make_folder(path: Path) -> list[Path]:
-    """Make a folder and those above it, where they are missing, and make their names durable; return those that were.
+    """Create a folder and its missing parents, and make their names durable; return those that were missing.
 
-    Without that, a crash may take away a folder that was made just before, with all that is durable inside it.
+    Otherwise a crash may remove a folder that was just created, with everything durable in it.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in reversed(missing):
-        with suppress(PermissionError):  # a folder may be written to and not read
+        with suppress(PermissionError):  # a folder may be writable and not readable
             sync_folder(folder.parent)
     return missing
 
@@ -108,7 +108,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file by ``content``: a reader sees the old file or the new one, never a part, also after a crash.
 
     Raises:
-        UnconfirmedError: the new file is there, and may be lost with the power.
+        UnconfirmedError: the new file is there, but a power failure may lose it.
         OSError: it cannot be written; what was there before is unchanged.
     """
     with _replacing(path) as file:
@@ -124,7 +124,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file as :func:`write_atomically` does, without waiting for the disk.
 
-    After a power failure it may be cut off or empty: for what is checked when it is read, and can be made again.
+    After a power failure it may be truncated or empty: for files that are checked when read, and can be written again.
     """
     with _replacing(path) as file:
         file.write(content)
@@ -144,11 +144,11 @@ def _replacing(path: Path) -> Iterator[BufferedWriter]:
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:
-    """Remove what writers of a file left beside it when they were killed.
+    """Remove temporary files that killed writers left beside a file.
 
     Args:
         path: the file.
-        seconds: how old such a file has to be; a younger one may belong to a process that is writing it now.
+        seconds: least age of such a file; a younger one may belong to a process that is writing now.
     """
     with suppress(OSError):  # a folder that may not be read
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
@@ -158,7 +158,7 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
 
 
 def publish_folder(scratch: Path, target: Path) -> None:
-    """Give a finished scratch folder its final name, after its content is durable. Nothing may have that name yet."""
+    """Make the content of a scratch folder durable, then give it its final name, which must be free."""
     for file in scratch.iterdir():
         sync_file(file)
     sync_folder(scratch)

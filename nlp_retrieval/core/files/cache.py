@@ -1,7 +1,7 @@
-"""The cache folder, and which files of a cache are believed: those that nobody but this user, and root, could have written.
+"""The cache folder, and which of its files are trusted: those that only this user, or root, can have written.
 
-A cache is looked up by name, so whoever can put a file there decides what is found. What another user owns, or every user may
-write to, is treated as if it were not there.
+A cache is looked up by name, so whoever can put a file there decides what is found. Files that another user owns, or that
+every user may write to, count as missing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def cache_folder() -> Path:
 
 
 def make_own(folder: Path) -> None:
-    """Make a folder of a cache, and what is missing above it, for this user alone; what is there stays as it is.
+    """Create a folder of a cache and its missing parents, for this user only; existing ones stay as they are.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     for missing in reversed([above for above in (folder, *folder.parents) if not above.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -32,15 +32,15 @@ def read_own(path: Path, *, trust_group: bool = True) -> bytes:
     """Return the content of a file.
 
     Args:
-        path: of the file.
-        trust_group: believe also what the file's group may write to; on many systems that is a group of one.
+        path: path of the file.
+        trust_group: trust also files that their group may write to; on many systems that is a group of one user.
 
     Raises:
-        OSError: it is missing or cannot be read; of a file of somebody else, or that everybody may write to, a PermissionError.
+        OSError: it is missing or cannot be read; a PermissionError if another user owns it or everybody may write to it.
     """
     with path.open("rb") as file:
-        found = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
         others = _WRITABLE_BY_ALL if trust_group else _WRITABLE_BY_ALL | _WRITABLE_BY_GROUP
-        if found.st_uid not in (os.getuid(), 0) or found.st_mode & others:
+        if status.st_uid not in (os.getuid(), 0) or status.st_mode & others:
             raise PermissionError(f"{path} could have been written by another user")
         return file.read()

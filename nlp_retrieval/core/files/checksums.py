@@ -1,8 +1,8 @@
-"""SHA-256 of files, and the memory of which files were checked.
+"""SHA-256 of files, and a record of which files have been checked.
 
-Whatever native code will read is compared with its checksum once. That it was compared is remembered in the user's own
-cache folder by device, inode, size and time of change, so that a large index pays once and a changed file is checked
-again. The memory is a convenience: where it cannot be read or written, files are simply checked each time.
+Every file that native code will read is compared with its checksum once. The comparison is recorded in the user's own cache
+folder by device, inode, size and time of change, so that a large index is checked only once and a changed file again. The
+record is a convenience: if it cannot be read or written, files are checked each time.
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     Args:
         path: the file.
         record: what it must be.
-        trust_memory: a file that was checked before and has not changed since is not read again.
+        trust_memory: whether to skip a file that was checked before and has not changed since.
 
     Raises:
         IndexDamagedError: it is missing, unreadable, of another size, or its content differs.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise IndexDamagedError(f"{path} is missing or unreadable ({error.strerror}); {CURE}") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
-    if found.st_size != record.bytes:
-        raise IndexDamagedError(f"{path} has {found.st_size} bytes, the manifest says {record.bytes}; {CURE}")
-    state = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    if status.st_size != record.bytes:
+        raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
+    state = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
     if trust_memory and _memory().get(state) == record.sha256:
         return
     try:
         with enough_files(path):
             actual = sha256_of(path)
     except PermissionError:
-        raise IndexDamagedError(f"{path} may not be read by this user; have the permission given") from None
+        raise IndexDamagedError(f"{path} may not be read by this user; ask its owner for the permission") from None
     except OSError as error:
         raise IndexDamagedError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
     if actual != record.sha256:

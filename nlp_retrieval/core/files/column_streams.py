@@ -1,4 +1,4 @@
-"""Columns that are written row by row and read in blocks, so that what is in memory is a block and never the file."""
+"""Columns that are written row by row and read in blocks, so that memory holds a block and never the whole file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class Stream:
-    """A ``.npy`` file that is written row by row; a map that is written to kills the process where the disk is full.
+    """A ``.npy`` file that is written row by row, not mapped: on a full disk, writing to a map would kill the process.
 
     Args:
-        path: of the file.
-        dtype: of the array.
+        path: path of the file.
+        dtype: dtype of the array.
         columns: the shape of a row.
     """
 
@@ -33,7 +33,7 @@ class Stream:
         with self._file as file:
             if kind is None:
                 file.seek(0)
-                self._write_header()  # as long as the first, for numpy leaves room for the number of rows to grow
+                self._write_header()  # as long as the first one, because numpy leaves room for the number of rows
 
     def write(self, rows: NDArray[Any]) -> None:
         """Append rows."""
@@ -46,7 +46,7 @@ class Stream:
 
 
 def read_blocks(path: Path, size: int) -> Iterator[NDArray[Any]]:
-    """Yield the rows of a ``.npy`` file, ``size`` at a time; of a file without rows, one block without rows.
+    """Yield the rows of a ``.npy`` file, ``size`` at a time; for a file without rows, one empty block.
 
     They are read, not mapped, so that they do not stay in memory.
     """

@@ -1,7 +1,7 @@
-"""Columns in ``.npy`` files, memory-mapped, and the checks that a reader makes before it follows the numbers in them.
+"""Columns in ``.npy`` files, memory-mapped, and the checks that a reader makes before it uses their numbers as indices.
 
-A file is exactly as long as its header says, and holds no objects; nothing is unpickled. What cannot be read so, and
-numbers that lead outside, are a typed error naming the file, whatever the checksums said.
+A file must be exactly as long as its header says, and hold no objects; nothing is unpickled. Any other file, and numbers
+out of range, are an error that names the file, even if the checksums match.
 """
 
 from __future__ import annotations
@@ -34,47 +34,47 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     """Map a column that ``numpy.save`` wrote.
 
     Args:
-        path: of the file, whose checksum was compared.
-        dtype: what it must hold.
-        shape: what it must have; None stands for any length.
+        path: path of the file, whose checksum has been compared.
+        dtype: required dtype.
+        shape: required shape; None stands for any length.
 
     Raises:
-        IndexDamagedError: the file is missing, of another length than it says, or holds something else.
+        IndexDamagedError: the file is missing, has a different length than it says, or holds something else.
     """
     try:
         with enough_files(path), path.open("rb") as file:
-            kind, found, begin = _header(file)
+            kind, actual, begin = _header(file)
             size = file.seek(0, 2)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
-    fits = len(found) == len(shape) and all(n in (None, one) for n, one in zip(shape, found, strict=True))
+    fits = len(actual) == len(shape) and all(wanted in (None, n) for wanted, n in zip(shape, actual, strict=True))
     if not fits or kind != np.dtype(dtype).str:
         expected = " x ".join("any" if n is None else str(n) for n in shape)
-        raise damaged(path, f"it holds {kind} of shape {found}, not {np.dtype(dtype).str} of {expected}")
-    stated = begin + math.prod(found) * np.dtype(dtype).itemsize
+        raise damaged(path, f"it holds {kind} of shape {actual}, not {np.dtype(dtype).str} of {expected}")
+    stated = begin + math.prod(actual) * np.dtype(dtype).itemsize
     if size != stated:
         raise damaged(path, f"it has {size} bytes, its header says {stated}")
     try:
         with enough_files(path):
-            column = np.memmap(path, dtype, "r", begin, found)
+            column = np.memmap(path, dtype, "r", begin, actual)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} cannot be mapped ({error}); {CURE}") from error
     return np.asarray(column)  # the same map without the slow indexing of np.memmap
 
 
 def _header(file: BinaryIO) -> tuple[str, tuple[int, ...], int]:
-    """Return what an array's file says of it, and where its numbers begin.
+    """Return the dtype and the shape in an array's file, and where its numbers begin.
 
-    Numpy's own reader has Python parse the header; this one takes the form that numpy writes, and no other.
+    Numpy's own reader lets Python parse the header; this one accepts only the form that numpy writes.
     """
     start = file.read(10)
     if len(start) < 10 or start[:8] != b"\x93NUMPY\x01\x00":
         raise ValueError("it does not begin as an array of numpy does")
     length = int.from_bytes(start[8:], "little")
-    told = _FORM.fullmatch(file.read(length))
-    if told is None or (10 + length) % 64:
-        raise ValueError("its header is none that numpy writes")
-    return told[1].decode(), tuple(int(one) for one in told[2].split(b",") if one.strip()), 10 + length
+    header = _FORM.fullmatch(file.read(length))
+    if header is None or (10 + length) % 64:
+        raise ValueError("its header is not one that numpy writes")
+    return header[1].decode(), tuple(int(n) for n in header[2].split(b",") if n.strip()), 10 + length
 
 
 def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
@@ -87,11 +87,11 @@ def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
     if (first, last) != (0, end):
         raise damaged(path, f"it runs from {first} to {last}, not from 0 to {end}")
     if (offsets[1:] < offsets[:-1]).any():
-        raise damaged(path, f"it does not rise from 0 to {end}")
+        raise damaged(path, f"its numbers do not ascend from 0 to {end}")
 
 
 def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
-    """Check that numbers of something are at least 0 and below ``end``.
+    """Check that numbers are at least 0 and below ``end``.
 
     Raises:
         IndexDamagedError: one is not; the message names ``path``.

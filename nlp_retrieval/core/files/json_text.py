@@ -1,12 +1,11 @@
-"""JSON of unknown origin: the one reader of all files, records and answers that hold it.
+"""JSON of unknown origin: the reader for all files, records and answers that hold it.
 
-What is read is what the standard has and a file of UTF-8 can hold. NaN, infinities and numbers that overflow to them, integers
-of thousands of digits, half of a surrogate pair, and a key that stands twice in one object are refused, and so are a text that
-is longer, and values that are nested deeper, than the limits say. Depth is measured on the text, in one linear pass, before
-anything is parsed: Python's own parser stops by the depth of its stack, which differs by version, by what else is
-on the stack, and by what a program made of its recursion limit.
+Accepted is what the standard allows and a UTF-8 file can hold. Refused are NaN, infinities and numbers that overflow to
+them, integers of thousands of digits, half of a surrogate pair, a repeated key in an object, and text longer or values
+nested deeper than the limits. Depth is measured on the text, in one linear pass, before anything is parsed, because where
+Python's own parser stops depends on its version, on the stack, and on the recursion limit of the program.
 
-Whatever is wrong is a ValueError whose message says it in half a sentence; who reads knows the file, and raises the project's
+Any fault is a ValueError whose message describes it in half a sentence; the caller knows the file, and raises the package's
 own error.
 """
 
@@ -33,16 +32,16 @@ __all__ = [
 ]
 
 MAX_DEPTH = 100
-"""Lists and objects inside each other; people and programs need ten."""
+"""The most lists and objects inside each other; people and programs need ten."""
 
 MAX_BYTES = 2**30
-"""Of a file or text that is read as one JSON value."""
+"""The most bytes of a file or text that is read as one JSON value."""
 
 _AT_ONCE = 2**24
 _STRUCTURE = b'"[]{}'
 _ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(_STRUCTURE))
 _STEPS = np.zeros(256, np.int8)
-"""What each byte does to the depth."""
+"""How much each byte changes the depth."""
 
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _MARK = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
@@ -50,14 +49,14 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the value that a text holds; Any, as of :func:`json.loads`, because the text decides what it is.
+    """Return the value in a text.
 
     Args:
-        text: one value, and white space around it; of bytes, UTF-8, and a byte order mark is passed over.
+        text: one value, with white space around it; bytes must be UTF-8, and a byte order mark is skipped.
         max_bytes: a longer text is refused.
 
     Raises:
-        ValueError: it is no such text, or too long or too deep.
+        ValueError: the text is not such a value, or too long or too deep.
     """
     if len(text) > max_bytes:
         raise ValueError(f"it is longer than {_size(max_bytes)}")
@@ -78,10 +77,10 @@ def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the value that a file holds; a file that is too large is not read to its end.
+    """Return the value in a file; a file that is too large is not read to its end.
 
     Args:
-        path: of the file.
+        path: path of the file.
         max_bytes: a larger one is refused.
 
     Raises:
@@ -101,11 +100,11 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
     """Decode the JSON value that starts at a position; return it and the position after it.
 
     Args:
-        text: that is known not to be too deep.
-        start: no white space stands there.
+        text: known not to be too deep.
+        start: position of the value's first character.
 
     Raises:
-        ValueError: what stands there is not JSON; a JSONDecodeError where it may have been cut off.
+        ValueError: there is no JSON at this position; a JSONDecodeError if it may have been cut off.
         RecursionError: the program's own recursion limit is below the depth.
     """
     value, end = _DECODER.raw_decode(text, start)
@@ -122,15 +121,15 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
 def is_deeper(text: str) -> bool:
     """Whether JSON, one value or several, is nested deeper than ``MAX_DEPTH``.
 
-    Linear in time and memory, without recursion. Of a text that is no JSON either answer may come, but a parser that is let
-    through stops at the first error, and up to there the depth is right.
+    Linear in time and memory, without recursion. For a text that is not JSON either answer is possible, but a parser stops
+    at the first error, and up to there the depth is right.
     """
     raw = text.encode("utf-8", "surrogatepass")
     structure = raw.translate(None, _ALL_BUT_STRUCTURE)
     if structure.count(b"[") + structure.count(b"{") <= MAX_DEPTH:
         return False
     if b"\\" in raw:
-        # it stands in strings only; without the escapes of backslash and quote, every quote begins or ends a string
+        # backslashes occur only in strings; without escaped backslashes and quotes, every quote begins or ends a string
         structure = raw.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _ALL_BUT_STRUCTURE)
     marks = np.frombuffer(structure, np.uint8)
     steps = _STEPS[marks]
@@ -139,17 +138,17 @@ def is_deeper(text: str) -> bool:
 
 
 def value_is_deeper(text: str, start: int) -> bool:
-    """The same of the one value that starts at a position; slower, and no longer than the value.
+    """Whether the value that starts at a position is nested deeper; slower than :func:`is_deeper`, but reads only the value.
 
     Args:
-        text: with other text before and behind it.
-        start: of the value.
+        text: the value, with other text before and after it.
+        start: position of the value.
     """
     if text[start : start + 1] not in ("[", "{"):
         return False
     depth, quoted = 0, False
-    for found in _MARK.finditer(text, start):
-        mark = found.group()
+    for match in _MARK.finditer(text, start):
+        mark = match.group()
         if mark == '"':
             quoted = not quoted
         elif not quoted and mark in ("[", "{"):
@@ -164,7 +163,7 @@ def value_is_deeper(text: str, start: int) -> bool:
 
 
 def describe_json_error(error: Exception) -> str:
-    """Say in half a sentence what is wrong.
+    """Return in half a sentence what is wrong.
 
     Args:
         error: a ValueError or RecursionError of :func:`decode_json`.
@@ -198,16 +197,16 @@ def _integer(literal: str) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice[:40]!r} stands twice in one object; keep one")
-    return made
+        raise ValueError(f"the key {twice[:40]!r} occurs twice in one object; keep one")
+    return value
 
 
 _MAX_DIGITS = 640
-"""What every Python converts, whatever its own limit is set to."""
+"""Every Python converts this many digits, whatever its own limit is set to."""
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_object)
 

@@ -1,4 +1,4 @@
-"""A process that may open no more files, or map no more memory, is told so; its index is not called damaged."""
+"""Errors of a process that has reached its limit of open files or mapped memory, which do not mean a damaged index."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 @contextmanager
 def enough_files(path: Path) -> Iterator[None]:
-    """Turn an error of a process that has too many files open, inside the block, into one that says what to do.
+    """Turn the error of reaching a limit, inside the block, into one that says what to do.
 
     Args:
-        path: what is opened.
+        path: the file that is opened.
 
     Raises:
-        IndexStateError: there is no more room for open files.
+        IndexStateError: no more files can be opened.
     """
     try:
         yield

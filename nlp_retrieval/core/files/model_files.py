@@ -1,8 +1,8 @@
-"""Which bytes a model is: named once by their checksum, and opened under that name or not at all.
+"""Fingerprints of models: a model is opened only if its files still have the checksum that identified it.
 
-Every file in a model's folder counts, whatever its suffix and behind whatever link, but for what describes the model to
-people. What is asked for an identity before a model is open, and the model that is opened later, are held together by
-:meth:`ModelFiles.unchanged`: the files are compared before and after they are read.
+Every file in a model's folder counts, whatever its suffix, also behind links, except those that only describe the model to
+people. The fingerprint may be taken long before the model is opened; :meth:`ModelFiles.unchanged` makes sure that both see
+the same files, by comparing them before and after they are read.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattribu
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
 _MOST_FILES = 10_000
 _TICK = 100_000_000
-"""Nanoseconds within which two writes may leave one time of change."""
+"""Nanoseconds within which two writes may leave the same time of change."""
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of a model as they were when it was first asked for.
+    """The files of a model as they were when its fingerprint was taken.
 
     Args:
-        folder: that holds them.
+        folder: the folder that holds them.
         fingerprint: SHA-256 over their names and contents.
-        trust_remote_code: whether code of other repositories, which the model names, is loaded with it and counts too.
+        trust_remote_code: whether code of other repositories that the model names is loaded with it and counts too.
     """
 
     folder: Path
@@ -48,21 +48,20 @@ class ModelFiles:
 
     @classmethod
     def of(cls, folder: Path, *, trust_remote_code: bool = False) -> ModelFiles:
-        """Read the files of a model and name them.
+        """Take the fingerprint of a model's files.
 
         Raises:
-            ModelError: there is no such folder, nothing is in it, a file cannot be read, or the model refers to files that
-                are no part of it.
+            ModelError: there is no such folder, it is empty, a file cannot be read, or the model refers to files outside it.
         """
         folder = folder.absolute()
         return cls(folder, _seen(folder, trust_remote_code).fingerprint, trust_remote_code)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Open the model inside this block: what is read there are the bytes that the fingerprint names.
+        """Open the model inside this block, with exactly the files of the fingerprint.
 
         Raises:
-            ModelError: the files changed since they were named, or while they were read.
+            ModelError: the files changed since the fingerprint was taken, or while they were read.
         """
         before = self._seen_as_named()
         yield
@@ -78,7 +77,7 @@ class ModelFiles:
     def _changed(self) -> ModelError:
         return ModelError(
             f"the files of the model in {self.folder} have changed since its fingerprint ({self.fingerprint[:12]}) was taken: "
-            "what was planned or indexed under it belongs to other weights; put the files back, or make the component anew and "
+            "plans and indexes made with it belong to other weights; put the files back, or create the component again and "
             "index with that"
         )
 
@@ -86,11 +85,11 @@ class ModelFiles:
 class _Seen(NamedTuple):
     fingerprint: str
     state: tuple[tuple[str | int, ...], ...]
-    """Of each file that counts: its name in the model, where it is, and what the file system says of it."""
+    """For each file that counts: its name in the model, its path, and its status in the file system."""
 
 
 def fingerprint_of_folder(path: Path) -> str:
-    """SHA-256 over names and contents of the files that decide what a model computes; read again when one of them changes."""
+    """Return the SHA-256 over names and contents of the files that determine what a model computes."""
     return ModelFiles.of(path).fingerprint
 
 
@@ -101,11 +100,11 @@ def _seen(folder: Path, trust_remote_code: bool) -> _Seen:
             files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
     states = {name: file.stat() for name, file in files.items()}
     state = tuple(
-        (name, str(files[name]), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        for name, found in states.items()
+        (name, str(files[name]), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        for name, status in states.items()
     )
-    # a file that was written within the tick may be written once more and look the same
-    settled = max((found.st_ctime_ns for found in states.values()), default=0) < time.time_ns() - _TICK
+    # a file written within the last tick may be written again and look the same
+    settled = max((status.st_ctime_ns for status in states.values()), default=0) < time.time_ns() - _TICK
     return (_read if settled else _read.__wrapped__)(folder, state)
 
 
@@ -133,34 +132,34 @@ def _is_aside(name: str) -> bool:
 
 
 def _listed(folder: Path) -> dict[str, Path]:
-    """The regular files below a folder, behind links too, by their names from there."""
-    found: dict[str, Path] = {}
+    """The regular files below a folder, also behind links, by their relative paths."""
+    files: dict[str, Path] = {}
     try:
         if not folder.is_dir():
             raise ModelError(f"there is no model folder at {folder} (any more); check the path, or put the folder back")
-        _list(folder, "", frozenset(), found)
+        _list(folder, "", frozenset(), files)
     except OSError as error:
         raise _unreadable(error) from None
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
-def _list(folder: Path, prefix: str, within: frozenset[tuple[int, int]], found: dict[str, Path]) -> None:
+def _list(folder: Path, prefix: str, within: frozenset[tuple[int, int]], files: dict[str, Path]) -> None:
     own = folder.stat()
     place = (own.st_dev, own.st_ino)
     if place in within:
-        return  # a link back to a folder that holds it: its files are listed already
+        return  # a link back to a folder above it, whose files are listed already
     with os.scandir(folder) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
     for entry in inside:
         name = prefix + entry.name
         if entry.is_dir():
             if entry.name not in PASSED_OVER:
-                _list(Path(entry.path), f"{name}/", within | {place}, found)
+                _list(Path(entry.path), f"{name}/", within | {place}, files)
         elif entry.is_file():
-            found[name] = Path(entry.path)
+            files[name] = Path(entry.path)
         elif not entry.is_symlink():
-            raise ModelError(f"{entry.path} is no regular file, and cannot be a part of a model; remove it")
-        if len(found) > _MOST_FILES:
+            raise ModelError(f"{entry.path} is not a regular file, and cannot be part of a model; remove it")
+        if len(files) > _MOST_FILES:
             raise ModelError(f"{folder} and what it links to hold more than {_MOST_FILES:,} files; pass a model's own folder")
 
 

@@ -1,8 +1,8 @@
-"""What a model's settings refer to: files of its own folder, and nothing else.
+"""References in a model's settings, which may lead only to files in its own folder.
 
-Loaders take names of files, folders and other models from settings that come with a model. What they lead to decides what
-the model computes, so it has to be among the files that its fingerprint covers: a reference that leads elsewhere is refused.
-Code of another repository, where the user trusts it, is looked up and covered.
+Loaders take names of files, folders and other models from the settings of a model. Since these files determine what the
+model computes, its fingerprint has to cover them, and a reference that leads elsewhere is refused. Code of another
+repository, if the user trusts it, is looked up and covered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nlp_retrieval.errors import ModelError
 __all__ = ["PASSED_OVER", "code_elsewhere", "named_in_graphs", "require_inside"]
 
 PASSED_OVER = frozenset({".git", ".cache", "__pycache__"})
-"""Folders that are no part of a model."""
+"""Folders that are not part of a model."""
 
 _SETTINGS = re.compile(r"(config(\..+)?|(tokenizer|sentence_.+|router|adapter)_config|modules|.+\.index)\.json")
 _NAME_FILES = frozenset({"weight_map", "fast_tokenizer_files", "configuration_files", "transformers_weights"})
@@ -29,14 +29,14 @@ _ARGUMENTS = frozenset({"model_args", "model_kwargs", "tokenizer_args", "process
 
 
 def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
-    """Refuse a model whose settings lead to what is no part of it.
+    """Refuse a model whose settings lead to files outside it.
 
     Args:
-        folder: of the model.
-        files: that count, by their names from there.
+        folder: folder of the model.
+        files: the files that count, by their relative paths.
 
     Raises:
-        ModelError: a reference leads elsewhere, or settings are no JSON.
+        ModelError: a reference leads elsewhere, or settings are not JSON.
     """
     for name, settings in _settings(files):
         own = PurePosixPath(name).parent
@@ -49,7 +49,7 @@ def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
                 inside = _is_argument_inside(folder, own, keys, value, files)
             elif name.endswith("adapter_config.json") and keys == ("base_model_name_or_path",) and _is_loaded(name, files):
                 raise ModelError(
-                    f"{folder / name} is an adapter of another model, {value}, whose weights are no part of this folder; merge "
+                    f"{folder / name} is an adapter of another model, {value}, whose weights are not in this folder; merge "
                     "them (merge_and_unload() of peft), save the whole model, and pass its folder"
                 )
             else:
@@ -59,16 +59,16 @@ def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
 
 
 def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]:
-    """Return those of some files that an ONNX graph of the model may read as its data: their names stand in it.
+    """Return the files that an ONNX graph of the model may read as its data, because their names occur in it.
 
     Args:
-        files: of the model, by their names from its folder.
-        aside: names of files that would not count else.
+        files: files of the model, by their relative paths.
+        aside: names of files that otherwise do not count.
 
     Raises:
-        ModelError: a graph names a folder that is no part of a model.
+        ModelError: a graph names a folder that is not part of a model.
     """
-    found: set[str] = set()
+    named: set[str] = set()
     for name, file in files.items():
         if not name.endswith(".onnx") or not file.stat().st_size:
             continue
@@ -76,31 +76,31 @@ def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]
             for passed_over in PASSED_OVER:
                 if (file.parent / passed_over).exists() and graph.find(f"{passed_over}/".encode()) >= 0:
                     raise _leads_out(file, "", passed_over)
-            found |= {one for one in aside if graph.find(os.fsencode(PurePosixPath(one).name)) >= 0}
-    return found
+            named |= {name_aside for name_aside in aside if graph.find(os.fsencode(PurePosixPath(name_aside).name)) >= 0}
+    return named
 
 
 def code_elsewhere(folder: Path, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return folders of the repositories whose code a model names, by the names of these.
+    """Return the folders of the repositories whose code a model names, by the names of the repositories.
 
     Args:
-        folder: of the model; for messages.
-        files: of the model, by their names from there.
+        folder: folder of the model, for messages.
+        files: files of the model, by their relative paths.
 
     Raises:
         ModelError: one of them is not on this machine.
     """
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for name, settings in _settings(files):
         for keys, value in _strings(settings):
             repository = _repository_of(value) if keys and ("auto_map" in keys or keys[-1] == "type") else ""
-            if repository and repository not in found:
-                found[repository] = _code_folder(repository, folder / name)
-    return found
+            if repository and repository not in folders:
+                folders[repository] = _code_folder(repository, folder / name)
+    return folders
 
 
 def _repository_of(code: str) -> str:
-    """The repository of ``organisation/name--module.Class``; empty where the code is the model's own."""
+    """The repository in ``organisation/name--module.Class``; empty if the code is the model's own."""
     repository, _, reference = code.rpartition("--")
     return repository if "." in reference and "/" not in reference else ""
 
@@ -130,7 +130,7 @@ def _settings(files: Mapping[str, Path]) -> Iterator[tuple[str, Any]]:
 
 
 def _strings(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every string in settings, with the keys that lead there."""
+    """Every string in settings, with the keys that lead to it."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _strings(inner, (*keys, key))
@@ -142,12 +142,12 @@ def _strings(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def _is_other_file(folder: Path, own: PurePosixPath, value: str, files: Mapping[str, Path]) -> bool:
-    """Whether a name, seen from a folder within the model's, is that of a file that does not count."""
+    """Whether a name, relative to a folder in the model, leads to a file that does not count."""
     return str(own / value) not in files and (folder / own / value).is_file()
 
 
 def _is_argument_inside(folder: Path, own: PurePosixPath, keys: tuple[str, ...], value: str, files: Mapping[str, Path]) -> bool:
-    """Whether what sentence-transformers hands on to other loaders leads to nothing, or to a file that counts."""
+    """Whether an argument that sentence-transformers passes to other loaders leads to no file, or to one that counts."""
     if keys == ("tokenizer_name_or_path",) or keys[-1] == "code_revision":
         return False
     if not value or not _ARGUMENTS & set(keys[:1]) or str(own / value) in files:
@@ -156,7 +156,7 @@ def _is_argument_inside(folder: Path, own: PurePosixPath, keys: tuple[str, ...],
 
 
 def _is_loaded(name: str, files: Mapping[str, Path]) -> bool:
-    """Whether loaders apply an adapter by themselves: it lies where a module is, not in a folder for the model's own code."""
+    """Whether loaders apply an adapter by themselves: it lies in a module's folder, not in one for the model's own code."""
     where = PurePosixPath(name).parent
     return where.name == "" or str(where / "sentence_bert_config.json") in files
 
@@ -164,6 +164,6 @@ def _is_loaded(name: str, files: Mapping[str, Path]) -> bool:
 def _leads_out(file: Path, place: str, value: str) -> ModelError:
     at = f" at {place[:80]}" if place else ""
     return ModelError(
-        f"{file} names {value[:80]!r}{at}, which is no part of the model: its fingerprint would not cover what is loaded; put "
+        f"{file} names {value[:80]!r}{at}, which is not part of the model: its fingerprint would not cover what is loaded; put "
         "the file into the model's folder, and name it there"
     )

@@ -1,4 +1,4 @@
-"""Writing files of results: whole or not at all, and an error that names the file."""
+"""Writing files of results: whole or not at all, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECAS
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Refuse a folder that nothing could be written into; it is not made yet.
+    """Refuse a folder that cannot be written to; it is not created yet.
 
     Raises:
         OutputError: it is a file or lies in one, or may not be written to.
     """
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise OutputError(f"{folder} cannot be written ({there} is a file); choose another path")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise OutputError(f"{folder} cannot be written ({there} may not be written to); choose another path")
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise OutputError(f"{folder} cannot be written ({existing} is a file); choose another path")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise OutputError(f"{folder} cannot be written ({existing} may not be written to); choose another path")
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Replace a file by ``content``; its folder is made where it is missing.
+    """Replace a file by ``content``; its folder is created if it is missing.
 
     Raises:
         OutputError: the folder or the file cannot be written, or the disk does not confirm it.
     """
     if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
-        raise OutputError(f"{path} cannot be written (it is there, and is no file); choose another path")
+        raise OutputError(f"{path} cannot be written (it exists and is not a file); choose another path")
     try:
         make_folder(path.parent)
         clear_asides(path)
@@ -44,7 +44,7 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def remove_output(path: Path) -> None:
-    """Remove a file, if it is there; what is written afterwards is not found beside it, also after a crash.
+    """Remove a file if it exists, durably, so that it is not found beside files written later, also after a crash.
 
     Raises:
         OutputError: it cannot be removed.
@@ -59,9 +59,9 @@ def remove_output(path: Path) -> None:
 
 
 def file_names(names: Iterable[str]) -> list[str]:
-    """The names of configurations as file names: other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
+    """The names of configurations as file names: characters other than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
 
-    Names that become one get a number, also where they differ in case alone.
+    Names that become the same get a number, also if they differ only in case.
     """
     taken: set[str] = set()
     made = []

@@ -1,8 +1,8 @@
 """Configuration files: YAML that holds registry names and values, and nothing that runs.
 
-What is read is what JSON could hold: texts, finite numbers, truth values, null, lists and mappings. A tag that would make
-anything else is refused, a date is text. Aliases are allowed as far as what they stand for, written out, would still be a
-configuration of reasonable size: a bomb is refused before it is opened.
+Accepted is what JSON could hold: texts, finite numbers, truth values, null, lists and mappings. Tags for anything else are
+refused, and a date is text. Aliases are allowed as long as the configuration, with its aliases written out, has a reasonable
+size; a larger one is refused before it is expanded.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 _LONGEST = 2**20
 _MOST_VALUES = 1_000_000
 _DEEPEST = 100
-"""A file may be no longer (bytes), may stand for no more values once its aliases are written out, and be nested no deeper."""
+"""Limits of a file: its bytes, its values once its aliases are written out, and its depth."""
 
 _STANDARD = "tag:yaml.org,2002:"
 _KINDS = ("null", "bool", "int", "float", "str", "seq", "map")
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, for what JSON can hold, and without silent overwriting: a key that stands twice is an error."""
+    """The safe loader, restricted to what JSON can hold; a repeated key is an error, not silently overwritten."""
 
     yaml_constructors: ClassVar[dict[str | None, Callable[..., Any]]] = {
         _STANDARD + kind: yaml.SafeLoader.yaml_constructors[_STANDARD + kind] for kind in _KINDS
@@ -69,7 +69,7 @@ def _refused(_: _Loader, node: yaml.Node) -> NoReturn:
 
 
 def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
-    """A constructor whose complaint about a value names the line."""
+    """A constructor whose errors name the line."""
     construct = yaml.SafeLoader.yaml_constructors[_STANDARD + kind]
 
     def checked(loader: _Loader, node: yaml.Node) -> Any:
@@ -96,7 +96,7 @@ for _kind in ("bool", "int", "float", "str"):
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Refuse aliases that stand for themselves, those that stand for too much, and what is nested without end."""
+    """Refuse aliases that contain themselves, too many values, and too deep nesting."""
     sizes: dict[yaml.Node, int] = {}
     depths: dict[yaml.Node, int] = {}
     entered: set[yaml.Node] = set()
@@ -135,10 +135,10 @@ def parse_yaml(text: str, where: str) -> Any:
 
     Args:
         text: a single document.
-        where: it stands, for messages.
+        where: where it comes from, for messages.
 
     Raises:
-        ConfigurationError: it is no YAML, too large, or holds a key twice or what is no plain value.
+        ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
     """
     if len(text) > _LONGEST:
         raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB; a configuration is not")
@@ -158,7 +158,7 @@ def read_yaml(path: str | Path) -> Config:
 
     Raises:
         SourceError: it does not exist or cannot be read.
-        ConfigurationError: it is no YAML, no mapping, too large, or holds a key twice or what is no plain value.
+        ConfigurationError: it is not YAML, not a mapping, too large, or has a repeated key or other than plain values.
     """
     file = Path(path)
     try:

@@ -1,7 +1,7 @@
-"""Writing an index directory: what is there already is kept, what is missing is built, and the result is published.
+"""Writing an index directory: what it already holds is kept, what is missing is built, and the result is published.
 
-How publishing survives a crash is decided in :mod:`nlp_retrieval.core.index.publishing`; updates of what is there in
-:mod:`nlp_retrieval.core.index.update`.
+:mod:`nlp_retrieval.core.index.publishing` makes publishing survive a crash; :mod:`nlp_retrieval.core.index.update` updates
+an existing index.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class IndexReport:
     Args:
         path: the index directory.
         n_items: size of the corpus.
-        built: names of what was built.
-        fingerprints: of what was built.
-        found: names of what was there already and was left as it is.
-        seconds: all of it.
+        built: names of the retrievers that were built.
+        fingerprints: fingerprints of the indexes that were built.
+        found: names of the retrievers that were indexed already.
+        seconds: duration of the run.
     """
 
     path: Path
@@ -64,15 +64,15 @@ class IndexReport:
 def build_index(
     items: BaseLoader | Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
 ) -> IndexReport:
-    """Bring an index directory to hold these items and these retrievers; what is there already is not built again.
+    """Make an index directory hold these items and these retrievers; what it already holds is not built again.
 
-    A directory that holds all of it need not be one that may be written to.
+    A directory that holds all of it already need not be writable.
 
     Args:
         items: a loader, or items; streamed once.
-        path: the index directory; made where it does not exist.
+        path: the index directory; created if it does not exist.
         builders: the retrievers; equal ones are built once.
-        replace: give up an index of other items that is there.
+        replace: whether to replace an existing index of other items.
 
     Raises:
         IndexConflictError: the directory holds other items, and ``replace`` is False.
@@ -132,17 +132,17 @@ def _found_whole(
     refused: OSError,
     begin: float,
 ) -> IndexReport:
-    """Report an index that cannot be written to, and that holds all of this already; else raise why it cannot be written.
+    """Report an index that cannot be written to but already holds all of this; otherwise raise why it cannot be written.
 
-    The items are written into a temporary folder, which tells their fingerprint.
+    The items are written into a temporary folder to compute their fingerprint.
     """
     if refused.errno not in READ_ONLY or (manifest := read_manifest(directory)) is None:
         raise refused
     with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
         n_items, fingerprint = write_items(guarded(items), Path(scratch))
-    there = {record.fingerprint for record in manifest.retrievers}
+    indexed = {record.fingerprint for record in manifest.retrievers}
     wanted = {fingerprint_of(fingerprint, builder.identity) for builder in builders}
-    if manifest.corpus.fingerprint != fingerprint or not wanted <= there:
+    if manifest.corpus.fingerprint != fingerprint or not wanted <= indexed:
         raise refused
     names = [builder.name for builder in builders]
     return IndexReport(directory, n_items, [], names, time.perf_counter() - begin)
@@ -160,7 +160,7 @@ def _build_one(builder: Builder, fingerprint: str, items: ItemTable, rows: Segme
 
 
 def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
-    """The manifest; a damaged one counts as none where it is to be replaced anyway."""
+    """The manifest; a damaged one counts as missing if the index is to be replaced anyway."""
     try:
         return read_manifest(directory)
     except IndexDamagedError:
@@ -170,7 +170,7 @@ def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
 
 
 def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
-    """Whether the files of a record are whole; damage is an error unless they are to be replaced anyway."""
+    """Whether the files of a record are undamaged; damage is an error unless the index is to be replaced anyway."""
     try:
         check_folder(directory, record)
     except IndexDamagedError:

@@ -1,8 +1,8 @@
-"""One change to an index at a time: what it holds now, what it holds then, and the manifest that says so.
+"""Changes of an index, one at a time: new folders, and then a manifest that names them beside the old ones.
 
-What is there is never written to: a change publishes new folders, and then a manifest that names them beside the old ones.
+Existing files are never written to.
 
-Segments are joined when those behind one hold half as many rows as it does, so that an index of n items has about log n
+Segments are joined when those after one hold half as many rows as it does, so that an index of n items has about log n
 segments and an item is copied about log n times; and all of them when a quarter of the rows belong to deleted items.
 """
 
@@ -38,7 +38,7 @@ _JOINED_AT = 0.5
 _DELETED_AT = 0.25
 
 _Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
-"""Writes what a retriever has of the items of the last segment into an empty folder."""
+"""Writes the last segment of a retriever into an empty folder."""
 
 
 class NewItems(NamedTuple):
@@ -60,11 +60,11 @@ class IndexChange:
         self._builders = builders
 
     def change(self, gone: Rows, joining: NewItems | None) -> None:
-        """Publish the index with some rows deleted and other items added behind it.
+        """Publish the index with some rows deleted and new items added at the end.
 
         Args:
-            gone: rows, ascending, whose items are there.
-            joining: what comes, or None.
+            gone: rows to delete, ascending, not deleted yet.
+            joining: the new items, or None.
         """
         corpus = self.manifest.corpus
         deleted = np.union1d(self._deleted(), gone)
@@ -88,7 +88,7 @@ class IndexChange:
         self._publish(changed, len(corpus.segments), written, items)
 
     def join(self, first: int) -> None:
-        """Publish the index with one segment in place of those from a number on, without what was deleted in them."""
+        """Publish the index with one segment in place of those from ``first`` on, without their deleted items."""
         corpus = self.manifest.corpus
         kept, tail = corpus.segments[:first], corpus.segments[first:]
         begin = tail[0].first_row
@@ -98,8 +98,8 @@ class IndexChange:
         segments, fingerprint = list(kept), _fingerprint(corpus.fingerprint, f"joined from {first}")
         if n_live:
             scratch = new_scratch(self.directory)
-            _, found = write_items(self.items.stream_live(begin), scratch)
-            fingerprint = fingerprint if kept else found  # all joined, it is the index of these items
+            _, of_items = write_items(self.items.stream_live(begin), scratch)
+            fingerprint = fingerprint if kept else of_items  # with all joined, the same as if indexed at once
             folder = publish(scratch, self.directory, "items", fingerprint)
             segments.append(Segment(**dict(folder), first_row=begin, end_row=begin + n_live))
         record = self._written(deleted, fingerprint) if len(deleted) else None
@@ -111,15 +111,15 @@ class IndexChange:
         self._publish(changed, first, written, open_items(self.directory, changed))
 
     def join_where_due(self) -> None:
-        """Join segments where there are many, or where many items were deleted."""
+        """Join segments if there are many, or if many items were deleted."""
         corpus = self.manifest.corpus
         if corpus.n_rows - corpus.n_items > _DELETED_AT * corpus.n_rows:
             self.join(0)
             return
         sizes = [segment.end_row - segment.first_row for segment in corpus.segments]
-        for place, size in enumerate(sizes[:-1]):
-            if sum(sizes[place + 1 :]) >= _JOINED_AT * size:
-                self.join(place)
+        for number, size in enumerate(sizes[:-1]):
+            if sum(sizes[number + 1 :]) >= _JOINED_AT * size:
+                self.join(number)
                 return
 
     def _deleted(self) -> Rows:
@@ -135,20 +135,22 @@ class IndexChange:
         """Publish the index of these items.
 
         Args:
-            corpus: the items.
-            n_kept: how many of their segments retrievers have already; behind these there may be one more.
-            write: what a retriever writes for that one.
-            items: opened.
+            corpus: record of the items.
+            n_kept: how many of their segments the retrievers have already; there may be one more.
+            write: writes that one for a retriever.
+            items: the opened items.
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
         for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:
-                one = write_segment(self.directory, builder.name, fingerprint, rows, partial(write, builder, old, new_items))
-                segments = [*segments, one.segment]
-                seconds = round(cost.seconds + one.seconds, 3)
-                cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, one.peak_bytes))
+                written_segment = write_segment(
+                    self.directory, builder.name, fingerprint, rows, partial(write, builder, old, new_items)
+                )
+                segments = [*segments, written_segment.segment]
+                seconds = round(cost.seconds + written_segment.seconds, 3)
+                cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, written_segment.peak_bytes))
             retrievers.append(old.model_copy(update={"fingerprint": fingerprint, "segments": segments, "cost": cost}))
         generation = self.manifest.generation + 1
         manifest = Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=retrievers)

@@ -1,4 +1,4 @@
-"""Which rows of an index belong to items that were deleted: one file of row numbers, written anew with every change."""
+"""The rows of deleted items: one file of row numbers, which every change writes again."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def read_deleted(folder: Path, n_rows: int) -> Rows:
     """Return the rows that :func:`write_deleted` wrote.
 
     Args:
-        folder: whose files were checked.
+        folder: a folder whose files have been checked.
         n_rows: how many rows the index has.
 
     Raises:
-        IndexDamagedError: they are no ascending rows of this index.
+        IndexDamagedError: they are not ascending rows of this index.
     """
     path = folder / _FILE
     rows: Rows = mapped(path, np.int64)

@@ -1,6 +1,6 @@
-"""Which items fulfil a filter: typed columns are compared by Arrow, columns of mixed values one by one.
+"""Which items meet a filter: typed columns are compared by Arrow, columns of mixed values one value at a time.
 
-Both give what :meth:`~nlp_retrieval.core.filters.Condition.holds` gives of the values as they were indexed.
+Both agree with :meth:`~nlp_retrieval.core.filters.Condition.holds` on the values as they were indexed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _INT64 = 2**63
 
 
 def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
-    """Refuse a filter that no item of this index could be meant by.
+    """Refuse a filter that does not fit the metadata of this index.
 
     Args:
         wanted: the filter.
-        kinds: of the metadata columns, by key.
+        kinds: kinds of the metadata columns, by key.
 
     Raises:
-        QueryError: a key that no item has, or a value of another type than the key's.
+        QueryError: a key that no item has, or a value of a different type than the key's.
     """
     if isinstance(wanted, Combination):
         for part in wanted.parts:
@@ -49,16 +49,16 @@ def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
 
 
 Columns = Mapping[str, tuple[str, Sequence[tuple[str, pa.Array]]]]
-"""By metadata key, its kind in the whole index, and batch by batch the kind that it has there, and its values."""
+"""For each metadata key its kind in the whole index, and for each batch its kind there and its values."""
 
 
 def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
-    """Return which items fulfil a filter.
+    """Return which items meet a filter.
 
     Args:
-        wanted: a filter that was checked.
+        wanted: a checked filter.
         columns: the metadata.
-        n_items: in all.
+        n_items: number of items.
     """
     if isinstance(wanted, Combination):
         masks = [mask_of(part, columns, n_items) for part in wanted.parts]
@@ -73,15 +73,15 @@ def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
 
 
 def _of_batch(condition: Condition, kind: str, batch: pa.Array, mixed: bool) -> Mask:
-    """Which values of a batch fulfil a condition; where other batches hold other kinds, any value may be asked for."""
+    """Which values of a batch meet a condition; in a mixed column, the condition may have a value of any kind."""
     if kind == "json" or mixed:
         values = batch.to_pylist()
         if kind == "json":
             values = [None if value is None else json.loads(value) for value in values]
         return np.array([condition.holds(value) for value in values], np.bool_)
     if condition.operator == "exists":
-        there: Mask = batch.is_valid().to_numpy(zero_copy_only=False)
-        return there if condition.values[0] else ~there
+        exists: Mask = batch.is_valid().to_numpy(zero_copy_only=False)
+        return exists if condition.values[0] else ~exists
     if kind == "strings":
         flat = _compared(condition, "str", batch.flatten())
         lengths = pc.fill_null(pc.list_value_length(batch), 0).to_numpy(zero_copy_only=False)
@@ -91,24 +91,24 @@ def _of_batch(condition: Condition, kind: str, batch: pa.Array, mixed: bool) -> 
 
 
 def _compared(condition: Condition, kind: str, values: pa.Array) -> Mask:
-    """Compare single values of one type; one that is not there fulfils nothing."""
+    """Compare single values of one type; a missing value meets no condition."""
     if condition.operator in ("eq", "in"):
-        exact = [stored for one in condition.values if (stored := _stored(one, kind)) is not None]
+        exact = [stored for value in condition.values if (stored := _stored(value, kind)) is not None]
         if kind == "float" and 0.0 in exact:
-            exact += [0.0, -0.0]  # one number, and two to Arrow
-        found = pc.is_in(values, value_set=pa.array(exact, values.type))
+            exact += [0.0, -0.0]  # one number, but two to Arrow
+        meets = pc.is_in(values, value_set=pa.array(exact, values.type))
     else:
         operator, bound = _bound(condition.operator, condition.values[0], kind)
         if bound is None:
-            found = pc.and_(values.is_valid(), pa.scalar(operator == "all"))
+            meets = pc.and_(values.is_valid(), pa.scalar(operator == "all"))
         else:
-            found = _ORDERED[operator](values, pa.scalar(bound, values.type))
-    mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+            meets = _ORDERED[operator](values, pa.scalar(bound, values.type))
+    mask: Mask = pc.fill_null(meets, False).to_numpy(zero_copy_only=False)
     return mask
 
 
 def _stored(value: Any, kind: str) -> Any:
-    """A value as a column of this kind holds it; None where it could not hold it."""
+    """A value as a column of this kind stores it; None if it cannot."""
     if kind == "int":
         whole = int(value) if value == int(value) else None
         return whole if whole is not None and -_INT64 <= whole < _INT64 else None
@@ -121,7 +121,7 @@ def _stored(value: Any, kind: str) -> Any:
 
 
 def _bound(operator: str, value: Any, kind: str) -> tuple[str, Any]:
-    """The comparison with a bound that the column can hold and that lets the same values through; no bound: all or none."""
+    """An equivalent comparison with a bound that the column can hold; without a bound, all values pass, or none."""
     if kind == "int":
         value = math.floor(value) if operator in ("gt", "lte") else math.ceil(value)
         if not -_INT64 <= value < _INT64:
@@ -132,7 +132,7 @@ def _bound(operator: str, value: Any, kind: str) -> tuple[str, Any]:
         except OverflowError:
             return ("all" if (value > 0) is (operator in ("lt", "lte")) else "none"), None
         if nearest_float != value:
-            # between two floats: what is above the one below it is above the value, and so on
+            # the value lies between two floats: a float is above it exactly if it is at least the upper one, and so on
             below = nearest_float if nearest_float < value else math.nextafter(nearest_float, -math.inf)
             above = math.nextafter(below, math.inf)
             return {"gt": ("gte", above), "gte": ("gte", above), "lt": ("lte", below), "lte": ("lte", below)}[operator]

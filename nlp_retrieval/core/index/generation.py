@@ -1,7 +1,7 @@
 """Reading an index directory: a reader keeps the generation that it opened.
 
-A generation is what one manifest names. A reader holds a shared lock on each of its folders, so that a writer, which
-removes old folders, leaves these until the reader is gone.
+A generation is the state that one manifest describes. A reader holds a shared lock on each of its folders, so that a writer
+that removes old folders leaves these until the reader is gone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def fingerprint_of(corpus: str, identity: Config) -> str:
 
 
 class Generation:
-    """One published state of an index directory, held open: what it names stays readable while this object lives."""
+    """One published state of an index directory, held open: its files stay readable as long as this object exists."""
 
     def __init__(self, path: Path, manifest: Manifest, state: object) -> None:
         self.path = path
@@ -63,22 +63,22 @@ class Generation:
         self.items = open_items(path, corpus)
 
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
-        """Return the segments of a retriever after their files were compared with their checksums.
+        """Return the segments of a retriever after comparing their files with their checksums.
 
         Raises:
-            IndexDamagedError: a file is missing or not what it was.
+            IndexDamagedError: a file is missing or has changed.
         """
         return checked_segments(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
-        """Whether nothing was published here since."""
+        """Whether nothing has been published since."""
         if manifest_state(self.path) == self._state:
             return True
         return read_manifest(self.path) == self.manifest
 
 
 _NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
-"""What file systems without locks answer; a writer is refused there alike, so it removes no folder."""
+"""Errors of file systems without locks; writers are refused there as well, so no folder is removed."""
 
 
 def _hold(descriptor: int) -> None:
@@ -96,10 +96,10 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def check_folder(directory: Path, record: FolderRecord) -> None:
-    """Compare the files of a folder with their checksums; those that were checked and have not changed are not read again.
+    """Compare the files of a folder with their checksums; files checked before and unchanged since are not read again.
 
     Raises:
-        IndexDamagedError: a file is missing or not what it was.
+        IndexDamagedError: a file is missing or has changed.
     """
     for name, file in record.files.items():
         check_file(directory / record.folder / name, file)
@@ -109,7 +109,7 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
     """Open the items of an index.
 
     Raises:
-        IndexDamagedError: a file is missing or not what it was.
+        IndexDamagedError: a file is missing or has changed.
     """
     for record in corpus.segments:
         check_folder(directory, record)
@@ -128,10 +128,10 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
 
 
 def checked_segments(directory: Path, segments: Sequence[Segment], items: ItemTable) -> list[SegmentFolder]:
-    """Where segments of a retriever are, whose files are compared with their checksums, and which of their items are there.
+    """Return the segments of a retriever, with masks of their items, after comparing their files with their checksums.
 
     Raises:
-        IndexDamagedError: a file is missing or not what it was.
+        IndexDamagedError: a file is missing or has changed.
     """
     for segment in segments:
         check_folder(directory, segment)
@@ -156,7 +156,7 @@ def open_generation(path: str | Path) -> Generation:
     """
     directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
-        state = manifest_state(directory)  # before it is read: one that is replaced meanwhile counts as not current
+        state = manifest_state(directory)  # before reading, so that a manifest replaced meanwhile counts as not current
         manifest = read_manifest(directory)
         if manifest is None:
             raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
@@ -164,16 +164,16 @@ def open_generation(path: str | Path) -> Generation:
             return Generation(directory, manifest, state)
         except (FileNotFoundError, NotADirectoryError) as error:
             missing = error.filename
-            if read_manifest(directory) == manifest:  # else a writer published between the two
+            if read_manifest(directory) == manifest:  # otherwise a writer has published meanwhile
                 break
     raise IndexDamagedError(f"{missing} is missing; {CURE}")
 
 
 def verify_index(path: str | Path) -> list[str]:
-    """Compare every file of an index with its checksum, whatever was checked before.
+    """Compare every file of an index with its checksum, even if it was checked before.
 
     Returns:
-        One message per damaged file; empty where all is well.
+        One message per damaged file; empty if there is none.
 
     Raises:
         IndexMissingError: there is no index.

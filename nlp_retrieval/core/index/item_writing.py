@@ -1,9 +1,9 @@
 """Writing the items of an index into one Arrow file, once; :mod:`nlp_retrieval.core.index.items` reads it.
 
-Metadata is kept in typed columns, one per key, so that filters can work on them; a key whose values have no common
-simple type is kept as JSON text. What comes out equals what went in. Writing takes two passes, because a column's type
-is known only when all values were seen: the first spools batches beside the file, the second types them. Memory is
-bounded by a batch in both.
+Metadata is stored in typed columns, one per key, for filters; a key whose values have no common simple type is stored as
+JSON text. What is read equals what was written. Writing takes two passes, because a column's type is known only after all
+values have been seen: the first writes untyped batches beside the file, the second types them. Memory holds one batch in
+both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EXACT_IN_FLOAT = 2**53
 
 
 def _kind(value: Any) -> str:
-    """The column type that keeps a metadata value exactly."""
+    """The column type that stores a metadata value exactly."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
@@ -57,7 +57,7 @@ def _kind(value: Any) -> str:
 
 
 def joint_kind(one: str | None, other: str) -> str:
-    """The column type that keeps values of both types exactly."""
+    """The column type that stores values of both types exactly."""
     if one is None or one == other:
         return other
     return "float" if {one, other} == {"int", "float"} else "json"
@@ -70,10 +70,10 @@ class ItemsDigest:
         self._digest = hashlib.sha256()
 
     def add(self, item: SearchableItem, metadata: str) -> None:
-        """Take in the next item.
+        """Add the next item.
 
         Args:
-            item: itself.
+            item: the item.
             metadata: its metadata as canonical JSON.
 
         Raises:
@@ -84,12 +84,12 @@ class ItemsDigest:
             self._digest.update(f"{line}{_same_numbers(item, metadata)}\n".encode())
         except UnicodeEncodeError as error:
             raise ItemError(
-                f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is no valid "
+                f"item {item.item_id!r} holds a lone surrogate ({error.object[error.start]!r}), which is not valid "
                 "Unicode text; decode the source with errors='replace'"
             ) from None
 
     def passing(self, items: Iterable[SearchableItem]) -> Iterator[SearchableItem]:
-        """Give items on, and take them in.
+        """Yield the items and add each.
 
         Raises:
             ItemError: an item cannot be indexed.
@@ -107,14 +107,14 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
     """Write items into an empty folder.
 
     Args:
-        items: in the order that gives them their rows.
+        items: in the order of their rows.
         folder: receives ``items.arrow``.
 
     Returns:
         How many there were, and their fingerprint (SHA-256 over ids, content and metadata, in order).
 
     Raises:
-        ItemError: an id that is empty or taken, text that is not valid Unicode, something that is no item, or no items at all.
+        ItemError: an empty or repeated id, text that is not valid Unicode, something that is not an item, or no items at all.
     """
     kinds: dict[str, str] = {}
     digest = ItemsDigest()
@@ -170,7 +170,7 @@ def _check_item(item: object, position: int) -> None:
 
 
 def _check_unique(hashes: NDArray[np.int64], spool: Path) -> None:
-    """Find duplicate ids by their hashes, in 8 bytes an item; only ids whose hashes meet are compared."""
+    """Find duplicate ids by their hashes, in 8 bytes per item; only ids with equal hashes are compared."""
     order = np.argsort(hashes, kind="stable")
     meets = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
     if len(meets) == 0:
@@ -199,7 +199,7 @@ def _metadata_json(item: SearchableItem) -> str:
 
 
 def _same_numbers(item: SearchableItem, metadata: str) -> str:
-    """Metadata as text in which 3.0 is 3: a column that holds both gives back one of the two, and they are equal."""
+    """Metadata as text in which 3.0 is written 3, because a column with both returns only one form of equal numbers."""
     whole = {key: int(value) for key, value in item.metadata.items() if isinstance(value, float) and value.is_integer()}
     return canonical_json({**item.metadata, **whole}) if whole else metadata
 

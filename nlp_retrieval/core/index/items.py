@@ -1,7 +1,7 @@
 """The items of an index: memory-mapped Arrow files, one per segment, that are read by row.
 
-:mod:`nlp_retrieval.core.index.item_writing` wrote them. Rows count through all files; an item that was deleted keeps its row
-until segments are joined, and no look-up, filter or search finds it.
+:mod:`nlp_retrieval.core.index.item_writing` wrote them. Rows count through all files; a deleted item keeps its row until
+segments are joined, and no look-up, filter or search finds it.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class _ItemFile:
             schema = reader.schema
             self.kinds = {name[len(PREFIX) :]: schema.field(name).metadata[b"kind"].decode() for name in schema.names[2:]}
         except (pa.ArrowException, OSError, TypeError, KeyError, ValueError) as error:
-            raise IndexDamagedError(f"{path} is no items file ({error}); index again with replace=True") from error
+            raise IndexDamagedError(f"{path} is not an items file ({error}); index again with replace=True") from error
         self.keys = [(key, kind == "json") for key, kind in self.kinds.items()]
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, read and not mapped, so that a pass over all does not fill the memory of the process."""
+        """Yield the batches, read, not mapped, so that a pass over all does not fill the memory of the process."""
         with pa.OSFile(str(self.path), "rb") as source:
             reader = pa.ipc.open_file(source)
             for number in range(reader.num_record_batches):
@@ -73,7 +73,7 @@ class _ItemFile:
         return [join_title(title, content) for title, content in zip(self.titles_of(batch), contents, strict=True)]
 
     def items_of(self, batch: pa.RecordBatch, keys: Collection[str] | None) -> Iterator[SearchableItem]:
-        """The items of a batch of this file, with these keys of their metadata; None: with all."""
+        """The items of a batch of this file, with these keys of their metadata; None for all."""
         wanted = [number for number, (key, _) in enumerate(self.keys) if keys is None or key in keys]
         chosen = [self.keys[number] for number in wanted]
         for start in range(0, len(batch), _STREAMED):
@@ -83,20 +83,20 @@ class _ItemFile:
 
     def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
         """The metadata of a key in a batch, with its kind; all null where this file has none."""
-        place = next((place for place, (found, _) in enumerate(self.keys) if found == key), None)
+        position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
         batch = self.batches[number]
-        return (kind, pa.nulls(len(batch), TYPES[kind])) if place is None else (self.kinds[key], batch.column(place + 2))
+        return (kind, pa.nulls(len(batch), TYPES[kind])) if position is None else (self.kinds[key], batch.column(position + 2))
 
 
 class ItemTable:
     """The items of an opened index: rows in, texts and items out.
 
     Args:
-        paths: an ``items.arrow``, or several in the order of their rows; their checksums were compared.
-        deleted: rows of items that are there no more, ascending.
+        paths: an ``items.arrow``, or several in the order of their rows; their checksums have been compared.
+        deleted: rows of deleted items, ascending.
 
     Raises:
-        IndexDamagedError: a path is no such file.
+        IndexDamagedError: a path is not such a file.
     """
 
     def __init__(self, paths: Path | Sequence[Path], deleted: Rows | None = None) -> None:
@@ -109,7 +109,7 @@ class ItemTable:
             for key, kind in file.kinds.items():
                 self._kinds[key] = joint_kind(self._kinds.get(key), kind)
         self.live: Mask | None = None
-        """``[rows]``, the items that are there; None where none was deleted."""
+        """``[rows]``, which items are not deleted; None if none is deleted."""
         if deleted is not None and len(deleted):
             self.live = np.ones(len(self), np.bool_)
             self.live[deleted] = False
@@ -118,7 +118,7 @@ class ItemTable:
         self._keeping = Lock()
 
     def __len__(self) -> int:
-        """How many rows there are, those of deleted items among them."""
+        """How many rows there are, including those of deleted items."""
         return self._starts[-1]
 
     def ids(self) -> list[str]:
@@ -141,7 +141,7 @@ class ItemTable:
         """Return the rows of items by their ids.
 
         Raises:
-            QueryError: there is no item of that id.
+            QueryError: there is no item with that id.
         """
         rows = self.find(item_ids)
         if (rows < 0).any():
@@ -151,7 +151,7 @@ class ItemTable:
     def find(self, item_ids: Sequence[str]) -> Rows:
         """Return the rows of items by their ids, -1 for an id that no item has."""
         places = {item_id: place for place, item_id in enumerate(dict.fromkeys(item_ids))}
-        # as bytes: an id of a command line or of JSON may be no valid Unicode, and then is the id of no item
+        # as bytes: an id from a command line or JSON may be invalid Unicode, and then no item has it
         wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
         rows = np.full(len(places), -1, np.int64)
         for start, (file, number) in zip(self._starts, self._batches, strict=False):
@@ -169,13 +169,13 @@ class ItemTable:
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None where all may; the last few filters are kept.
+        """Return which items may be found: ``[rows]``, or None if all may; masks of the last few filters are cached.
 
         Args:
-            where: see :mod:`nlp_retrieval.core.filters`; None: all that were not deleted.
+            where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
 
         Raises:
-            QueryError: it is no filter, or none that could be meant of these items.
+            QueryError: it is not a filter, or does not fit the metadata of these items.
         """
         if where is None:
             return self.live
@@ -201,7 +201,7 @@ class ItemTable:
         return mask
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
-        """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time; of deleted items too.
+        """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items.
 
         They are read, not mapped, so that a pass over all of them does not fill the memory of the process with the file.
         """
@@ -217,7 +217,7 @@ class ItemTable:
             yield pending
 
     def stream(self, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
-        """Yield the items of all rows in order, read as :meth:`texts` are; deleted ones too.
+        """Yield the items of all rows in order, read as by :meth:`texts`, including deleted ones.
 
         Args:
             keys: the metadata to read ("title" is one of them); by default all of it.
@@ -227,33 +227,33 @@ class ItemTable:
                 yield from file.items_of(batch, keys)
 
     def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
-        """Yield the items that are there, in order, from a row on that begins a file."""
+        """Yield the items that are not deleted, in order, from a row on at which a file begins."""
         start = 0
         for file in self._files:
             for batch in file.read():
                 if start >= first_row:
                     items = file.items_of(batch, None)
                     live = None if self.live is None else self.live[start : start + len(batch)].tolist()
-                    yield from items if live is None else (item for item, there in zip(items, live, strict=True) if there)
+                    yield from items if live is None else (item for item, is_live in zip(items, live, strict=True) if is_live)
                 start += len(batch)
 
     def items(self, rows: Rows) -> list[SearchableItem]:
         """Return the items in these rows, in this order; equal rows give the same object."""
         wanted, inverse = np.unique(rows, return_inverse=True)
-        made: list[SearchableItem] = []
+        items_of_rows: list[SearchableItem] = []
         for file, batch, local in self._spread(wanted):
             columns = [_values(batch.column(number), local) for number in range(2 + len(file.keys))]
             metadata = _metadata_of(file.keys, columns[2:], len(local))
-            made += map(SearchableItem.trusted, columns[0], columns[1], metadata)
-        return [made[position] for position in inverse.tolist()]
+            items_of_rows += map(SearchableItem.trusted, columns[0], columns[1], metadata)
+        return [items_of_rows[position] for position in inverse.tolist()]
 
     def _spread(self, sorted_rows: Rows) -> Iterator[tuple[_ItemFile, pa.RecordBatch, NDArray[np.int64]]]:
         begin = 0
         while begin < len(sorted_rows):
-            place = bisect_right(self._starts, int(sorted_rows[begin])) - 1
-            end = int(np.searchsorted(sorted_rows, self._starts[place + 1]))
-            file, number = self._batches[place]
-            yield file, file.batches[number], sorted_rows[begin:end] - self._starts[place]
+            position = bisect_right(self._starts, int(sorted_rows[begin])) - 1
+            end = int(np.searchsorted(sorted_rows, self._starts[position + 1]))
+            file, number = self._batches[position]
+            yield file, file.batches[number], sorted_rows[begin:end] - self._starts[position]
             begin = end
 
 

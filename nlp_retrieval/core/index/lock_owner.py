@@ -1,7 +1,7 @@
-"""Who is writing to an index directory, for the message to those who would like to.
+"""Which process is writing to an index directory, for messages to others that want to write.
 
-The lock itself is the operating system's and ends with its process; what stands here only tells, and a process that is gone is
-not told of.
+The lock itself belongs to the operating system and ends with its process; the file here only informs, and the name of a
+process that no longer exists is ignored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Owner:
     """A writer.
 
     Args:
-        pid: of its process.
-        host: where that runs.
+        pid: id of its process.
+        host: name of its machine.
         since: when it began, in ISO 8601.
     """
 
@@ -37,11 +37,11 @@ class Owner:
 
 @contextmanager
 def owning(directory: Path) -> Iterator[None]:
-    """Leave word in a directory of who writes to it, while the block runs; where that cannot be written, nothing is told."""
+    """Name the writer in a directory while the block runs; if the file cannot be written, there is none."""
     owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
     path = directory / OWNER_FILE
     with suppress(OSError):
-        path.unlink(missing_ok=True)  # never written through: a link that somebody planted leads to another file
+        path.unlink(missing_ok=True)  # never write through it: it may be a planted link to another file
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
             file.write(json.dumps(asdict(owner)) + "\n")
     try:
@@ -52,10 +52,10 @@ def owning(directory: Path) -> Iterator[None]:
 
 
 def owner_of(directory: Path) -> Owner | None:
-    """Return who is writing to a directory, as far as that can be told."""
+    """Return who is writing to a directory, or None if that is unknown."""
     try:
-        told = read_json_file(directory / OWNER_FILE)
-        owner = Owner(int(told["pid"]), str(told["host"]), str(told["since"]))
+        content = read_json_file(directory / OWNER_FILE)
+        owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None

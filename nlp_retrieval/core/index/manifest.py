@@ -1,7 +1,7 @@
-"""``manifest.json``: what an index directory holds. The only file that is ever replaced; all it names never changes.
+"""``manifest.json``: what an index directory holds. It is the only file that is ever replaced; the files it names never change.
 
-The manifest carries a checksum of itself, and names only plain file names, so that neither a flipped bit nor a planted
-path can lead a reader anywhere else.
+The manifest contains its own checksum, and only plain file names, so that neither a flipped bit nor a planted path can lead
+a reader elsewhere.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FolderRecord(_ManifestField):
 
 
 class Segment(FolderRecord):
-    """What one indexing run wrote: it covers the item rows from ``first_row`` up to, not including, ``end_row``."""
+    """The folder of one indexing run, which covers the item rows from ``first_row`` up to, not including, ``end_row``."""
 
     first_row: int = Field(ge=0)
     end_row: int = Field(ge=1)
@@ -54,10 +54,10 @@ class CorpusRecord(_ManifestField):
     """The items.
 
     Args:
-        fingerprint: of the items and, where they were updated since they were indexed, of the updates.
-        n_items: how many can be found.
-        segments: where they are, in the order of their rows.
-        deleted: a file of rows whose items were deleted; None where there are none.
+        fingerprint: fingerprint of the items and, if they were updated since they were indexed, of the updates.
+        n_items: how many are not deleted.
+        segments: their segments, in the order of their rows.
+        deleted: folder of the file with the rows of deleted items; None if there are none.
     """
 
     fingerprint: str
@@ -67,7 +67,7 @@ class CorpusRecord(_ManifestField):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, those of deleted items among them."""
+        """How many rows there are, including those of deleted items."""
         return self.segments[-1].end_row
 
     @property
@@ -77,7 +77,7 @@ class CorpusRecord(_ManifestField):
 
 
 class BuildCost(_ManifestField):
-    """What a build took: seconds, and the largest resident memory of the process meanwhile."""
+    """The cost of a build: seconds, and the largest resident memory of the process meanwhile."""
 
     seconds: float
     peak_bytes: int
@@ -87,11 +87,11 @@ class RetrieverRecord(_ManifestField):
     """One retriever of the index.
 
     Args:
-        fingerprint: of the items, the index parameters and the model's files.
-        identity: what the fingerprint was taken of, in readable form and without secrets; mismatch errors quote it.
-        config: of the retriever that built it, without secrets; where it has none, an equal one can be made from it.
-        segments: where its data is: one for each segment of the items, of the same rows.
-        cost: what building and updating them took.
+        fingerprint: fingerprint of the items, the index parameters and the model's files.
+        identity: what the fingerprint covers, in readable form and without secrets; mismatch errors quote it.
+        config: configuration of its retriever without secrets; if there were none, an equal one can be built from it.
+        segments: its data: one segment for each segment of the items, with the same rows.
+        cost: cost of building and updating it.
     """
 
     fingerprint: str
@@ -132,7 +132,7 @@ class Manifest(_ManifestField):
         return [record.folder for record in self.records]
 
     def retriever(self, fingerprint: str) -> RetrieverRecord | None:
-        """The retriever of this fingerprint, if it is there."""
+        """The retriever with this fingerprint, or None."""
         return next((record for record in self.retrievers if record.fingerprint == fingerprint), None)
 
 
@@ -148,32 +148,32 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
-    """What changes whenever the manifest is replaced: inode, time of change and size. None where there is none."""
+    """What changes whenever the manifest is replaced: inode, time of change and size; None without a manifest."""
     try:
-        found = (directory / MANIFEST_FILE).stat()
+        status = (directory / MANIFEST_FILE).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns, found.st_size
+    return status.st_ino, status.st_ctime_ns, status.st_size
 
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory.
 
     Raises:
-        ConfigurationError: it is no path, or one that cannot be written down.
+        ConfigurationError: it is not a path, or not valid text.
     """
     if not isinstance(path, str | PathLike):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
     if half_of_pair(str(path)) is not None or "\0" in str(path):
-        raise ConfigurationError(f"the path {str(path)!r} is no text; choose a folder of another name")
+        raise ConfigurationError(f"the path {str(path)!r} is not valid text; choose a folder of another name")
     return Path(path)
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of a directory, or None where there is none.
+    """Return the manifest of a directory, or None if there is none.
 
     Raises:
-        IndexDamagedError: it is not what :func:`write_manifest` wrote, or of a newer format.
+        IndexDamagedError: it is not what :func:`write_manifest` wrote, or has another format.
     """
     path = directory / MANIFEST_FILE
     try:
@@ -185,14 +185,18 @@ def read_manifest(directory: Path) -> Manifest | None:
     try:
         content = parse_json(raw)
         stated = content.pop("checksum")
-        found = content.get("format")
+        written_format = content.get("format")
         actual = _checksum(content)
     except (ValueError, KeyError, AttributeError, TypeError):
-        raise damaged(path, "it is no manifest") from None
-    if isinstance(found, int) and found > FORMAT:
-        raise IndexDamagedError(f"{path} has format {found}; this version reads {FORMAT}: pip install -U nlp_retrieval")
-    if stated == actual and isinstance(found, int) and found < FORMAT:
-        raise IndexDamagedError(f"{path} has format {found}, which an older version wrote; index again with replace=True")
+        raise damaged(path, "it is not a manifest") from None
+    if isinstance(written_format, int) and written_format > FORMAT:
+        raise IndexDamagedError(
+            f"{path} has format {written_format}; this version reads {FORMAT}: pip install -U nlp_retrieval"
+        )
+    if stated == actual and isinstance(written_format, int) and written_format < FORMAT:
+        raise IndexDamagedError(
+            f"{path} has format {written_format}, which an older version wrote; index again with replace=True"
+        )
     if stated != actual:
         raise damaged(path, "its checksum does not match its content")
     try:

@@ -1,4 +1,4 @@
-"""What an index was built with, where it is not what is asked of it."""
+"""The error about an index that was built with another configuration than the one to search with."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
 
 
 def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
-    """Say what is there instead, field by field, for the record that is most alike."""
+    """Return an error that lists the differences, field by field, from the most similar retriever in the index."""
     same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
     if not same_name:
-        there = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
+        indexed = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
         return IndexMissingError(
-            f"{generation.path} holds no index of {name!r} (retrievers there: {there}); index with it first: "
+            f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"
         )
     differences = min((_differences(found, wanted) for found in same_name), key=len)
@@ -39,7 +39,7 @@ def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[
 
 
 def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
-    """The components of two lists side by side, where both hold components of the same names in one order."""
+    """The components of two lists in pairs, if both hold components of the same names in the same order."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
         return []
     pairs = list(zip(one, other, strict=True))

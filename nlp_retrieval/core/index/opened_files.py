@@ -1,8 +1,8 @@
-"""What a reader has open is what it opened: files that somebody changes under it are noticed before the next search.
+"""Notices before a search that somebody has changed the files of an opened index.
 
-Files of an index are memory-mapped. One that is cut off while it is read ends the process (SIGBUS), and one that is copied over
-mixes its content with the old: nothing of ours does either, and what others do is seen by inode, size and time. A file that is
-removed stays readable for those who have it open.
+Files of an index are memory-mapped. If one is truncated while it is read, the process dies (SIGBUS), and if one is
+overwritten, its content mixes with the old. This package does neither; changes by others show in inode, size and time. A
+removed file stays readable for those who have it open.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class OpenedFiles:
     """The files of some folders, as they were before they were opened.
 
     Args:
-        directory: of the index.
-        records: of the folders. Their files are compared with their checksums, and opened, after this was made.
+        directory: the index directory.
+        records: records of the folders, whose files are checked and opened after this object is created.
     """
 
     def __init__(self, directory: Path, records: Iterable[FolderRecord]) -> None:
@@ -32,21 +32,21 @@ class OpenedFiles:
         self._states = {path: _state_of(path) for path in self._records}
 
     def check(self) -> None:
-        """Compare files that changed since with their checksums; a microsecond or two for each that did not.
+        """Compare files that have changed since with their checksums; an unchanged file takes a microsecond or two.
 
         Raises:
-            IndexDamagedError: one was cut off, changed or replaced by another.
+            IndexDamagedError: one was truncated, changed or replaced.
         """
         for path, known in self._states.items():
-            found = _state_of(path)
-            if found != known and found is not None:
+            current = _state_of(path)
+            if current != known and current is not None:
                 check_file(Path(path), self._records[path])
-                self._states[path] = found
+                self._states[path] = current
 
 
 def _state_of(path: str) -> _State | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 -- called for every file and search
+        status = os.stat(path)  # noqa: PTH116 -- called for every file and search
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,9 +1,9 @@
-"""Publishing into an index directory: one writer at a time, scratch folders aside, and folders that nobody needs removed.
+"""Publishing into an index directory: one writer at a time, scratch folders, and the removal of unused folders.
 
-A build writes into a scratch folder, syncs it, renames it, and last replaces ``manifest.json``. Killed at any moment, the
-directory holds the old state or the new one; scratch left by a dead build is cleared by the next. Folders are named after
-the fingerprint of what is in them and never change once a manifest names them; an old one is removed only when no reader
-holds it (:mod:`nlp_retrieval.core.index.generation`).
+A build writes into a scratch folder, syncs it, renames it, and finally replaces ``manifest.json``. Whenever it is killed,
+the directory holds the old state or the new one; the next build clears the scratch folder of a dead one. Folders are named
+after the fingerprint of their content and never change once a manifest names them; an old one is removed only when no
+reader holds it (:mod:`nlp_retrieval.core.index.generation`).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError,
 _SCRATCH = ".scratch-"
 _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
-"""An empty file in every folder that was published here: only such a folder is ever removed."""
+"""An empty file in every folder that this package published; only such folders are ever removed."""
 
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Be the only writer, and leave no scratch behind; where nothing was published, no folder that was made for it either.
+    """Be the only writer, and leave no scratch folders; if nothing was published, remove the folders created for it, too.
 
     Raises:
-        IndexLockedError: another process is writing; the message names it where that is known.
+        IndexLockedError: another process is writing; the message names it if it is known.
     """
-    made, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
+    created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
     try:
         lock.acquire()
     except Timeout:
@@ -62,19 +62,19 @@ def writing(directory: Path) -> Iterator[None]:
             yield
     finally:
         _clear_scratch(directory)
-        _leave_nothing(directory, made)
+        _leave_nothing(directory, created)
         lock.release()
 
 
-def _leave_nothing(directory: Path, made: list[Path]) -> None:
-    """Remove the lock file of a directory that holds nothing else, and the folders that were made for it.
+def _leave_nothing(directory: Path, created: list[Path]) -> None:
+    """Remove the lock file of a directory that holds nothing else, and the folders that were created for it.
 
-    The lock is still held: who opened the file meanwhile finds it gone once the lock is theirs, and makes another.
+    The lock is still held: a process that opened the file meanwhile gets the lock, finds the file gone, and creates another.
     """
     with suppress(OSError):
         if [entry.name for entry in directory.iterdir()] == [_LOCK_FILE]:
             (directory / _LOCK_FILE).unlink()
-            for folder in made:
+            for folder in created:
                 folder.rmdir()
 
 
@@ -88,14 +88,14 @@ def new_scratch(directory: Path) -> Path:
 def _clear_scratch(directory: Path) -> None:
     for left in directory.glob(f"{_SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
-    clear_asides(directory / MANIFEST_FILE, seconds=0)  # there is one writer, and nobody else's can be younger
+    clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
 
 def guarded(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
-    """Keep what goes wrong while reading a source apart from what goes wrong while writing an index.
+    """Yield the items of a source; its errors become SourceErrors, to tell them from errors of writing the index.
 
     Raises:
-        ItemError: it is no source of items.
+        ItemError: it is not a source of items.
         SourceError: it cannot be read.
     """
     if isinstance(items, SearchableItem):
@@ -115,7 +115,7 @@ def guarded(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[Searchable
 
 
 def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> FolderRecord:
-    """Publish a scratch folder under the name of its content; a name that is taken (a reader may hold it) gets a suffix."""
+    """Publish a scratch folder under a name with its fingerprint; if the name is taken (a reader may hold it), add a suffix."""
     files = record_folder(scratch)
     (scratch / _MARK).touch()
     folder = f"{name}-{fingerprint[:16]}"
@@ -126,7 +126,7 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
 
 
 class Written(NamedTuple):
-    """A segment that a retriever wrote, and what that took."""
+    """A segment that a retriever wrote, and the cost."""
 
     segment: Segment
     seconds: float
@@ -134,14 +134,14 @@ class Written(NamedTuple):
 
 
 def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, write: Callable[[Path], None]) -> Written:
-    """Have a segment of a retriever written into a scratch folder, and publish it.
+    """Write a segment of a retriever into a scratch folder, and publish it.
 
     Args:
-        directory: of the index.
-        name: of the retriever.
-        fingerprint: of its index.
-        items: the segment of the items that it is of.
-        write: writes it into an empty folder.
+        directory: the index directory.
+        name: name of the retriever.
+        fingerprint: fingerprint of its index.
+        items: the items' segment with the same rows.
+        write: writes the segment into an empty folder.
     """
     scratch = new_scratch(directory)
     compute_alone()
@@ -154,16 +154,15 @@ def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, 
 
 
 def tidy(directory: Path) -> None:
-    """Remove what an earlier update left to readers that are gone by now; where somebody writes, that writer does it."""
+    """Remove folders that an earlier update left for readers that are gone by now; a current writer does it itself."""
     with suppress(IndexLockedError, OSError), writing(directory):
         remove_unused(directory)
 
 
 def remove_unused(directory: Path) -> None:
-    """Remove folders of ours that the manifest does not name and no reader holds; a later build comes back for those held.
+    """Remove published folders that the manifest does not name and no reader holds; a later build removes those still held.
 
-    What counts is the manifest that is there now: a build that was interrupted may have been published. Without one that can
-    be read, nothing is removed.
+    The manifest is read again, because an interrupted build may have published. If it cannot be read, nothing is removed.
     """
     with suppress(OSError, IndexDamagedError):
         manifest = read_manifest(directory)
@@ -177,11 +176,11 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
             continue
         try:
             descriptor = os.open(folder, os.O_RDONLY)
-        except OSError:  # not ours to read
+        except OSError:  # not readable
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = folder.rename(directory / f"{_SCRATCH}{uuid4().hex}")  # what a crash leaves of it the next writer clears
+            left = folder.rename(directory / f"{_SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
             sync_folder(directory)
             shutil.rmtree(left, ignore_errors=True)
         except OSError:

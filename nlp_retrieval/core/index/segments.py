@@ -1,7 +1,7 @@
-"""What an index is made of after updates: segments that never change, and what a retriever has to do for them.
+"""Segments, of which an index consists after updates, and what a retriever has to do for them.
 
-A segment holds the items of one indexing run; deleted items stay in it and are left out of every answer until segments are
-joined. Rows count through all segments.
+A segment never changes. It holds the items of one indexing run; deleted items stay in it, but are left out of all results,
+until segments are joined. Rows count through all segments.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from nlp_retrieval.core.index.items import ItemTable
 
 @dataclass(frozen=True)
 class SegmentFolder:
-    """What one run of a retriever wrote.
+    """A segment of a retriever.
 
     Args:
-        folder: its files, whose checksums were compared.
-        first_row: of its items in the index.
-        end_row: the row behind its last.
-        live: ``[end_row - first_row]``, which of its items are there; None: all.
+        folder: folder of its files, whose checksums have been compared.
+        first_row: row of its first item in the index.
+        end_row: the row after its last.
+        live: ``[end_row - first_row]``, which of its items are not deleted; None for all.
     """
 
     folder: Path
@@ -43,15 +43,15 @@ class SegmentFolder:
 
 @dataclass(frozen=True)
 class Builder:
-    """A retriever, as the store sees it.
+    """A retriever, from the index's point of view.
 
     Args:
-        name: begins the names of its folders.
-        identity: what decides the content of its index, apart from the items.
-        config: all of its parameters.
+        name: the names of its folders begin with it.
+        identity: what determines the content of its index, apart from the items.
+        config: all its parameters.
         build: writes the index of these items into an empty folder.
         extend: writes the index of items that join an index; see :meth:`BaseRetriever.extend`.
-        join: writes one index of what several segments hold; see :meth:`BaseRetriever.join`.
+        join: joins several segments into one; see :meth:`BaseRetriever.join`.
     """
 
     name: str

@@ -1,9 +1,8 @@
 """Updating an index in place: new items become a segment of their own, deleted ones are marked, and segments are joined.
 
-What is there is never written to. An update publishes new folders and then a manifest that names them beside the old ones, so
-that a reader sees all of it or none, and a crash leaves the state before or after. An item that is updated is deleted and
-added, so it moves to the end.
-How a change is written, and when segments are joined, is decided in :mod:`nlp_retrieval.core.index.change`.
+Existing files are never written to. An update publishes new folders and then a manifest that names them beside the old ones,
+so that a reader sees all of it or none, and a crash leaves the state before or after. An updated item is deleted and added,
+so it moves to the end. :mod:`nlp_retrieval.core.index.change` writes the change, and decides when segments are joined.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
 Resolve = Callable[[Path, Manifest], Sequence[Builder]]
-"""Gives what builds each retriever of the manifest of a directory, in its order."""
+"""Returns a builder for each retriever in the manifest of a directory, in its order."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ class UpdateReport:
     Args:
         path: the index directory.
         n_items: how many items can be found now.
-        added: how many came that were not there.
-        replaced: how many took the place of an item of the same id.
+        added: how many are new.
+        replaced: how many replaced an item with the same id.
         deleted: how many were deleted.
-        segments: how many segments there are now; 1 where all were joined.
-        seconds: all of it.
+        segments: how many segments there are now; 1 if all were joined.
+        seconds: duration of the update.
     """
 
     path: Path
@@ -68,13 +67,13 @@ def add_items(
     Args:
         path: the index directory.
         items: a loader, or items; streamed once.
-        resolve: what builds the retrievers of the index.
-        replace: an item whose id is there takes that item's place; else that is an error.
-        auto_compact: join segments where there are many.
+        resolve: returns builders for the retrievers of the index.
+        replace: whether an item may replace one with the same id; otherwise that is an error.
+        auto_compact: whether to join segments when there are many.
 
     Raises:
         IndexMissingError: there is no index.
-        ItemError: an id is there already and ``replace`` is False, or the items cannot be indexed.
+        ItemError: an id exists already and ``replace`` is False, or the items cannot be indexed.
         IndexLockedError: another process is writing to it.
         IndexWriteError: it cannot be written.
     """
@@ -101,13 +100,13 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
 
     Args:
         path: the index directory.
-        item_ids: of the items; an id that stands twice counts once.
-        resolve: what builds the retrievers of the index.
-        auto_compact: join segments where many rows belong to deleted items.
+        item_ids: ids of the items; repeated ids count once.
+        resolve: returns builders for the retrievers of the index.
+        auto_compact: whether to join segments when many rows belong to deleted items.
 
     Raises:
         IndexMissingError: there is no index.
-        ItemError: there is no item of an id, or no item would be left; nothing is deleted then.
+        ItemError: there is no item with an id, or no item would be left; nothing is deleted then.
         IndexLockedError: another process is writing to it.
         IndexWriteError: it cannot be written.
     """
@@ -122,7 +121,7 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
         if ids:
             rows = update.items.find(ids)
             if (rows < 0).any():
-                missing = [ids[place] for place in np.flatnonzero(rows < 0).tolist()]
+                missing = [ids[position] for position in np.flatnonzero(rows < 0).tolist()]
                 others = f" and {len(missing) - 1:,} more of those given are not there either" if len(missing) > 1 else ""
                 raise ItemError(f"no item of {update.directory} has the id {missing[0]!r}{others}; nothing was deleted")
             update.change(np.sort(rows), None)
@@ -131,11 +130,11 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
 
 
 def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
-    """Join all segments of an index and drop what was deleted; an index of one segment without deleted items stays as it is.
+    """Join all segments of an index without deleted items; one segment without deleted items stays as it is.
 
     Args:
         path: the index directory.
-        resolve: what builds the retrievers of the index.
+        resolve: returns builders for the retrievers of the index.
 
     Raises:
         IndexMissingError: there is no index.
@@ -151,7 +150,7 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 
 @contextmanager
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
-    """Be the only writer to an index that is there; what an update that failed has published is removed again."""
+    """Be the only writer to an existing index; folders published by a failed update are removed again."""
     directory = index_directory(path)
     with explained_writes(directory):
         _existing(directory)
@@ -167,10 +166,10 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
 
 
 def _join_where_due(update: IndexChange) -> None:
-    """Join segments; the update itself is done by now, so that a failure is told and is no failure of the update."""
+    """Join segments if that is due; the update is already published, so a failure is only a warning."""
     try:
         update.join_where_due()
-    except Exception as error:  # whatever an engine raises: the update itself is published
+    except Exception as error:  # engines may raise anything
         warnings.warn(
             f"{update.directory} was updated, but its segments could not be joined ({error}); it works as it is, and the next "
             "update, or compact(), tries again",

@@ -1,4 +1,4 @@
-"""The life of a searcher: it indexes, opens, takes up newer generations, updates, and is copied to other processes."""
+"""The life cycle of a searcher: it indexes, opens and refreshes, updates, and is copied to other processes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from nlp_retrieval.errors import IndexMissingError
 
 
 class OpenedRetrievers(NamedTuple):
-    """Retrievers that are open on one generation of an index.
+    """Retrievers opened on one generation of an index.
 
     Args:
         generation: the index.
-        retrievers: by label.
+        retrievers: the retrievers, by label.
     """
 
     generation: Generation
@@ -39,9 +39,9 @@ class OpenedRetrievers(NamedTuple):
 
 
 class BaseSearcher(Component, ABC):
-    """Holds retrievers and the index that they are open on; a subclass says how they are searched.
+    """Holds retrievers and the opened index; a subclass decides how they are searched.
 
-    One call to ``search`` uses one generation of the index throughout; a newer one is taken up by ``refresh``.
+    A call of ``search`` uses the same generation of the index throughout; ``refresh`` switches to a newer one.
     """
 
     kind: ClassVar[str] = "searchers"
@@ -56,7 +56,7 @@ class BaseSearcher(Component, ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Of the whole configuration: equal searchers have equal fingerprints."""
+        """Fingerprint of the whole configuration: equal searchers have equal fingerprints."""
 
     @property
     @abstractmethod
@@ -70,19 +70,19 @@ class BaseSearcher(Component, ABC):
     @property
     @abstractmethod
     def explains(self) -> bool:
-        """Whether :meth:`explain` can say why something was found."""
+        """Whether :meth:`explain` can say why an item was found."""
 
     @abstractmethod
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
-        """Say of results why they were found: one mapping per result, empty where there is nothing to say."""
+        """Explain why results were found: one mapping per result, empty without an explanation."""
 
     def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False) -> IndexReport:
-        """Index items for every retriever of this searcher, and open the result; what is there already is left as it is.
+        """Index items for every retriever of this searcher, and open the index; what it already holds is not built again.
 
         Args:
             items: a loader, or items; streamed once.
             path: the index directory.
-            replace: give up an index of other items that is there.
+            replace: whether to replace an existing index of other items.
 
         Raises:
             ItemError: the items cannot be indexed.
@@ -96,19 +96,19 @@ class BaseSearcher(Component, ABC):
     def add(
         self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
     ) -> UpdateReport:
-        """Add items to the opened index, without building again what is there, and search it from now on.
+        """Add items to the opened index, without building it again, and search them from now on.
 
-        All retrievers of the index take them up, those of other searchers too. Readers keep what they opened until they
+        All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
         :meth:`refresh`.
 
         Args:
-            items: a loader, or items; streamed once. None of their ids may be there already.
-            auto_compact: join segments where there are many; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.components.trust`.
+            items: a loader, or items; streamed once. Their ids must be new.
+            auto_compact: whether to join segments when there are many; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
-            ItemError: an id is there already, or the items cannot be indexed; nothing is added then.
+            ItemError: an id exists already, or the items cannot be indexed; nothing is added then.
             UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
@@ -118,12 +118,12 @@ class BaseSearcher(Component, ABC):
     def update(
         self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
     ) -> UpdateReport:
-        """Add items, as :meth:`add` does; one whose id is there takes that item's place, and stands behind all others.
+        """Add items, as :meth:`add` does; an item replaces one with the same id, and comes last.
 
         Args:
             items: a loader, or items; streamed once.
-            auto_compact: join segments where there are many; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.components.trust`.
+            auto_compact: whether to join segments when there are many; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -138,13 +138,13 @@ class BaseSearcher(Component, ABC):
         """Delete items from the opened index by their ids.
 
         Args:
-            item_ids: of the items.
-            auto_compact: join segments where a quarter of all rows belongs to deleted items; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.components.trust`.
+            item_ids: ids of the items.
+            auto_compact: whether to join segments when a quarter of all rows belongs to deleted items; see :meth:`compact`.
+            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
-            ItemError: there is no item of an id, or none would be left; nothing is deleted then.
+            ItemError: there is no item with an id, or none would be left; nothing is deleted then.
             UntrustedError: another retriever of the index asks for more than a manifest may decide.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
@@ -155,12 +155,12 @@ class BaseSearcher(Component, ABC):
         return self._taken_up(delete_items(self.opened.path, item_ids, resolve, auto_compact=auto_compact))
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
-        """Join all segments of the opened index, and drop what was deleted: the index is as if it had been built at once.
+        """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
-        What quantisers and centroids of an index were trained on may be kept; the classes of the retrievers say so.
+        Trained quantisers and centroids may be kept; the documentation of the retrievers says so.
 
         Args:
-            trust: let the index decide how its other retrievers are made; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -178,18 +178,18 @@ class BaseSearcher(Component, ABC):
 
     def _taken_up(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)
-        tidy(report.path)  # the generation before was held until now
+        tidy(report.path)  # the previous generation was held until now
         return report
 
     def open(self, path: str | Path) -> Self:
-        """Open an index that was built before; returns the searcher itself.
+        """Open an existing index; returns the searcher itself.
 
         Raises:
             IndexMissingError: there is none, or it lacks one of the retrievers.
             IndexMismatchError: it was built with another configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        with self._opening:  # or a slow refresh could put an older generation in the place of a newer one
+        with self._opening:  # otherwise a slow refresh could replace a newer generation by an older one
             self._opened = self._opened_on(open_generation(path))
         return self
 
@@ -207,7 +207,7 @@ class BaseSearcher(Component, ABC):
         return self.open_retrievers().generation
 
     def index_records(self) -> list[RetrieverRecord]:
-        """What the opened index says of this searcher's retrievers and their parts: their files, and what they cost."""
+        """The opened index's records of this searcher's retrievers and their parts: their files, and what they cost."""
         return self._records(self.opened.manifest)
 
     def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
@@ -216,7 +216,7 @@ class BaseSearcher(Component, ABC):
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:
-        """Take up a newer generation of the index, if there is one; returns whether there was."""
+        """Switch to a newer generation of the index, if there is one; return whether there was."""
         opened = self.open_retrievers()
         if opened.generation.is_current():
             return False
@@ -224,7 +224,7 @@ class BaseSearcher(Component, ABC):
         return True
 
     def kept_in_copies(self) -> dict[str, Any]:
-        """Which index was opened: a copy opens it at first use, and raises IndexConflictError where another one is there."""
+        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced by another."""
         before = self._opened_before if self._opened is None else self._opened_index(self._opened.generation)
         return {"_opened_before": before}
 
@@ -239,7 +239,7 @@ class BaseSearcher(Component, ABC):
                 self._opened = self._opened_on(generation)
 
     def open_retrievers(self) -> OpenedRetrievers:
-        """Return what is open; a copy opens its index now.
+        """Return the opened retrievers; a copy opens its index now.
 
         Raises:
             IndexMissingError: no index was opened.

@@ -1,4 +1,4 @@
-"""The retrievers of a composition: the labels under which their signals appear, and what has to be built for them."""
+"""The retrievers of a composition: their labels, under which their signals appear, and their builders."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by their labels: those given, or the registry names, with a number where two share one.
+    """Return retrievers by their labels: those given, or the registry names, with a number if several share a name.
 
     Args:
         retrievers: at least one.
         where: the component and the parameter, for messages.
 
     Raises:
-        ConfigurationError: there are none, or a label could not be told from the parts of a signal's name.
+        ConfigurationError: there are none, or a label would be ambiguous in the name of a signal.
     """
     if len(retrievers) == 0:
         raise ConfigurationError(f"{where} is empty; pass at least one")
@@ -28,21 +28,21 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
         if "name" in retrievers:  # a file could not tell it from the settings of one retriever
             raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
         return dict(retrievers)
-    found: dict[str, BaseRetriever] = {}
+    by_label: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
         label, number = retriever.name, 1
-        while label in found:
+        while label in by_label:
             number += 1
             label = f"{retriever.name}-{number}"
-        found[label] = retriever
-    return found
+        by_label[label] = retriever
+    return by_label
 
 
 def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
-    """What the index store has to build for these retrievers.
+    """Return builders for these retrievers and their parts.
 
     Raises:
-        ConfigurationError: components of two classes have one name.
+        ConfigurationError: components of two classes have the same name.
     """
     needed = with_parts(retrievers)
     require_distinct_names(needed)

@@ -1,4 +1,4 @@
-"""Which index a searcher that was copied to another process had opened: it goes on with that one, and with no other."""
+"""The index that a copied searcher had opened: in another process it opens the same index, and no other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OpenedIndex:
 
     Args:
         path: the index directory.
-        fingerprint: of its items, and of the files of the searcher's retrievers.
+        fingerprint: fingerprint of its items, and of the files of the searcher's retrievers.
         generation: its number, for messages.
     """
 
@@ -29,11 +29,11 @@ class OpenedIndex:
 
     @classmethod
     def of(cls, generation: Generation, records: Sequence[RetrieverRecord]) -> OpenedIndex:
-        """Describe what was opened.
+        """Describe an opened index.
 
         Args:
-            generation: of the index.
-            records: of the retrievers that search it.
+            generation: the opened generation.
+            records: records of the retrievers that search it.
         """
         segments = [segment for record in records for segment in record.segments]
         files = [[name, file.sha256] for segment in segments for name, file in sorted(segment.files.items())]
@@ -41,7 +41,7 @@ class OpenedIndex:
         return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
 
     def check_is(self, found: OpenedIndex) -> None:
-        """Compare with what is there now.
+        """Compare with the index that is there now.
 
         Raises:
             IndexConflictError: it is another index.

@@ -29,10 +29,10 @@ Weights = (
 
 @dataclass(frozen=True)
 class FusionPool:
-    """The candidates of a batch of lists, each once per list, with what every retriever said of them.
+    """The candidates of a batch of lists, each once per list, with their scores and ranks from every retriever.
 
     Args:
-        labels: of the retrievers.
+        labels: labels of the retrievers.
         owner: ``[candidates]`` ascending, the list of each.
         n_lists: how many lists there are.
         scores: ``[candidates, retrievers]``, NaN where a retriever did not find the candidate.

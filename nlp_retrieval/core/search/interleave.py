@@ -1,4 +1,4 @@
-"""Several ranked lists of one query become one: in turn, each document once, each list at most its quota."""
+"""Interleaving several ranked lists of a query: in turn, each document once, each list at most its quota."""
 
 from __future__ import annotations
 

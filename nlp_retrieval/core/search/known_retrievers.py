@@ -1,6 +1,6 @@
-"""Which retrievers keep an index up to date: those at hand, and for the others equal ones made from what the index says.
+"""Which retrievers keep an index up to date: those at hand, and for the others equal ones built from the manifest.
 
-What the index says comes from whoever made it: :mod:`nlp_retrieval.core.components.trust` draws the line.
+The manifest comes from whoever built the index: :mod:`nlp_retrieval.core.components.trust` decides what it may do.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _UPDATE_IT = "; or update it in Python by a searcher that holds it, or index aga
 
 
 def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
-    """Return what gives a builder for every retriever of an index.
+    """Return a function that returns builders for all retrievers of an index.
 
     Args:
-        retrievers: those at hand, and their parts. An index may hold more, which others search; they are kept up to date too.
+        retrievers: those at hand. The index may hold more, which other searchers use; they are kept up to date too.
         trust: let the index decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide.
     """
     at_hand = with_parts(retrievers)
@@ -55,7 +55,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
 
 
 def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriever]:
-    """Make the retrievers of an index from its manifest, without those that are but parts of others.
+    """Build the retrievers of an index from its manifest, without those that are only parts of others.
 
     Args:
         index: the index directory.
@@ -63,7 +63,7 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
 
     Raises:
         UntrustedError: it asks for that, and is not trusted.
-        ConfigurationError: one cannot be made; settings that looked like secrets are not in a manifest.
+        ConfigurationError: one cannot be built; settings that looked like secrets are not in a manifest.
     """
     plans = [_plan_of(record, trust=trust) for record in open_generation(index).manifest.retrievers]
     _require_trust(plans, Path(index), _NAME_THEM, trust=trust)

@@ -29,18 +29,18 @@ def merge_candidates(
     """Search for every distinct sub-query of a batch once, and merge those of each query.
 
     Args:
-        find: searches for distinct queries, none of them blank or made of stop words alone.
-        processed: per query, its sub-queries.
+        find: searches for distinct queries, none of them blank or only stop words.
+        processed: for each query its sub-queries.
         k: length of the lists after merging.
         rule: see the module.
-        label: begins the names of the signals.
-        retriever: its registry name, for the warning where a query finds nothing.
+        label: the names of the signals begin with it.
+        retriever: its registry name, for the warning if a query finds nothing.
     """
-    unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # what is asked twice counts once
+    unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
     distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
     hits = find(list(distinct)) if distinct else Hits.from_lists([])
-    # sub-queries that say nothing own one empty list behind those that were searched
+    # sub-queries without content words share one empty list after those that were searched
     hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
     places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))

@@ -1,6 +1,6 @@
-"""The interface of rerankers, and all that a pointwise one does not have to do itself.
+"""The interface of rerankers, and everything that a pointwise one need not do itself.
 
-A pointwise reranker writes ``score_pairs``. The base class turns candidates into pairs, each of them once, batches them by
+A pointwise reranker implements ``score_pairs``. The base class turns candidates into distinct pairs, batches them by
 length, blends with the incoming ranking, and keeps the signals.
 """
 
@@ -31,7 +31,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 class BaseReranker(Component, ABC):
     """Reorders candidates against the original query.
 
-    ``blend`` says what becomes of the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
+    ``blend`` says what happens to the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
     by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name. By ``"rank"``, candidates
     that a reranker scores alike share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
     and the incoming ranking decides.
@@ -51,12 +51,12 @@ class BaseReranker(Component, ABC):
             items: ``[pairs]``.
 
         Returns:
-            Columns ``[pairs]``: ``"score"``, higher is better, and beside it any parts that it is made of. Each becomes a
-            signal, ``<label>.<column>``.
+            Columns ``[pairs]``: ``"score"``, higher is better, and optionally the parts of it. Each becomes a signal,
+            ``<label>.<column>``.
         """
 
     def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        """How many texts are longer than what is read of them, and of how many, by what they are ("passages").
+        """How many texts are longer than the model reads, and of how many, by their kind ("passages").
 
         Args:
             queries: ``[pairs]``, as they were scored.
@@ -74,7 +74,7 @@ class BaseReranker(Component, ABC):
             k: at most this many results per query are returned.
 
         Raises:
-            QueryError: the lists do not line up with the queries or hold what is no result, or k is no positive integer.
+            QueryError: the lists do not match the queries or hold something other than results, or k is not positive.
         """
         queries, depth = check_queries(nlqs), check_k(k)
         if isinstance(results, str) or not isinstance(results, Sequence):

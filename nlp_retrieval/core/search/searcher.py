@@ -1,7 +1,7 @@
 """The composition: process, retrieve, fuse, rerank, cut.
 
-A searcher is made of parts and adds no scoring of its own. One call to ``search`` uses one generation of the index
-throughout; a newer one is taken up by ``refresh``.
+A searcher consists of parts and adds no scoring of its own. A call of ``search`` uses the same generation of the index
+throughout; ``refresh`` switches to a newer one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POOL_DEPTH = 100
 
 
 class Searcher(BaseSearcher):
-    """Composes retrievers, and what stands before and behind them, into one search.
+    """Composes retrievers, and the stages before and after them, into one search.
 
     Args:
         retrievers: at least one; a mapping gives each the label under which its signals appear (by default its registry
@@ -70,7 +70,7 @@ class Searcher(BaseSearcher):
         several = len(self.retrievers) > 1
         self.fusion: BaseFusion = fusion or (ReciprocalRankFusion() if several else RawScore())
         if several:
-            self._arguments["fusion"] = self.fusion  # the default, said or not, is one configuration
+            self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
         self.reranker = reranker
         self.scope: Scope = scope
         self.depth = depth
@@ -85,7 +85,7 @@ class Searcher(BaseSearcher):
 
     @property
     def fingerprint(self) -> str:
-        """Of the whole configuration: equal searchers have equal fingerprints."""
+        """Fingerprint of the whole configuration: equal searchers have equal fingerprints."""
         parts = [*with_parts(self.retrievers.values()), *filter(None, [self.processor, self.reranker])]
         models = [part.identity for part in parts]
         codes = codes_in(self)
@@ -117,16 +117,16 @@ class Searcher(BaseSearcher):
         Args:
             queries: a list of queries; a bare string counts as a list of one.
             k: at most this many results per query.
-            where: only items whose metadata fulfil this are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
+            where: only items whose metadata meet this are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
                 :mod:`nlp_retrieval.core.filters`.
-            subqueries: per query, what is searched for in place of what the processor would make of it.
+            subqueries: for each query the sub-queries to search for, instead of those of the processor.
 
         Returns:
             One list per query, best first.
 
         Raises:
-            QueryError: a query is no string, k no positive integer, the filter none that could be meant of these items, or
-                there are not as many lists of sub-queries as queries.
+            QueryError: a query is not a string, k is not a positive integer, the filter does not fit these items, or there
+                are not as many lists of sub-queries as queries.
             IndexMissingError: no index was opened.
             IndexDamagedError: a file of the index was changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
@@ -157,21 +157,21 @@ class Searcher(BaseSearcher):
 
     @property
     def explains(self) -> bool:
-        """Whether one of the retrievers can say why it found something."""
+        """Whether one of the retrievers can say why it found an item."""
         return any(type(retriever).explain is not BaseRetriever.explain for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
-        """Say of results why they were found: by the label of each retriever that can tell, the chain that led there.
+        """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
 
         Args:
             query: what was searched for.
-            results: of that query, from :meth:`search`.
+            results: results of :meth:`search` for that query.
 
         Returns:
-            One mapping per result; empty where no retriever has anything to say.
+            One mapping per result; empty if no retriever has an explanation.
 
         Raises:
-            QueryError: the query is no string, or a result is none, or not of this index.
+            QueryError: the query is not a string, or a result is not a result of this index.
             IndexMissingError: no index was opened.
         """
         (nlq,) = check_queries(query)
@@ -181,16 +181,18 @@ class Searcher(BaseSearcher):
         subqueries = [nlq]
         if self.processor is not None:
             (subqueries,) = check_processed(self.processor.process([nlq]), 1)
-        found: list[dict[str, Explanation]] = [{} for _ in results]
+        explanations: list[dict[str, Explanation]] = [{} for _ in results]
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
                 if says_nothing(subquery):
                     continue
-                for told, explanation in zip(found, retriever.explain(subquery, rows, opened.generation.items), strict=True):
-                    if explanation and (label not in told or explanation.strength > told[label].strength):
-                        told[label] = explanation
-        return found
+                for by_label, explanation in zip(
+                    explanations, retriever.explain(subquery, rows, opened.generation.items), strict=True
+                ):
+                    if explanation and (label not in by_label or explanation.strength > by_label[label].strength):
+                        by_label[label] = explanation
+        return explanations
 
     def depth_for(self, k: int) -> int:
         """Return how many candidates are fetched from each retriever for lists of this length."""
@@ -203,14 +205,14 @@ class Searcher(BaseSearcher):
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
         stages = current_stages()
         depth = self.depth_for(k)
-        found: dict[str, CandidateBatch] = {}
+        batches: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
             with stage(label):
-                found[label] = stages.candidates(retriever, processed, depth, opened.generation, label, allowed)
-        batch = next(iter(found.values()))
+                batches[label] = stages.candidates(retriever, processed, depth, opened.generation, label, allowed)
+        batch = next(iter(batches.values()))
         if self._fuses:
             with stage("fuse"):
-                batch = self.fusion.fuse(found)
+                batch = self.fusion.fuse(batches)
                 if self.reranker is None and self.scope == "pooled":
                     batch = batch.head(k)
         if self.reranker is not None and len(batch.rows):

@@ -1,9 +1,9 @@
-"""The costly steps of a search, and who runs them.
+"""The expensive steps of a search, which a caller can replace.
 
-A searcher has its retrievers opened, its sub-queries and candidates made and its pairs scored by the stages that are in force,
-and a dense retriever its query vectors. By default each is simply done. A caller who searches with many configurations puts
-others in their place, which remember (:mod:`nlp_retrieval.benchmarks.stages.shared`). What is cheap (fusing, interleaving,
-cutting, making items) is no stage and is always done anew.
+The current stages open the retrievers of a searcher, process its queries, find candidates and score pairs, and encode the
+queries of a dense retriever. By default they simply do so. A caller who searches with many configurations replaces them by
+stages with a cache (:mod:`nlp_retrieval.benchmarks.stages.shared`). Cheap steps (fusing, interleaving, cutting, creating
+items) are not stages and are always done again.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Stages:
 
         Args:
             retriever: opened on the generation.
-            processed: per list, its sub-queries.
+            processed: for each list its sub-queries.
             depth: length of the lists.
             generation: the index that is searched.
-            label: begins the names of the signals.
-            allowed: ``[items]``, which may be found; None: all.
+            label: the names of the signals begin with it.
+            allowed: ``[items]``, which may be found; None for all.
         """
         return retriever.candidates(processed, depth, len(generation.items), label, allowed)
 
@@ -66,7 +66,7 @@ class Stages:
         """Return a vector per query.
 
         Args:
-            encoder: whose vectors they are.
+            encoder: the encoder of the vectors.
             queries: what to encode.
             encode: encodes queries, ``[queries, dimension]``.
         """
@@ -79,10 +79,10 @@ class Stages:
         """Return candidates in a reranker's order.
 
         Args:
-            reranker: what scores them.
+            reranker: scores them.
             nlqs: one per list of the batch.
             batch: the candidates, at least one.
-            generation: the index that they are of.
+            generation: the index that they come from.
         """
         return reranker.rerank_batch(nlqs, batch, generation.items.items(batch.rows))
 
@@ -91,13 +91,13 @@ _current: ContextVar[Stages] = ContextVar("nlp_retrieval_current_stages", defaul
 
 
 def current_stages() -> Stages:
-    """Return the stages that are in force in this thread and context."""
+    """Return the current stages of this thread and context."""
     return _current.get()
 
 
 @contextmanager
 def using_stages(stages: Stages) -> Iterator[None]:
-    """Have every search inside the block run its costly steps by these stages."""
+    """Make every search inside the block use these stages."""
     token = _current.set(stages)
     try:
         yield

@@ -51,7 +51,7 @@ class BaseLinkExtractor(Component, ABC):
     """Base of all kinds of links between passages.
 
     A subclass sets ``along`` and ``against``, in ``__init__`` or, for links without a direction, both to one ``weight``;
-    they change no index and belong into ``search_only``.
+    they change no index and belong in ``search_only``.
     """
 
     kind = "links"
@@ -75,7 +75,7 @@ class BaseLinkExtractor(Component, ABC):
         """
 
     def extracted(self, items: ItemTable) -> Extracted:
-        """Find all links of a corpus, and what :meth:`extend` wants to know again when items join: ``tables`` names it."""
+        """Find all links of a corpus, and the tables, named in ``tables``, that :meth:`extend` looks up when items join."""
         return Extracted(self.extract(items))
 
     def extend(self, joining: JoiningItems) -> Extracted:
@@ -83,8 +83,8 @@ class BaseLinkExtractor(Component, ABC):
 
         By default all links of all items are found anew, which takes as long as building the index does.
         """
-        found = joining.touching(joining.of_all(self.extract))
-        return Extracted(found, self.extracted(joining.items).tables if self.tables else {})
+        links = joining.touching(joining.of_all(self.extract))
+        return Extracted(links, self.extracted(joining.items).tables if self.tables else {})
 
     @abstractmethod
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
@@ -117,10 +117,10 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
         stop = min(stop, begin + _CAP)
         begin = max(whole[0], stop - _CAP)
     cut_before, cut_after = begin != whole[0] or begin == first > 0, stop != whole[1] or stop == last < len(text)
-    if cut_before:  # not within a word, where there is room
-        begin = next((place + 1 for place in range(begin, start) if text[place].isspace()), begin)
+    if cut_before:  # between words, unless one word fills all the room
+        begin = next((position + 1 for position in range(begin, start) if text[position].isspace()), begin)
     if cut_after:
-        stop = next((place for place in range(stop - 1, end - 1, -1) if text[place].isspace()), stop)
+        stop = next((position for position in range(stop - 1, end - 1, -1) if text[position].isspace()), stop)
     begin += len(text[begin:start]) - len(text[begin:start].lstrip())
     stop -= len(text[end:stop]) - len(text[end:stop].rstrip())
     before, after = "…" * cut_before, "…" * cut_after
@@ -128,7 +128,7 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
 
 
 def _boundaries(text: str, first: int, last: int) -> Iterator[int]:
-    """Where sentences end between two places of a text, in order."""
+    """The positions between two others in a text at which a sentence ends, ascending."""
     for match in _SENTENCE_END.finditer(text, first, last):
         goes_on = text[match.end() : last].lstrip()[:1].islower() and match.group() != "\n"
         if not goes_on and not (match.group() == "." and _is_abbreviated(text, match.start())):
@@ -136,7 +136,7 @@ def _boundaries(text: str, first: int, last: int) -> Iterator[int]:
 
 
 def _is_abbreviated(text: str, stop: int) -> bool:
-    """Whether the full stop at a place belongs to an abbreviation ("St.") or an initial ("J.")."""
+    """Whether the full stop at a position belongs to an abbreviation ("St.") or an initial ("J.")."""
     begin = stop
     while begin > 0 and stop - begin < 7 and text[begin - 1].isalpha():
         begin -= 1

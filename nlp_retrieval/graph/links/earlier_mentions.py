@@ -1,8 +1,8 @@
-"""Which passages of an index mention titles that join it, found without reading them all.
+"""Which passages already in an index mention the titles of items that join it, found without reading every passage.
 
-The terms of a passage say whether it may hold the words of a title; what it says there is then read, first whether the
-words stand in a row at all, and where they do, by all titles. A title of which too many passages may speak is left to the
-next ``compact``: else what joins a large collection would cost a part of it.
+The stored terms of a passage say whether it can contain the words of a new title. Only such passages are read: first to
+see whether the words stand in a row, and if they do, to find every title that the passage mentions. A title whose words
+occur in too many passages waits for the next ``compact``; otherwise each addition would reread a part of the collection.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from nlp_retrieval.text.surfaces import Surface, plain_part
 
 _STEP = 1024
 MOST_READ, ONE_IN = 1000, 500
-"""A title is looked for in so many passages, or in one of so many of the collection, whichever is more."""
+"""A title is looked for in at most MOST_READ passages, or in one of ONE_IN of the collection, whichever is more."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def mentions_before(
     joining: JoiningItems, surfaces: Sequence[tuple[int, Surface]], is_new: Mask
 ) -> tuple[Rows, NDArray[np.int64]]:
-    """Return rows of passages that were there before, and the new titles that their contents mention, each pair once.
+    """Return the mentions of new titles in earlier passages: rows of the passages and numbers of the titles, each pair once.
 
     Args:
-        joining: what comes; it knows the titles of all items.
-        surfaces: of the items that come.
-        is_new: by the numbers of all titles, whether an item that comes carries it.
+        joining: the items that join, with the titles of all items.
+        surfaces: those of the joining items.
+        is_new: ``[titles]``, whether a joining item carries the title.
     """
     sources, mentioned = array("q"), array("q")
     titles = joining.titles
@@ -46,7 +46,7 @@ def mentions_before(
 
 
 def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
-    """Rows and contents of the passages in which the words of some surface stand in a row."""
+    """Rows and contents of the passages in which the words of any surface stand in a row."""
     phrases = [Phrase(surface) for surface in surfaces]
     held = joining.terms.holding([surface.words for surface in surfaces])
     most = max(MOST_READ, joining.first_row // ONE_IN)
@@ -60,8 +60,8 @@ def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list
     for first in range(0, len(distinct), _STEP):
         part = distinct[first : first + _STEP]
         kept: tuple[list[int], list[str]] = ([], [])
-        for place, (row, item) in enumerate(zip(part.tolist(), joining.everything.items(part), strict=True), first):
-            if holds_one(item.content, phrases, numbers[bounds[place] : bounds[place + 1]].tolist()):
+        for number, (row, item) in enumerate(zip(part.tolist(), joining.everything.items(part), strict=True), first):
+            if holds_one(item.content, phrases, numbers[bounds[number] : bounds[number + 1]].tolist()):
                 kept[0].append(row)
                 kept[1].append(item.content)
         yield kept
@@ -82,12 +82,12 @@ class Phrase:
 
 
 def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:
-    """Whether a text may mention some of some phrases; what is not so is certain.
+    """Whether a text may mention any of some phrases; False is certain, True is not.
 
     Args:
-        text: a content.
-        phrases: of all surfaces.
-        numbers: of those that count.
+        text: the content of a passage.
+        phrases: those of all surfaces.
+        numbers: which of the phrases to look for.
     """
     plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
     folded = plain.casefold()
@@ -102,5 +102,5 @@ def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> b
     return False
 
 
-def _plain(found: re.Match[str]) -> str:
-    return plain_part(found.group())
+def _plain(match: re.Match[str]) -> str:
+    return plain_part(match.group())

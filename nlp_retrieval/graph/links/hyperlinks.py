@@ -1,4 +1,4 @@
-"""Links that the corpus itself gives, as identifiers or titles in the metadata."""
+"""Links that the corpus itself states, as identifiers or titles in the metadata."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _AT_ONCE, _STEP = 1 << 16, 1024
 class Hyperlinks(BaseLinkExtractor):
     """Links a passage to the passages that its metadata names.
 
-    A name is an item id, else the id of a document that was cut into passages ("parent_id"), else a title as it stands,
-    else a title but for case, accents and punctuation; its qualifier in parentheses counts. A name that m passages carry
-    links to each with weight 1/m; repeated names count once; one that may mean the passage itself links nothing.
+    A name is read as an item id, else as the id of a document that was cut into passages ("parent_id"), else as a title
+    letter by letter, else as a title regardless of case, accents and punctuation; a qualifier in parentheses counts. A name
+    that m passages carry links to each with weight 1/m; repeated names count once; one that may mean the passage itself
+    links nothing.
 
     Args:
         links: metadata with the names, a string or a list of strings.
@@ -60,7 +61,7 @@ class Hyperlinks(BaseLinkExtractor):
         self.against = against
 
     def extract(self, items: ItemTable) -> Links:
-        """Find the links in two passes, over the names that items carry and over those that they give.
+        """Find the links in two passes, over the names that items carry and over the names in their links.
 
         Raises:
             ItemError: the metadata is neither a string nor a list of strings; the message names the item.
@@ -71,16 +72,16 @@ class Hyperlinks(BaseLinkExtractor):
         return self.extracted(items).links
 
     def extracted(self, items: ItemTable) -> Extracted:
-        """Find the links, the names that items carry, and which items give which."""
+        """Find the links, the names that items carry, and which items link to which name."""
         names = HashedRows.of(_names(items.stream(_NAMING)))
         links, given = self._links(names, self._given(enumerate(items.stream({self.links}))), items)
         return Extracted(links, {_NAMES: names, _GIVEN: given})
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links from and to items that join: those that they have when all items are indexed at once.
+        """Find the links from and to items that join: the same as when all items are indexed at once.
 
-        Links among the items before stay as they were until ``compact``: one whose name a new item carries too keeps its
-        weight, and stays where that item's id or title is now what the name means.
+        Links among earlier items stay as they were until ``compact``, with their weights, even where a new item carries the
+        same name too, or where the name now means the new item alone.
         """
         new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
         called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _called(item)}
@@ -104,18 +105,18 @@ class Hyperlinks(BaseLinkExtractor):
         return None if span is None else sentence_at(source.content, *span)
 
     def _links(self, table: HashedRows, given: Iterator[tuple[int, str]], items: ItemTable) -> tuple[Links, HashedRows]:
-        """The links of the names that some items give, and these names, by their words."""
+        """The links that some items state, and the rows of those items by the words of the names."""
         sources, numbers = array("q"), array("q")
         words, givers = array("Q"), array("q")
         unknown: list[tuple[int, str]] = []
         n_given = n_unknown = 0
         while batch := list(islice(given, _AT_ONCE)):
-            found = _resolved(table, [name for _, name in batch])
-            missing = np.flatnonzero(found < 0)
+            numbers_of_names = _resolved(table, [name for _, name in batch])
+            missing = np.flatnonzero(numbers_of_names < 0)
             n_given, n_unknown = n_given + len(batch), n_unknown + len(missing)
-            unknown += [batch[place] for place in missing[: 1 - len(unknown)]]
-            sources.extend(row for (row, _), number in zip(batch, found, strict=True) if number >= 0)
-            numbers.extend(found[found >= 0].tolist())
+            unknown += [batch[position] for position in missing[: 1 - len(unknown)]]
+            sources.extend(row for (row, _), number in zip(batch, numbers_of_names, strict=True) if number >= 0)
+            numbers.extend(numbers_of_names[numbers_of_names >= 0].tolist())
             words.extend(hash_of(_words_key(name)) for _, name in batch)
             givers.extend(row for row, _ in batch)
         if unknown:
@@ -125,7 +126,7 @@ class Hyperlinks(BaseLinkExtractor):
         return links, HashedRows(*grouped(np.array(words, np.uint64), np.array(givers, np.int64)))
 
     def _given(self, items: Iterable[tuple[int, SearchableItem]]) -> Iterator[tuple[int, str]]:
-        """Rows and the names that they give."""
+        """Rows and the names that they link to."""
         for row, item in items:
             given = item.metadata.get(self.links)
             for name in given if isinstance(given, list) else [] if given in (None, "") else [given]:
@@ -142,10 +143,11 @@ class Hyperlinks(BaseLinkExtractor):
         counts = np.diff(table.offsets)[numbers]
         too_common = counts > self.max_shared
         if too_common.any():
-            place = int(counts.argmax())
-            (one,) = items.items(table.rows_of(int(numbers[place]))[:1])
-            why = f"names {counts[place]} items at once, such as {one.item_id!r} ({one.title!r}); max_shared={self.max_shared}"
-            self._warn(items, int(sources[place]), f"{np.count_nonzero(too_common)} links", why)
+            worst = int(counts.argmax())
+            (named,) = items.items(table.rows_of(int(numbers[worst]))[:1])
+            example = f"{named.item_id!r} ({named.title!r})"
+            why = f"names {counts[worst]} items at once, such as {example}; max_shared={self.max_shared}"
+            self._warn(items, int(sources[worst]), f"{np.count_nonzero(too_common)} links", why)
         return shared_links(table, sources[~too_common], numbers[~too_common], len(items))
 
     def _warn(self, items: ItemTable, row: int, what: str, why: str) -> None:
@@ -155,7 +157,7 @@ class Hyperlinks(BaseLinkExtractor):
 
 
 def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
-    """What an item may be called, each with a mark of how, and its row."""
+    """Each name that an item may be called by, prefixed with how it is read, and the item's row."""
     for row, item in enumerate(items):
         yield f"id {item.item_id}", row
         parent = item.metadata.get(_PARENT)
@@ -167,7 +169,7 @@ def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
 
 
 def _called(item: SearchableItem) -> list[str]:
-    """What an item may be called."""
+    """The names that an item may be called by."""
     parent = item.metadata.get(_PARENT)
     return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
 
@@ -181,7 +183,7 @@ def _parts(rows: Rows) -> Iterator[Rows]:
 
 
 def _words_key(title: str) -> str:
-    # titles without any word, such as "!!!", are equal only to themselves
+    # a title without any word, such as "!!!", equals only itself
     return "\0".join(["words", *(words_of(title) or ["", title])])
 
 
@@ -190,9 +192,9 @@ _KEYS: tuple[Callable[[str], str], ...] = ("id {}".format, "parent {}".format, "
 
 def _resolved(table: HashedRows, names: list[str]) -> Rows:
     """The numbers of names in the table, read as an id, a parent, a title and words, in this order; -1 for none."""
-    found = np.full(len(names), -1, np.int64)
+    numbers = np.full(len(names), -1, np.int64)
     for key in _KEYS:
-        open_places = np.flatnonzero(found < 0)
-        hashes = np.array([hash_of(key(names[place])) for place in open_places], np.uint64)
-        found[open_places] = table.find(hashes)
-    return found
+        unresolved = np.flatnonzero(numbers < 0)
+        hashes = np.array([hash_of(key(names[position])) for position in unresolved], np.uint64)
+        numbers[unresolved] = table.find(hashes)
+    return numbers

@@ -1,4 +1,4 @@
-"""What an extractor is told when items join an index: the items, and what the segments before them know."""
+"""What an extractor gets when items join an index: the items, and what the earlier segments have stored."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Extracted(NamedTuple):
     """What an extractor found.
 
     Args:
-        links: of its kind.
-        tables: what it wants to know again when items join, by name; rows count from 0 in the items that it read.
+        links: those of its kind.
+        tables: what it will look up when items join, by name; rows count from 0 in the items that it read.
     """
 
     links: Links
@@ -39,12 +39,12 @@ class JoiningItems:
 
     Args:
         items: those that join.
-        everything: the items of the whole index, those that join behind the others.
-        segments: what stands before them.
-        kind: of the links that are to be found.
-        prefix: begins the names of the tables that this kind has kept.
-        titles: of all items, where the extractor goes by the titles that are found in queries; else None.
-        scratch: a folder for files that are not needed afterwards.
+        everything: the items of the whole index; those that join come last.
+        segments: the segments before them.
+        kind: kind of the links to find.
+        prefix: how the names of this kind's stored tables begin.
+        titles: the titles of all items, where the extractor uses the same titles that are found in queries; else None.
+        scratch: a folder for temporary files.
     """
 
     items: ItemTable
@@ -57,33 +57,33 @@ class JoiningItems:
 
     @property
     def first_row(self) -> int:
-        """Of the items that join, in the index."""
+        """Row in the index of the first item that joins."""
         return len(self.everything) - len(self.items)
 
     @cached_property
     def graph(self) -> LinkGraph:
-        """The links of the segments before."""
+        """The links of the earlier segments."""
         return open_graph(self.segments)
 
     @cached_property
     def terms(self) -> PassageTerms:
-        """The terms of the passages of the segments before."""
+        """The terms of the passages of the earlier segments."""
         return PassageTerms.open_all(self.segments)
 
     def known(self, name: str, hashes: Hashes) -> HashedRows:
-        """Look keys up in a table that this kind has kept.
+        """Look keys up in a table that this kind has stored.
 
         Args:
-            name: of the table.
-            hashes: of the keys, distinct.
+            name: name of the table.
+            hashes: hashes of the keys, distinct.
 
         Returns:
-            Those that items of the segments before have, with their rows in the index.
+            The keys that items of the earlier segments have, with the rows of those items in the index.
         """
         return HashedRows.joined(kept_tables(self.segments, self.prefix + name), hashes)
 
     def with_new(self, known: HashedRows, new: HashedRows) -> HashedRows:
-        """Put what :meth:`known` gave together with a table of the items that join."""
+        """Join what :meth:`known` returned and a table of the items that join."""
         return HashedRows.joined([Placed(known, 0), Placed(new, self.first_row)])
 
     def of_all(self, extract: Callable[[ItemTable], Links]) -> Links:
@@ -102,15 +102,15 @@ class JoiningItems:
         return Links(rows[links.sources], rows[links.targets], links.weights)
 
     def touching(self, links: Links) -> Links:
-        """Those of some links of the index that touch items which join."""
+        """Keep the links with an item that joins at either end."""
         return links.where(np.maximum(links.sources, links.targets) >= self.first_row)
 
 
 def kept_tables(segments: Sequence[SegmentFolder], name: str) -> list[Placed]:
-    """Open the tables of one name that segments keep.
+    """Open the table of a name that each of some segments stores.
 
     Raises:
-        IndexDamagedError: a file is missing, cut off or none of a table, or names other rows.
+        IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
     """
     return [
         Placed(HashedRows.open(segment.folder, name, len(segment)), segment.first_row, segment.live) for segment in segments

@@ -1,4 +1,4 @@
-"""Links out of names: a name that several passages carry is shared out among them."""
+"""Links made from names: a name that several passages carry is shared among them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NamedRows(Protocol):
 
 
 def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
-    """Whether each source is among the rows that carry the name beside it, so that the name may mean itself."""
+    """Whether each source is among the rows that carry the name beside it, so that the name may mean the source itself."""
     carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
     wanted = names * n_items + sources
     places = np.searchsorted(carried, wanted)
@@ -38,9 +38,9 @@ def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
     """Link each source to every row that carries the name beside it, with one share of the name.
 
     Args:
-        table: the names; where m rows carry one, a share is 1/m.
+        table: the names; a name that m rows carry has shares of 1/m.
         sources: rows.
-        names: what each names, by number. Where a source names a row more than once, the largest share counts.
+        names: number of the name that each source gives. Where a source names a row more than once, the largest share counts.
         n_items: how many rows there are.
     """
     places, counts = entries_of(table.offsets, names)

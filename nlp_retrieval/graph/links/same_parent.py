@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Annotated
 
 import numpy as np
@@ -13,18 +12,17 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
-from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
+from nlp_retrieval.graph.store.hashed_rows import HashedRows
 from nlp_retrieval.graph.store.links import Links
-from nlp_retrieval.text.surfaces import grouped
 
 _TABLE = "parents"
 
 
 class SameParent(BaseLinkExtractor):
-    """Links the passages of a document that stand near each other; the links have no direction, and no sentence shows them.
+    """Links the passages of a document that stand near each other; links have no direction, and no sentence as evidence.
 
     Passages of one parent are counted in the order of the corpus. Two that are ``d`` apart, at most ``window``, are
-    linked with weight 1/d. All pairs of a long document would be too many: there are at most ``window`` links a passage.
+    linked with weight 1/d: at most ``window`` links per passage, as all pairs of a long document would be too many.
 
     Args:
         parent: metadata that names the document a passage was cut from; ``ChunkingLoader`` writes "parent_id".
@@ -56,9 +54,9 @@ class SameParent(BaseLinkExtractor):
         return Extracted(self._links(table), {_TABLE: table})
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links of passages that join: those that they have when all passages are indexed at once.
+        """Find the links of passages that join: the same as when all passages are indexed at once.
 
-        Passages before that a deleted one stood between draw together at ``compact``.
+        Earlier passages with a deleted one between them become neighbours at ``compact``.
         """
         new = self._members(joining.items)
         table = joining.with_new(joining.known(_TABLE, new.hashes), new)
@@ -66,13 +64,8 @@ class SameParent(BaseLinkExtractor):
 
     def _members(self, items: ItemTable) -> HashedRows:
         """Parents and the rows of their passages."""
-        parents, members = array("Q"), array("q")
-        for row, item in enumerate(items.stream({self.parent})):
-            parent = item.metadata.get(self.parent)
-            if parent is not None:
-                parents.append(hash_of(canonical_json(parent)))
-                members.append(row)
-        return HashedRows(*grouped(np.array(parents, np.uint64), np.array(members, np.int64)))
+        parents = (item.metadata.get(self.parent) for item in items.stream({self.parent}))
+        return HashedRows.of((canonical_json(parent), row) for row, parent in enumerate(parents) if parent is not None)
 
     def _links(self, table: HashedRows) -> Links:
         keys = np.repeat(table.hashes, np.diff(table.offsets))

@@ -33,9 +33,9 @@ class SharedEntities(BaseLinkExtractor):
 
     Args:
         max_passages: an entity that more passages name says too little about any two of them, and links nothing. An entity
-            gives at most ``max_passages`` ** 2 / 2 links.
+            makes at most ``max_passages`` ** 2 / 2 links.
         mentions: how entities are found: by "rules" (runs of capitalised words and quoted titles, without any model), or
-            name or folder of a spaCy pipeline.
+            by a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
     """
 
@@ -59,7 +59,7 @@ class SharedEntities(BaseLinkExtractor):
         return super().index_identity() | ({} if self._spacy is None else self._spacy.identity("mentions"))
 
     def extract(self, items: ItemTable) -> Links:
-        """Find the links; between passages and links, 16 bytes per entity and passage are kept.
+        """Find the links, with 16 bytes of memory per entity and passage that names it.
 
         Raises:
             DependencyError: spaCy is not installed.
@@ -73,9 +73,9 @@ class SharedEntities(BaseLinkExtractor):
         return Extracted(self._links(table, len(items)), {_TABLE: table})
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links of passages that join; they weigh what they do when all passages are indexed at once.
+        """Find the links of passages that join; they weigh the same as when all passages are indexed at once.
 
-        Links among those before keep their weights, and stay where an entity has become too common, until ``compact``.
+        Until ``compact``, links among earlier passages keep their weights, and stay even where an entity is now too common.
         """
         new = self._naming(joining.items)
         table = joining.with_new(joining.known(_TABLE, new.hashes), new)
@@ -85,9 +85,9 @@ class SharedEntities(BaseLinkExtractor):
         """Entities and the rows that name them."""
         entities, rows = array("Q"), array("q")
         with progress("finding entities", len(items)) as advance:
-            for row, found in enumerate(self._entities(item.text for item in items.stream({"title"}))):
-                entities.extend(map(hash_of, found))
-                rows.extend([row] * len(found))
+            for row, named in enumerate(self._entities(item.text for item in items.stream({"title"}))):
+                entities.extend(map(hash_of, named))
+                rows.extend([row] * len(named))
                 if row % _STEP == _STEP - 1:
                     advance(_STEP)
         return HashedRows(*grouped(np.array(entities, np.uint64), np.array(rows, np.int64)))
@@ -99,10 +99,10 @@ class SharedEntities(BaseLinkExtractor):
         keys, weights = np.empty(n_pairs.sum(), np.int64), np.empty(n_pairs.sum(), np.float32)
         ends = np.cumsum(n_pairs)
         for count in range(2, self.max_passages + 1):
-            place = slice(ends[count - 1], ends[count])
+            part = slice(ends[count - 1], ends[count])
             starts = table.offsets[:-1][counts == count]
-            lower, higher = (table.rows[np.add.outer(starts, places)].ravel() for places in np.triu_indices(count, 1))
-            keys[place], weights[place] = lower * n_items + higher, 1 / count
+            lower, higher = (table.rows[np.add.outer(starts, members)].ravel() for members in np.triu_indices(count, 1))
+            keys[part], weights[part] = lower * n_items + higher, 1 / count
         return merged_links(keys, weights, self.name, n_items)
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:

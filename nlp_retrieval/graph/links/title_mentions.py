@@ -31,11 +31,11 @@ _STEP = 1024
 class TitleMentions(BaseLinkExtractor):
     """Links a passage to every passage whose title or alias its content mentions.
 
-    A title counts without the qualifier in parentheses at its end, as whole words, without case, accents and possessive
-    endings; the mention begins with no lower-case letter unless the title does. Mentions are the longest possible and
-    do not overlap. A title that m passages carry links to each with a share of 1/m; repeated mentions in one passage
+    A title is compared without the qualifier in parentheses at its end, as whole words, regardless of case, accents and
+    possessive endings; a mention begins with a lower-case letter only if the title does. Mentions are as long as possible
+    and do not overlap. A title that m passages carry links to each with a share of 1/m; repeated mentions in one passage
     count once; a mention that may mean the passage itself links nothing. A link weighs its share, divided by the number
-    of passages that mention the target, to the power of ``rarity``.
+    of passages that mention the target to the power of ``rarity``.
 
     Args:
         aliases: metadata with other titles of a passage, a string or a list of strings.
@@ -83,20 +83,23 @@ class TitleMentions(BaseLinkExtractor):
         return self._weighed(links, np.bincount(links.targets, minlength=len(items)))
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find what passages that join mention, and which passages before mention them; deleted passages do not count.
+        """Find which passages the joining ones mention, and which earlier ones mention them; deleted passages do not count.
 
-        These are the links that touch the new passages when all are indexed at once, with the same shares. What differs
-        until ``compact``: links among the passages before keep their shares, also of a title that new passages carry too
-        or deleted ones carried; they stay where the text is now read as a longer title of a new passage, and are missing
-        where a longer title of a deleted one was read; the number of passages that mention a target, which rarity goes
-        by, is the one at the time when a link was found; and a new title whose rarest two words stand together in more
-        than 1,000 passages before, and in more than one of 500, is not looked for in them.
+        These are the links that touch the new passages when all are indexed at once, with the same shares. Until
+        ``compact`` four things differ:
+
+        - Links among earlier passages keep their shares, even where new passages carry the title too or deleted ones did.
+        - Such links stay where the text now mentions a longer title of a new passage, and are missing where it mentioned a
+          longer title of a deleted one.
+        - ``rarity`` uses the number of passages that mentioned the target when the link was found.
+        - A new title is not looked for in earlier passages if its two rarest words occur together in more than 1,000 of
+          them and in more than one of 500.
         """
         if joining.titles is None:
             return super().extend(joining)
         titles, first_row, n_items = joining.titles.table, joining.first_row, len(joining.everything)
         sources, mentioned = _mentions(joining.items, joining.titles)
-        # a title is new where a row that joins is among those that carry it, and they ascend
+        # rows ascend within a title, so a title is carried by a joining row if its last row joins
         is_new = titles.rows[titles.offsets[1:] - 1] >= first_row
         before, mentioned_before = mentions_before(joining, list(self.surfaces(joining.items)), is_new)
         links = self._shared(
@@ -147,13 +150,13 @@ class TitleMentions(BaseLinkExtractor):
 
 
 def _mentions(items: ItemTable, titles: SurfaceMatcher | TitleTable) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows and the titles that their contents mention, by number, each pair once."""
+    """Rows and the numbers of the titles that their contents mention, each pair once."""
     sources, mentioned = array("q"), array("q")
     contents = ((row, item.content) for row, item in enumerate(items.stream(())))
     with progress("finding mentioned titles", len(items)) as advance:
         while part := list(islice(contents, _STEP)):
-            for (row, _), found in zip(part, titles.named_in([content for _, content in part]), strict=True):
-                mentioned.extend(found)
-                sources.extend([row] * len(found))
+            for (row, _), numbers in zip(part, titles.named_in([content for _, content in part]), strict=True):
+                mentioned.extend(numbers)
+                sources.extend([row] * len(numbers))
             advance(len(part))
     return np.array(sources, np.int64), np.array(mentioned, np.int64)

@@ -1,6 +1,6 @@
-"""The links that came with items which joined an index, in flat files of their own.
+"""The links that items brought when they joined an index, in flat files of their own.
 
-Rows are those of the whole index: a link touches at least one of the items that came, and none that came later.
+Rows are those of the whole index: a link touches at least one of the items that joined, and none that joined later.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> 
     """Write links as flat files that :func:`open_added_links` maps.
 
     Args:
-        folder: an existing one.
+        folder: where to write; it must exist.
         links: by kind. The same links in the same order give the same bytes.
-        n_rows: of the index, with the items that came.
+        n_rows: how many rows the index has, the joining items included.
 
     Raises:
         EngineError: links that cannot be stored; the message names the kind.
@@ -45,7 +45,7 @@ def write_added_links(folder: Path, links: Mapping[str, Links], n_rows: int) -> 
 
 
 def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
-    """Map the links of a segment, and pass over them once.
+    """Map the links of a segment, and check each once.
 
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or holds no links of this segment.
@@ -67,18 +67,18 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
     for name, rows in ((_SOURCES, sources), (_TARGETS, targets)):
         check_numbers(segment.folder / name, rows, segment.end_row)
     if (np.maximum(sources, targets) < segment.first_row).any():
-        raise damaged(segment.folder / _TARGETS, "a link touches nothing of its segment")
+        raise damaged(segment.folder / _TARGETS, "a link touches no item of its segment")
     if not ((weights > 0) & (weights < np.inf)).all():
-        raise damaged(segment.folder / _WEIGHTS, "it holds what is no weight")
+        raise damaged(segment.folder / _WEIGHTS, "it holds a number that is not a weight")
     bounds = offsets_of(list(counts.values())).tolist()
     parts = zip(counts, bounds, bounds[1:], strict=False)
     return {kind: Links(sources[begin:end], targets[begin:end], weights[begin:end]) for kind, begin, end in parts}
 
 
 def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
-    """Open the links of all segments of an index as one graph of all rows, in which nothing leads to deleted items.
+    """Open the links of all segments of an index as one graph of all rows, without links to or from deleted items.
 
-    A graph of one segment of which nothing was deleted stays mapped; else it is made in memory.
+    A graph of one segment from which nothing was deleted stays mapped; any other is built in memory.
 
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -89,31 +89,31 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
         raise IndexDamagedError(f"the graph in {first.folder} has {graph.n_nodes} nodes for {first.end_row} items; {CURE}")
     if len(segments) == 1 and first.live is None:
         return graph
-    found = [graph.links(), *(open_added_links(segment) for segment in segments[1:])]
-    if any(links.keys() != graph.n_links.keys() for links in found):
+    links_of_segments = [graph.links(), *(open_added_links(segment) for segment in segments[1:])]
+    if any(links.keys() != graph.n_links.keys() for links in links_of_segments):
         raise IndexDamagedError(f"the segments beside {first.folder} have other kinds of links; {CURE}")
     live = live_of(segments)
-    joined = {kind: Links.joined([links[kind] for links in found]).among(live) for kind in graph.n_links}
+    joined = {kind: Links.joined([links[kind] for links in links_of_segments]).among(live) for kind in graph.n_links}
     return LinkGraph.of(segments[-1].end_row, joined)
 
 
 def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
-    """Put the links of segments in a row together as those of one segment of the items that are there.
+    """Join the links of adjacent segments into those of one segment of the items that are not deleted.
 
     Args:
-        segments: none of them the first of the index.
+        segments: at least one; the first segment of the index is not among them.
     """
     first_row = segments[0].first_row
     live = np.concatenate([np.ones(first_row, bool), live_of(segments)])
     new_rows = np.cumsum(live) - 1
     joined: dict[str, Links] = {}
-    found = [open_added_links(segment) for segment in segments]
-    for kind in found[0]:
-        links = Links.joined([one[kind] for one in found]).among(live)
+    links_of_segments = [open_added_links(segment) for segment in segments]
+    for kind in links_of_segments[0]:
+        links = Links.joined([added[kind] for added in links_of_segments]).among(live)
         joined[kind] = Links(new_rows[links.sources], new_rows[links.targets], links.weights)
     return joined
 
 
 def live_of(segments: Sequence[SegmentFolder]) -> Mask:
-    """Which of the items of segments in a row are there."""
+    """Return which items of adjacent segments are not deleted, as one mask."""
     return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])

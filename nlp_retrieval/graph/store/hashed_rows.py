@@ -1,7 +1,7 @@
 """Tables from texts to rows that live in flat files.
 
-Keys are kept as 64-bit hashes (BLAKE2b) in ascending order, so that a table is mapped, never read, and a look-up is a
-binary search. Of ten million keys two meet with a probability of 3 in a million.
+Keys are stored as 64-bit hashes (BLAKE2b) in ascending order, so that a table is mapped, not loaded, and a look-up is a
+binary search. Among ten million keys, the probability that any two collide is 3 in a million.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class HashedRows:
 
     @classmethod
     def joined(cls, placed: Sequence[Placed], keys: Hashes | None = None) -> HashedRows:
-        """Put tables of several segments together, without the rows of deleted items and the keys that no other row has.
+        """Join tables of several segments, without the rows of deleted items, and without keys that only those rows have.
 
         Args:
             placed: the tables.
-            keys: the hashes that are wanted, distinct; None: all.
+            keys: the hashes to keep, distinct; None for all.
         """
-        pairs = [one.pairs(keys) for one in placed]
-        hashes = np.concatenate([np.zeros(0, np.uint64), *(found for found, _ in pairs)])
+        pairs = [part.pairs(keys) for part in placed]
+        hashes = np.concatenate([np.zeros(0, np.uint64), *(hashes for hashes, _ in pairs)])
         return cls(*grouped(hashes, np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in pairs)])))
 
     def renumbered(self, new_rows: Rows) -> HashedRows:
-        """Return the table with each row replaced by ``new_rows[row]``, which must rise with it."""
+        """Return the table with each row replaced by ``new_rows[row]``; ``new_rows`` must ascend."""
         return HashedRows(self.hashes, self.offsets, new_rows[self.rows])
 
     def write(self, folder: Path, name: str) -> None:
@@ -75,15 +75,15 @@ class HashedRows:
 
     @classmethod
     def open(cls, folder: Path, name: str, n_rows: int) -> HashedRows:
-        """Map a table that :meth:`write` wrote, and pass over it once.
+        """Map a table that :meth:`write` wrote, and check it once.
 
         Args:
             folder: where it is.
-            name: of the table.
+            name: name of the table.
             n_rows: how many rows there are.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off or none of a table, or names other rows.
+            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
         """
         hashes: Hashes = mapped(folder / f"{name}_hashes.npy", np.uint64)
         offsets: Rows = mapped(folder / f"{name}_offsets.npy", np.int64)
@@ -97,7 +97,7 @@ class HashedRows:
         return cls(hashes, offsets, rows)
 
     def find(self, hashes: Hashes) -> Rows:
-        """Return the numbers of the keys with these hashes, -1 for those that are not there."""
+        """Return the numbers of the keys with these hashes, -1 where there is no such key."""
         places = np.searchsorted(self.hashes, hashes)
         found = np.zeros(len(hashes), bool)
         inside = places < len(self.hashes)
@@ -113,9 +113,9 @@ class Placed(NamedTuple):
     """A table of one segment.
 
     Args:
-        table: rows count from 0.
-        first_row: of the segment in the index.
-        live: which of its rows are there; None: all.
+        table: its rows count from 0.
+        first_row: row in the index at which the segment begins.
+        live: which of its rows are not deleted; None if none is.
     """
 
     table: HashedRows
@@ -123,10 +123,10 @@ class Placed(NamedTuple):
     live: Mask | None = None
 
     def pairs(self, keys: Hashes | None = None) -> tuple[Hashes, Rows]:
-        """Return hashes of keys and rows of the index that have them, without deleted items.
+        """Return hashes of keys and the rows of the index that have them, without deleted items.
 
         Args:
-            keys: the hashes that are wanted, distinct; None: all.
+            keys: the hashes to keep, distinct; None for all.
         """
         table = self.table
         if keys is None:
@@ -136,16 +136,16 @@ class Placed(NamedTuple):
             entries, counts = entries_of(table.offsets, numbers[numbers >= 0])
             hashes, rows = np.repeat(keys[numbers >= 0], counts), table.rows[entries]
         if self.live is not None:
-            there = self.live[rows]
-            hashes, rows = hashes[there], rows[there]
+            is_live = self.live[rows]
+            hashes, rows = hashes[is_live], rows[is_live]
         return hashes, rows + self.first_row
 
 
 def check_rising(path: Path, numbers: NDArray[np.integer]) -> None:
-    """Check that each number is above the one before, as a binary search needs it.
+    """Check that each number is larger than the one before, as a binary search requires.
 
     Raises:
-        IndexDamagedError: they do not; the message names ``path``.
+        IndexDamagedError: one is not; the message names ``path``.
     """
     if (numbers[1:] <= numbers[:-1]).any():
-        raise damaged(path, "it does not rise")
+        raise damaged(path, "its numbers do not ascend")

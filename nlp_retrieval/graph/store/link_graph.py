@@ -1,11 +1,11 @@
 """A directed graph over passages in memory-mapped files: which links there are, and the steps a walk may take.
 
-Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. A
-node's links stand in one stretch, so a walk from a few nodes reads their stretches and nothing else. What a kind weighs
-is said when the graph is used, not when it is written: sums per node and type normalise the steps for any weights.
+Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. The
+links of a node are contiguous, so a walk from a few nodes reads their stretches and nothing else. The weight of a kind is
+given when the graph is used, not when it is written: sums per node and type normalise the steps for any weights.
 
-It always holds that no node links to itself, that a kind links a pair at most once in each direction, and that the
-entry (v, u, along) stands at v where (u, v, against) stands at u, with the same weight.
+No node ever links to itself, a kind links a pair at most once in each direction, and for each entry (v, u, along) at v
+there is an entry (u, v, against) at u with the same weight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
     """Write a graph as flat files that :meth:`LinkGraph.open` maps.
 
     Args:
-        folder: receives the files; made if it is not there.
+        folder: receives the files; created if it does not exist.
         n_nodes: how many items there are.
         links: by kind. The same links in the same order give the same bytes.
 
@@ -62,7 +62,7 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
 
 @dataclass(frozen=True, eq=False)
 class LinkGraph:
-    """A graph in columns; as :func:`write_link_graph` wrote it they are memory-mapped and read-only.
+    """A graph in columns, which :meth:`open` maps read-only from the files of :func:`write_link_graph`.
 
     Args:
         n_links: by kind, in the order of the types; each link counts once.
@@ -82,7 +82,7 @@ class LinkGraph:
 
     @classmethod
     def of(cls, n_nodes: int, links: Mapping[str, Links]) -> LinkGraph:
-        """Make a graph in memory; see :func:`write_link_graph`."""
+        """Build a graph in memory; see :func:`write_link_graph`."""
         if len(links) > _MOST_KINDS:
             raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
         if not 0 <= n_nodes <= np.iinfo(np.int32).max:
@@ -103,17 +103,17 @@ class LinkGraph:
             along = part.sources, part.targets, part.weights
             against = part.targets[turned], part.sources[turned], part.weights[turned]
             for number, (nodes, others, values) in enumerate((along, against), 2 * kind):
-                found = np.bincount(nodes, minlength=n_nodes)
-                places = np.arange(len(nodes)) + (filled - offsets_of(found)[:-1])[nodes]
-                neighbours[places], weights[places], types[places] = others, values, number
+                degrees = np.bincount(nodes, minlength=n_nodes)
+                entries = np.arange(len(nodes)) + (filled - offsets_of(degrees)[:-1])[nodes]
+                neighbours[entries], weights[entries], types[entries] = others, values, number
                 sums[:, number] = np.bincount(nodes, values, n_nodes)
-                filled += found
+                filled += degrees
         n_links = {kind: len(part.sources) for kind, part in zip(links, merged, strict=True)}
         return cls(n_links, offsets, neighbours, weights, types, sums)
 
     @classmethod
     def open(cls, folder: Path) -> LinkGraph:
-        """Map the files of a graph, and pass over them once: the walk, and its compiled code, follow the numbers in them.
+        """Map the files of a graph, and check every number once, because compiled code uses them as indices.
 
         Raises:
             IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -135,7 +135,7 @@ class LinkGraph:
         check_numbers(folder / "types.npy", columns["types"], 2 * len(n_links))
         for name, least in (("weights", np.finfo(np.float32).smallest_subnormal), ("sums", np.float32(0))):
             if not ((columns[name] >= least) & (columns[name] < np.inf)).all():
-                raise damaged(folder / f"{name}.npy", "it holds what is no weight")
+                raise damaged(folder / f"{name}.npy", "it holds a number that is not a weight")
         return cls(n_links, **columns)
 
     @property
@@ -153,11 +153,11 @@ class LinkGraph:
     def links(self) -> dict[str, Links]:
         """Return all links by kind, as :meth:`of` takes them."""
         owner = np.repeat(np.arange(self.n_nodes), np.diff(self.offsets))
-        found = {}
+        by_kind = {}
         for number, kind in enumerate(self.n_links):
             entries = np.flatnonzero(self.types == 2 * number)
-            found[kind] = Links(owner[entries], self.neighbours[entries].astype(np.int64), self.weights[entries])
-        return found
+            by_kind[kind] = Links(owner[entries], self.neighbours[entries].astype(np.int64), self.weights[entries])
+        return by_kind
 
     def n_incoming(self, kind: str, nodes: Rows) -> Rows:
         """Return how many links of a kind point to each of some nodes."""
@@ -166,14 +166,14 @@ class LinkGraph:
         return np.bincount(np.repeat(np.arange(len(nodes)), counts)[against], minlength=len(nodes))
 
     def weighted(self, kinds: Mapping[str, tuple[float, float]]) -> WeightedGraph:
-        """Say what walking a link of each kind is worth.
+        """Return the graph with weights for walking links of each kind.
 
         Args:
-            kinds: by kind, what the weights are multiplied with along and against it; finite, 0 closes the way. Every
-                kind of the graph must be named.
+            kinds: for each kind of the graph, the factors of its weights along and against it; finite, at least 0; links
+                with a factor of 0 are not walked.
 
         Raises:
-            ConfigurationError: a kind that is not named or not in the graph, or a weight out of range.
+            ConfigurationError: a kind is missing or not in the graph, or a factor is out of range.
         """
         for kind in kinds:
             if kind not in self.n_links:
@@ -183,18 +183,18 @@ class LinkGraph:
                 raise ConfigurationError(f"no weights for links of kind {kind!r}; give (0, 0) to leave them out")
         weights = np.array([kinds[kind] for kind in self.n_links], np.float64).ravel()
         if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ConfigurationError(f"weights of kinds are finite and not below 0; found {dict(kinds)}")
+            raise ConfigurationError(f"weights of kinds of links must be finite and at least 0; found {dict(kinds)}")
         return WeightedGraph(self, weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)
 class Pulls:
-    """The transposed steps, for passes over the whole graph: what flows into a node stands in the node's own stretch.
+    """The transposed steps, for passes over the whole graph: steps into a node are stored in the node's own stretch.
 
     Args:
         probabilities: ``[2 * links]``, of the step from the neighbour to the node that owns the stretch.
-        dangling: ``[nodes]``, where no step leads on.
-        blocks: the passes over the graph: nodes with links, their entries, and where each begins among those entries.
+        dangling: ``[nodes]``, whether no step leads out of the node.
+        blocks: the parts of one pass: nodes with links, the slice of their entries, and where each node's begin in it.
     """
 
     probabilities: Scores
@@ -204,11 +204,11 @@ class Pulls:
 
 @dataclass(frozen=True, eq=False)
 class WeightedGraph:
-    """A graph whose links may be walked with given weights; a node without any such link is dangling.
+    """A graph with a weight for each type of link; a node without any link of weight above 0 is dangling.
 
     Args:
         graph: the links.
-        type_weights: ``[types]``, the largest is 1 unless all are 0.
+        type_weights: ``[types]``; the largest is 1 unless all are 0.
     """
 
     graph: LinkGraph
@@ -219,25 +219,25 @@ class WeightedGraph:
     def steps(self, nodes: Rows) -> tuple[Rows, Rows, Scores]:
         """Return the steps out of some nodes: position in ``nodes``, neighbour, and probability.
 
-        A neighbour stands once per type of link; dangling nodes have no steps, and closed ways are left out.
+        A neighbour appears once per type of link; dangling nodes have no steps, and links of weight 0 give none.
         """
         neighbours, probabilities = self.spread(nodes, self.per_weight(nodes, np.ones(len(nodes))))
         counts = self.graph.offsets[nodes + 1] - self.graph.offsets[nodes]
         owner = np.repeat(np.arange(len(nodes)), counts)
-        open_ways = probabilities > 0
-        return owner[open_ways], neighbours[open_ways], probabilities[open_ways]
+        possible = probabilities > 0
+        return owner[possible], neighbours[possible], probabilities[possible]
 
     def per_weight(self, nodes: Rows, mass: Scores) -> Scores:
-        """What one unit of weight carries when mass walks on from nodes; 0 at dangling ones."""
+        """Mass per unit of link weight when mass leaves the nodes; 0 at dangling ones."""
         totals = self.graph.sums[nodes].astype(np.float64) @ self.type_weights
         return np.divide(mass, totals, out=np.zeros(len(nodes)), where=totals > 0)
 
     def spread(self, nodes: Rows, carried: Scores) -> tuple[Rows, Scores]:
-        """Let mass walk one step: the neighbours, in the order of the stretches, and what each receives (0 on closed ways).
+        """Let mass walk one step: return the neighbours, in stored order, and what each receives (0 over links of weight 0).
 
         Args:
             nodes: where the mass is.
-            carried: ``[len(nodes)]``, as :meth:`per_weight` gives it.
+            carried: ``[len(nodes)]``, as :meth:`per_weight` returns it.
         """
         graph = self.graph
         entries, counts = entries_of(graph.offsets, nodes)
@@ -273,7 +273,7 @@ class WeightedGraph:
         shares = np.divide(1.0, totals, out=np.zeros(graph.n_nodes), where=totals > 0)
         probabilities = np.empty(len(graph.neighbours))
         for _, part, _ in blocks:
-            walked = graph.types[part] ^ 1  # the step comes from the other end
+            walked = graph.types[part] ^ 1  # the step comes from the other end of the link
             np.multiply(
                 graph.weights[part] * self.type_weights[walked], shares[graph.neighbours[part]], out=probabilities[part]
             )

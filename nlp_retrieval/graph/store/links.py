@@ -1,4 +1,4 @@
-"""Links of one kind in columns, before they are a graph."""
+"""Links of one kind in columns, from which a graph is built."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Links:
         return Links(self.sources[kept], self.targets[kept], self.weights[kept])
 
     def among(self, live: Mask) -> Links:
-        """Return the links whose ends are both there."""
+        """Return the links neither of whose ends is deleted."""
         return self if live.all() else self.where(live[self.sources] & live[self.targets])
 
     def merged(self, kind: str, n_nodes: int) -> Links:
@@ -51,8 +51,8 @@ class Links:
             EngineError: columns of unequal length, a row outside ``0..n_nodes - 1``, or a weight that is not above 0.
         """
         if not len(self.sources) == len(self.targets) == len(self.weights):
-            found = f"{len(self.sources)} sources, {len(self.targets)} targets and {len(self.weights)} weights"
-            raise EngineError(f"links of kind {kind!r}: {found}; the columns must be equally long")
+            lengths = f"{len(self.sources)} sources, {len(self.targets)} targets and {len(self.weights)} weights"
+            raise EngineError(f"links of kind {kind!r}: {lengths}; the columns must be equally long")
         for rows in (self.sources, self.targets):
             if len(rows) and (rows.min() < 0 or rows.max() >= n_nodes):
                 wrong = int(rows[(rows < 0) | (rows >= n_nodes)][0])
@@ -73,10 +73,10 @@ def merged_links(keys: NDArray[np.int64], weights: NDArray[np.float32], kind: st
     """Add up repeated links, and sort by source and target.
 
     Args:
-        keys: of each link, ``source * n_nodes + target``; below 0 where there is none.
+        keys: per link, ``source * n_nodes + target``; links with a key below 0 are dropped.
         weights: finite, above 0.
-        kind: of the links, for an error.
-        n_nodes: rows are below it.
+        kind: named in an error.
+        n_nodes: how many nodes there are.
 
     Raises:
         EngineError: the weights of one link add up to more than float32 holds.

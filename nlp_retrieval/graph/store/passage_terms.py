@@ -1,7 +1,7 @@
-"""Which terms a passage has: what tells how much of a query one passage, or several together, cover.
+"""Which terms a passage has, from which follows how much of a query one passage, or several together, cover.
 
-A term is a stemmed word (Porter), kept as a 32-bit hash. A term meets another of a collection that has a
-million of them with a probability of 1 in 4,000; that moves a share of coverage and nothing else.
+A term is a stemmed word (Porter), stored as a 32-bit hash. In a collection of a million terms, a given term collides with
+another with a probability of 1 in 4,000; a collision changes a share of coverage and nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMMON = 1 / 32
 _ASKED = frozenset(
     "also did do does from had has have he her his how its she that what when where which who whom whose were".split()
 )
-"""Words that ask or refer; passages that hold one of them by chance do not answer it."""
+"""Words that ask or refer: a passage that happens to contain one does not answer the query by it."""
 
 _DTYPES: dict[str, type[np.generic]] = {
     "term_hashes": np.uint32,
@@ -51,10 +51,10 @@ class TermFiles:
     """The terms of the passages of one segment, memory-mapped.
 
     Args:
-        hashes: the terms of passage i are ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
+        hashes: terms; passage i has ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
         offsets: ``[passages + 1]``.
         vocabulary: all terms, ascending.
-        passages: per term of the vocabulary, how many passages have it.
+        passages: for each term of the vocabulary, how many passages have it.
     """
 
     hashes: Terms
@@ -64,7 +64,7 @@ class TermFiles:
 
     @classmethod
     def of(cls, hashes: Terms, counts: Rows) -> TermFiles:
-        """Make them of the terms of all passages, and of how many each passage has."""
+        """Build from the terms of all passages, one passage after another, and how many terms each has."""
         vocabulary, passages = np.unique(hashes, return_counts=True)
         return cls(hashes, offsets_of(counts), vocabulary, passages.astype(np.int32))
 
@@ -79,7 +79,7 @@ class TermFiles:
         """Map what :meth:`write` wrote.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off, or none of these.
+            IndexDamagedError: a file is missing, cut off, or not such a file.
         """
         hashes, offsets, vocabulary, passages = (mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items())
         fits = len(vocabulary) == len(passages) and len(offsets) == n_passages + 1
@@ -98,8 +98,8 @@ class PassageTerms:
     """The terms of every passage of an index.
 
     Args:
-        segments: where each begins in the index, and which of its passages are there.
-        files: of each segment.
+        segments: the segments of the index.
+        files: the terms of each segment.
     """
 
     def __init__(self, segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> None:
@@ -117,8 +117,8 @@ class PassageTerms:
         """Write the terms of all items, title and content, as four files ``term_*.npy``.
 
         Args:
-            folder: an existing one.
-            items: streamed.
+            folder: where to write; it must exist.
+            items: streamed, not held in memory.
         """
         known: dict[str, int] = {}
         counts, parts = np.zeros(len(items), np.int64), []
@@ -126,9 +126,9 @@ class PassageTerms:
         for texts in tracked("reading terms", items.texts(_BATCH), len(items)):
             batch = array("I")
             for text in texts:
-                found = sorted({known.get(word) or known.setdefault(word, _hash(word)) for word in words_of(text)})
-                batch.extend(found)
-                counts[row] = len(found)
+                terms = sorted({known.get(word) or known.setdefault(word, _hash(word)) for word in words_of(text)})
+                batch.extend(terms)
+                counts[row] = len(terms)
                 row += 1
             parts.append(np.array(batch, np.uint32))
         TermFiles.of(np.concatenate([np.zeros(0, np.uint32), *parts]), counts).write(folder)
@@ -138,12 +138,12 @@ class PassageTerms:
         """Open the terms of all segments of an index; deleted passages do not count.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off, or none of these.
+            IndexDamagedError: a file is missing, cut off, or not such a file.
         """
         return cls(segments, [TermFiles.open(segment.folder, len(segment)) for segment in segments])
 
     def write_joined(self, folder: Path) -> None:
-        """Write the terms of the passages that are there as those of one segment."""
+        """Write the terms of the passages that are not deleted as those of one segment."""
         parts, counts = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
         for segment, files in zip(self._segments, self._files, strict=True):
             rows = np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
@@ -152,10 +152,10 @@ class PassageTerms:
         TermFiles.of(np.concatenate(parts), np.concatenate(counts)).write(folder)
 
     def of_query(self, query: str) -> tuple[Terms, Scores]:
-        """Return the terms of a query that some passage has, and the share of its information that each carries.
+        """Return the terms of a query that at least one passage has, and the share of its information that each carries.
 
         The information of a term is its inverse document frequency as BM25 defines it; stop words carry none. Shares sum
-        to 1, unless the query has no such term.
+        to 1 if there are any terms.
         """
         wanted = {_hash(word) for word in words_of(query) if word not in STOP_WORDS and word not in _ASKED}
         terms = np.array(sorted(wanted), np.uint32)
@@ -169,11 +169,11 @@ class PassageTerms:
 
         Args:
             terms: ascending.
-            rows: of the passages.
+            rows: rows of the passages.
         """
-        found = np.zeros((len(rows), len(terms)), bool)
+        covered = np.zeros((len(rows), len(terms)), bool)
         if len(terms) == 0:
-            return found
+            return covered
         owner = np.searchsorted(self._starts, rows, "right") - 1
         for number, files in enumerate(self._files):
             here = np.flatnonzero(owner == number)
@@ -181,16 +181,16 @@ class PassageTerms:
             hashes = files.hashes[entries]
             places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
             hit = terms[places] == hashes
-            found[np.repeat(here, counts)[hit], places[hit]] = True
-        return found
+            covered[np.repeat(here, counts)[hit], places[hit]] = True
+        return covered
 
     def holding(self, phrases: Sequence[Sequence[str]]) -> list[Rows]:
-        """Return for each of some phrases the passages that may hold all of its words, ascending, in one pass over all terms.
+        """Return for each phrase the passages that may contain all its words, ascending, in one pass over all terms.
 
-        Only the two rarest words of a phrase are asked for, and of these no second one that every 32nd passage has.
+        Only the two rarest words of a phrase are looked up, and the second only if at most one of 32 passages has it.
 
         Args:
-            phrases: words as they are compared, at least one each.
+            phrases: the words of each as they are compared, at least one.
         """
         wanted = [np.array(sorted({_hash(word) for word in words}), np.uint32) for words in phrases]
         asked: list[Terms] = []
@@ -200,15 +200,15 @@ class PassageTerms:
             asked.append(terms[rarest][: 1 + np.count_nonzero(having[rarest[1:]] <= self._n_passages * _COMMON)])
         distinct = np.unique(np.concatenate([np.zeros(0, np.uint32), *asked]))
         begins, rows = self._postings(distinct)
-        found = []
+        by_phrase = []
         for terms in asked:
-            lists = [rows[begins[place] : begins[place + 1]] for place in np.searchsorted(distinct, terms).tolist()]
+            lists = [rows[begins[number] : begins[number + 1]] for number in np.searchsorted(distinct, terms).tolist()]
             lists.sort(key=len)
             held = lists[0]
             for other in lists[1:]:
                 held = held[np.isin(held, other, assume_unique=True)]
-            found.append(held)
-        return found
+            by_phrase.append(held)
+        return by_phrase
 
     def _having(self, terms: Terms) -> Scores:
         """How many passages have each term."""
@@ -229,25 +229,24 @@ class PassageTerms:
                 places = np.minimum(np.searchsorted(terms, part[entries]), max(len(terms) - 1, 0))
                 hit = terms[places] == part[entries]
                 local = np.searchsorted(files.offsets, entries[hit] + first, "right") - 1
-                there = np.ones(len(local), bool) if segment.live is None else segment.live[local]
-                numbers.append(places[hit][there])
-                rows.append(local[there] + segment.first_row)
+                is_live = np.ones(len(local), bool) if segment.live is None else segment.live[local]
+                numbers.append(places[hit][is_live])
+                rows.append(local[is_live] + segment.first_row)
         owner = np.concatenate(numbers)
         order = np.argsort(owner, kind="stable")
         return offsets_of(np.bincount(owner, minlength=len(terms))), np.concatenate(rows)[order]
 
 
 def _counted(segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> tuple[Terms, NDArray[np.int64]]:
-    """All terms, and how many of the passages that are there have each."""
-    vocabulary = np.unique(np.concatenate([one.vocabulary for one in files]))
+    """All terms, and how many of the passages that are not deleted have each."""
+    vocabulary = np.unique(np.concatenate([part.vocabulary for part in files]))
     passages = np.zeros(len(vocabulary), np.int64)
-    for segment, one in zip(segments, files, strict=True):
-        places = np.searchsorted(vocabulary, one.vocabulary)
-        passages[places] += one.passages
+    for segment, part in zip(segments, files, strict=True):
+        passages[np.searchsorted(vocabulary, part.vocabulary)] += part.passages
         if segment.live is not None:
-            gone = one.terms_of(np.flatnonzero(~segment.live))
-            there = np.isin(gone, vocabulary)  # a damaged file may hold others
-            passages -= np.bincount(np.searchsorted(vocabulary, gone[there]), minlength=len(vocabulary))
+            deleted = part.terms_of(np.flatnonzero(~segment.live))
+            deleted = deleted[np.isin(deleted, vocabulary)]  # a damaged file may hold others
+            passages -= np.bincount(np.searchsorted(vocabulary, deleted), minlength=len(vocabulary))
     return vocabulary[passages > 0], passages[passages > 0]
 
 

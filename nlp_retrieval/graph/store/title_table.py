@@ -1,7 +1,7 @@
-"""The titles of an index in flat files, to be found in queries and texts.
+"""The titles of an index in flat files, to find them in queries and texts.
 
-The table is mapped, never read. Beside the titles it knows how they begin, so that what begins at a word of a text is
-followed no further than some title goes.
+The table is mapped, not loaded. Beside the titles it stores their beginnings, so that the search for a title at a word of
+a text stops as soon as no title goes on this way.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class TitleMention:
 
 
 class TitleTable:
-    """The surfaces of an index by their words, memory-mapped: opening it passes over it once, and keeps none of it.
+    """The surfaces of an index by their words, memory-mapped; opening it checks it once and loads nothing.
 
     Args:
         table: rows by the words of a surface, and by whether a mention begins in lower case.
-        prefixes: hashes of all that more words of a surface may follow, ascending.
+        prefixes: hashes of the beginnings of surfaces of several words, ascending.
     """
 
     def __init__(self, table: HashedRows, prefixes: Hashes) -> None:
@@ -80,7 +80,7 @@ class TitleTable:
             n_rows: how many rows there are.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off or none of a table, or names other rows.
+            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
         """
         prefixes: Hashes = mapped(folder / _PREFIXES, np.uint64)
         check_rising(folder / _PREFIXES, prefixes)
@@ -88,43 +88,43 @@ class TitleTable:
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder]) -> TitleTable:
-        """Open the tables of all segments as one; a title is carried by the rows of the index that are there.
+        """Open the tables of all segments as one, with rows of the index that are not deleted.
 
-        One table of which nothing was deleted stays mapped; others are put together in memory.
+        The table of a single segment from which nothing was deleted stays mapped; otherwise they are joined in memory.
         """
         tables = [cls.open(segment.folder, len(segment)) for segment in segments]
         if len(tables) == 1 and segments[0].live is None:
             return tables[0]
-        return cls.joined([(one, part.first_row, part.live) for one, part in zip(tables, segments, strict=True)])
+        return cls.joined([(table, part.first_row, part.live) for table, part in zip(tables, segments, strict=True)])
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[TitleTable, int, Mask | None]]) -> TitleTable:
-        """Put tables together: each with the first row of its segment, and with which of its rows are there (None: all)."""
-        prefixes = np.unique(np.concatenate([one._prefixes for one, _, _ in parts]))  # those of deleted titles lead nowhere
-        return cls(HashedRows.joined([Placed(one.table, first_row, live) for one, first_row, live in parts]), prefixes)
+        """Join tables, each given with the first row of its segment and its rows that are not deleted (None for all)."""
+        prefixes = np.unique(np.concatenate([part._prefixes for part, _, _ in parts]))  # those of deleted titles do no harm
+        return cls(HashedRows.joined([Placed(part.table, first_row, live) for part, first_row, live in parts]), prefixes)
 
     def renumbered(self, new_rows: Rows) -> TitleTable:
-        """Return the table with each row replaced by ``new_rows[row]``, which must rise with it."""
+        """Return the table with each row replaced by ``new_rows[row]``; ``new_rows`` must ascend."""
         return TitleTable(self.table.renumbered(new_rows), self._prefixes)
 
     def find(self, query: str) -> list[TitleMention]:
-        """Return the titles that a query mentions, in order, by the rules for texts.
+        """Return the titles that a query mentions, in order, by the same rules as in texts.
 
-        A query without any upper-case letter has no case to go by: there a mention may begin in lower case, if it has
-        at least two words or six characters.
+        One rule differs: in a query without any upper-case letter, a mention of at least two words or six characters may
+        begin in lower case.
         """
         (mentions,) = self._mentioned([query], has_case=any(map(str.isupper, query)))
         return [TitleMention(self.table.rows_of(number), start, end, query[start:end]) for number, start, end in mentions]
 
     def named_in(self, texts: Sequence[str]) -> list[set[int]]:
-        """Return the numbers of the titles that each text mentions, as a matcher does; for some hundred texts at once."""
-        return [{number for number, _, _ in found} for found in self._mentioned(texts, has_case=True)]
+        """Return the numbers of the titles that each text mentions, as a matcher does; meant for hundreds of texts at once."""
+        return [{number for number, _, _ in mentions} for mentions in self._mentioned(texts, has_case=True)]
 
     def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> list[list[tuple[int, int, int]]]:
-        """By text its mentions, in order: number of the title, and where the mention begins and ends."""
+        """The mentions in each text, in order: number of the title, and where the mention begins and ends."""
         words: list[str] = []
-        alone: list[bool] = []  # whether a title of one word, which begins here, must begin in lower case
-        longer: list[bool] = []  # whether a longer one must
+        alone: list[bool] = []  # whether a title of this one word must begin in lower case to be mentioned here
+        longer: list[bool] = []  # the same for a title of several words that begins here
         ends: list[int] = []
         spans = []
         for text in texts:
@@ -136,15 +136,15 @@ class TitleTable:
                 longer.append(lower and has_case)
                 alone.append(lower and (has_case or len(word) < _FEWEST_ALONE))
         numbers, lasts = self._longest(words, np.array(ends, np.int64), alone, longer)
-        first, found = 0, []
-        for text, places in zip(texts, spans, strict=True):
-            part = slice(first, first + len(places))
-            found.append(list(_apart(text, places, numbers[part], lasts[part], first)))
-            first += len(places)
-        return found
+        first, mentions = 0, []
+        for text, spans_of_text in zip(texts, spans, strict=True):
+            part = slice(first, first + len(spans_of_text))
+            mentions.append(list(_apart(text, spans_of_text, numbers[part], lasts[part], first)))
+            first += len(spans_of_text)
+        return mentions
 
     def _longest(self, words: list[str], ends: Rows, alone: list[bool], longer: list[bool]) -> tuple[list[int], list[int]]:
-        """By word, the number of the longest key that begins there (-1 for none) and the word behind its last."""
+        """For each word, the number of the longest title that begins there (-1 for none), and the word after its last."""
         numbers, lasts = np.full(len(words), -1, np.int64), np.zeros(len(words), np.int64)
         single = list(zip(words, alone, strict=True)), list(zip(words, longer, strict=True))
         known = {(word, lower): hash_of(_key((word,), lower=lower)) for word, lower in {*single[0], *single[1]}}
@@ -172,7 +172,7 @@ class TitleTable:
 def _apart(
     text: str, spans: list[tuple[int, int]], numbers: list[int], lasts: list[int], offset: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Of the mentions that may begin at each word those that count, from left to right."""
+    """Choose the mentions that do not overlap, from left to right."""
     free = 0
     for first, number in enumerate(numbers):
         if number < 0 or first < free:

@@ -1,4 +1,4 @@
-"""The strongest chain of links from where a walk restarts to a node: the single path that carries most of the walk."""
+"""The strongest chain of links from the restarts of a walk to a node: the single path that most walks take."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def strongest_chains(
 ) -> list[LinkChain | None]:
     """Find the strongest chain to each target, by dynamic programming over the number of links.
 
-    Of equally strong chains the shorter is taken, and of equally long ones that whose last row but one is lower, and so on
+    Among equally strong chains the shorter wins; among equally long ones the one whose last row but one is lower, and so on
     back to the first.
 
     Args:
-        graph: what the walk follows.
-        restart_rows: where it restarts, ascending.
-        restart_shares: how often, sums to 1.
+        graph: the links that the walk follows.
+        restart_rows: the nodes where it restarts, ascending.
+        restart_shares: how often it restarts at each; they sum to 1.
         targets: nodes to explain.
         damping: probability of following a link.
-        longest: at most this many links.
+        longest: the most links that a chain may have.
 
     Returns:
-        Per target a chain, or None where none of at most ``longest`` links leads there.
+        Per target a chain, or None where none of at most ``longest`` links reaches it.
     """
     some = restart_shares > 0
     layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
@@ -52,7 +52,7 @@ def strongest_chains(
         strengths = last.strengths[owner] * damping * probabilities
         raising = np.flatnonzero(strengths > strongest[neighbours])
         raising = raising[np.lexsort((owner[raising], -strengths[raising], neighbours[raising]))]
-        raising = raising[np.diff(neighbours[raising], prepend=-1) > 0]  # of each node its strongest
+        raising = raising[np.diff(neighbours[raising], prepend=-1) > 0]  # the strongest per node
         layers.append(_Layer(neighbours[raising], strengths[raising], owner[raising]))
         strongest[layers[-1].rows] = layers[-1].strengths
     return [_traced(layers, target) for target in targets.tolist()]
@@ -60,12 +60,12 @@ def strongest_chains(
 
 @dataclass(frozen=True)
 class _Layer:
-    """The nodes to which a chain of so many links is stronger than every shorter one.
+    """The nodes to which a chain of this layer's length is stronger than every shorter one.
 
     Args:
         rows: ascending.
-        strengths: of those chains.
-        before: where in the layer before this one each chain comes from; empty in the first layer.
+        strengths: those of the chains.
+        before: position in the previous layer from which each chain comes; empty in the first layer.
     """
 
     rows: Rows
@@ -74,13 +74,13 @@ class _Layer:
 
 
 def _traced(layers: list[_Layer], target: int) -> LinkChain | None:
-    """The chain of the last layer that holds a node, which is its strongest."""
+    """The chain from the last layer that contains the target, which is its strongest."""
     for number in range(len(layers) - 1, -1, -1):
-        place = int(np.searchsorted(layers[number].rows, target))
-        if place < len(layers[number].rows) and layers[number].rows[place] == target:
-            strength, rows = float(layers[number].strengths[place]), [target]
+        position = int(np.searchsorted(layers[number].rows, target))
+        if position < len(layers[number].rows) and layers[number].rows[position] == target:
+            strength, rows = float(layers[number].strengths[position]), [target]
             for later in range(number, 0, -1):
-                place = int(layers[later].before[place])
-                rows.append(int(layers[later - 1].rows[place]))
+                position = int(layers[later].before[position])
+                rows.append(int(layers[later - 1].rows[position]))
             return LinkChain(rows[::-1], strength)
     return None

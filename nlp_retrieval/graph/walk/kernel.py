@@ -13,7 +13,7 @@ from nlp_retrieval.core.candidates import Rows, Scores
 def sweep(
     offsets: Rows, neighbours: NDArray[np.int32], probabilities: Scores, restart: Scores, damping: float, ranks: Scores
 ) -> None:
-    """Set every node to its restart plus what its neighbours send it now, one node after another.
+    """Set every node to its restart plus what its neighbours send it, one node after another (Gauss-Seidel).
 
     Args:
         offsets: of the graph.
@@ -44,19 +44,19 @@ def spread(
     noted: Rows,
     ready: Rows,
 ) -> tuple[int, int, int]:
-    """Let mass walk one step, and note who received it. The order of additions is that of the stretches.
+    """Let mass walk one step, and note which nodes received it. Additions happen in the order of the stored links.
 
     Args:
         offsets: of the graph.
         neighbours: of the graph.
         weights: of the graph.
         types: of the graph.
-        type_weights: what each type multiplies its weights with.
+        type_weights: the factor of each type's weights.
         nodes: where the mass is; their residuals are 0.
-        carried: what one unit of weight carries, per node.
+        carried: per node, mass per unit of link weight.
         epsilon: see :func:`~nlp_retrieval.graph.walk.pagerank.local_pagerank`.
-        residuals: ``[nodes]``, receives the mass; no residual is above its node's bound before.
-        noted: ``[2 * nodes]``; from the front, nodes whose residual rose above epsilon; from the back, above 0.
+        residuals: ``[nodes]``, receives the mass; none is above its node's bound at the start.
+        noted: ``[2 * nodes]``, receives nodes: from the front those whose residual rose above epsilon, from the back above 0.
         ready: ``[nodes]``, receives the nodes whose residual rose above their bound.
 
     Returns:

@@ -2,12 +2,12 @@
 
 The walk follows a link with probability ``damping`` and restarts otherwise, or where no link leads on (Page et al. 1999,
 The PageRank Citation Ranking; Haveliwala 2002, Topic-Sensitive PageRank). Let x solve ``x = (1 - d) s + d P' x``, in
-which mass at dangling nodes is lost; the walk's distribution is x divided by its sum. Both ways here approach x from
-below, so the mass that is still to come bounds the error.
+which mass at dangling nodes is lost; the walk's distribution is x divided by its sum. Both algorithms here approach x
+from below, so the mass that is still missing bounds the error.
 
 ``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` looks only at links
-near the restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles when numpy has cost as much as
-compiling does. For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
+near the restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as
+compiling would. For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Restarts:
 
     Args:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
-        rows: nodes; one that stands twice for a query counts with the sum.
-        weights: finite, not below 0; scaled to sum to 1 per query. A query without any weight above 0 has no walk.
+        rows: nodes; the weights of a node that a query names twice add up.
+        weights: finite, at least 0; scaled to sum to 1 per query. A query without any weight above 0 has no walk.
     """
 
     offsets: Rows
@@ -42,18 +42,18 @@ class Restarts:
     weights: Scores
 
     def checked(self, n_nodes: int) -> Iterator[tuple[Rows, Scores]]:
-        """Give each query's nodes, ascending, and their shares, which are above 0 and sum to 1.
+        """Yield each query's nodes, ascending, and their shares, which are above 0 and sum to 1.
 
         Raises:
             EngineError: columns of unequal length, a row out of range, or a weight that is not finite or below 0.
         """
         if len(self.rows) != len(self.weights) or self.offsets[0] != 0 or self.offsets[-1] != len(self.rows):
-            found = f"{len(self.rows)} rows, {len(self.weights)} weights, offsets up to {self.offsets[-1]}"
-            raise EngineError(f"restarts of unequal length: {found}")
+            lengths = f"{len(self.rows)} rows, {len(self.weights)} weights, offsets up to {self.offsets[-1]}"
+            raise EngineError(f"restarts of unequal length: {lengths}")
         wrong = np.flatnonzero(~(np.isfinite(self.weights) & (self.weights >= 0)))
         if len(wrong):
-            found = f"the weight {self.weights[wrong[0]]} at row {self.rows[wrong[0]]}"
-            raise EngineError(f"restarts hold {found}; weights are finite and not below 0")
+            weight = f"the weight {self.weights[wrong[0]]} at row {self.rows[wrong[0]]}"
+            raise EngineError(f"restarts hold {weight}; weights are finite and not below 0")
         if len(self.rows) and (self.rows.min() < 0 or self.rows.max() >= n_nodes):
             raise EngineError(f"restarts name rows {self.rows.min()}..{self.rows.max()}; the graph has 0..{n_nodes - 1}")
         return self._shares()
@@ -71,16 +71,16 @@ class Restarts:
 class LocalRanks:
     """What forward push found per query: the nodes near its restarts, with ranks that are never too high.
 
-    Let x be the solution before it is divided by its sum (see the module), p what was found of it and e a bound of the mass
-    that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
-    ``p / (sum(p) + e)``, so no rank exceeds the exact one, ``x / sum(x)``, and what the ranks lack to a sum of 1 is their
-    L1 distance to the exact ones. (Divided by ``sum(p)`` alone they would sum to 1, and be up to twice as far away.)
+    Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
+    the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
+    ``p / (sum(p) + e)``, so no rank exceeds the exact one, ``x / sum(x)``, and 1 minus the sum of the ranks is their L1
+    distance to the exact ones. (Divided by ``sum(p)`` alone they would sum to 1, and be up to twice as far away.)
 
     Args:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of rows and ranks.
         rows: nodes, ascending per query.
         ranks: above 0; those of a query sum to ``1 - errors``, or to 0 where it has no restarts.
-        errors: ``[queries]``, the L1 distance to the exact ranks, those of nodes that are not listed included; up to
+        errors: ``[queries]``, the L1 distance to the exact ranks, including those of nodes that are not listed; up to
             the rounding of the graph's sums, about 1e-7.
         work: ``[queries]``, how many stored links were looked at.
     """
@@ -141,9 +141,9 @@ def local_pagerank(
     """Compute Personalized PageRank near the restart nodes by forward push, and say how far it is off.
 
     Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the
-    rest on, until there is none (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank Vectors). So at
-    most ``1 / (epsilon (1 - damping))`` stored links are looked at per query, however large the graph is. At the end the
-    share ``1 - damping`` of what waits is kept too, wherever more than epsilon does.
+    rest on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank
+    Vectors). So at most ``1 / (epsilon (1 - damping))`` stored links are looked at per query, however large the graph is.
+    At the end, nodes where more than epsilon still waits keep the share ``1 - damping`` of it, too.
 
     Args:
         graph: what the walk follows.
@@ -159,24 +159,24 @@ def local_pagerank(
     """
     _check(damping, "epsilon", epsilon)
     push = _Push(graph, damping, epsilon, _step_by_kernel if _loops.chosen(backend) else _step_by_numpy)
-    found = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
+    ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
     return LocalRanks(
-        offsets_of([len(rows) for rows, _, _, _ in found]),
-        np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in found)]),
-        np.concatenate([np.zeros(0), *(ranks for _, ranks, _, _ in found)]),
-        np.array([error for _, _, error, _ in found], np.float64),
-        np.array([work for _, _, _, work in found], np.int64),
+        offsets_of([len(rows) for rows, _, _, _ in ranked]),
+        np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in ranked)]),
+        np.concatenate([np.zeros(0), *(ranks for _, ranks, _, _ in ranked)]),
+        np.array([error for _, _, error, _ in ranked], np.float64),
+        np.array([work for _, _, _, work in ranked], np.int64),
     )
 
 
 class _Push:
-    """Forward push for one query after another; between them only what was touched is cleared.
+    """Forward push for one query after another; between queries only the nodes that were touched are cleared.
 
     Args:
         graph: what the walk follows.
         damping: probability of following a link.
-        epsilon: the most mass per stored link that may wait in the end.
-        step: one round.
+        epsilon: the most mass per stored link that may still wait at the end.
+        step: does one round.
     """
 
     def __init__(self, graph: WeightedGraph, damping: float, epsilon: float, step: _Step) -> None:
@@ -204,20 +204,20 @@ class _Push:
             raised, reached, nodes = self._step(self, nodes, carried)
             above.append(raised)
             touched.append(reached)
-        found = np.sort(np.concatenate(above))  # several times faster than np.unique
-        found = found[np.diff(found, prepend=-1) > 0]
-        late = (1 - damping) * self.waiting[found]
-        kept = self._kept[found] + late
+        listed = np.sort(np.concatenate(above))  # several times faster than np.unique
+        listed = listed[np.diff(listed, prepend=-1) > 0]
+        late = (1 - damping) * self.waiting[listed]
+        kept = self._kept[listed] + late
         missing = max(left - float(late.sum()), 0.0)
         reach = float(kept.sum()) + missing
         for nodes in touched:
             self.waiting[nodes] = 0.0
-        self._kept[found] = 0.0
-        return found, kept / reach, missing / reach, work
+        self._kept[listed] = 0.0
+        return listed, kept / reach, missing / reach, work
 
 
 _Step = Callable[[_Push, Rows, Scores], tuple[Rows, Rows, Rows]]
-"""Let the mass of some nodes walk on: which nodes then have more than epsilon, which were reached, which go next."""
+"""Lets mass leave some nodes; returns the nodes that now have more than epsilon, those reached, and those to push next."""
 
 
 def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:

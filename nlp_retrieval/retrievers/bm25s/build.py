@@ -1,11 +1,11 @@
 """Writing a bm25s index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
 
-A run holds the postings of rows that follow one another, by term. Runs come in the order of their rows, so what a term has in
-the merged index are its postings in each run, one after another. The segments of an index are such runs too: they are joined
-by the same merge, without any text. Terms are numbered in the order of their text, so the files depend on the items alone:
-joined segments have the same bytes as an index built at once.
+A run holds the postings of consecutive rows, by term. Runs come in the order of their rows, so in the merged index a term has
+its postings of the first run, then those of the second, and so on. The segments of an index are such runs too: the same merge
+joins them, without any text. Terms are numbered in alphabetical order, so the files depend on the items alone: joined
+segments have the same bytes as an index built at once.
 
-What is held for the whole corpus is the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
+For the whole corpus, memory holds only the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class PostingColumn(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """Postings by term, and the rows within a term rising.
+    """Postings by term, with ascending rows within a term.
 
     Args:
-        terms: ``[n]`` rising, numbers in the merged vocabulary.
+        terms: ``[n]`` ascending, numbers in the merged vocabulary.
         counts: ``[n]``, how many postings each term has.
-        rows: of the postings.
-        frequencies: of the postings.
-        kept: ``[n]``, how many postings of each term the merged index takes.
-        targets: per row of the run, its row in the merged index, -1 for one that is left out; None: rows stay as they are.
+        rows: rows of the postings.
+        frequencies: frequencies of the postings.
+        kept: ``[n]``, how many postings of each term the merged index keeps.
+        targets: for each row of the run its row in the merged index, -1 if it is left out; None if all rows stay the same.
     """
 
     terms: NDArray[np.integer]
@@ -63,10 +63,10 @@ def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocab
     """Write the index of a corpus.
 
     Args:
-        folder: empty.
-        analyzed: of each batch of items, how many terms each item has, and the numbers of all terms one after another.
+        folder: an empty folder.
+        analyzed: for each batch of items, how many terms each item has, and the numbers of all terms one after another.
         vocabulary: numbers by term; grows while batches are analyzed.
-        n_items: how many items will come.
+        n_items: how many items the batches hold.
     """
     lengths = np.zeros(n_items, np.int32)
     spooled: list[tuple[Numbers, Numbers, _Spooled, _Spooled]] = []
@@ -79,18 +79,18 @@ def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocab
     ordered = sorted(vocabulary)
     ranks = np.empty(len(ordered), np.int32)
     ranks[np.fromiter(map(vocabulary.__getitem__, ordered), np.int64, len(ordered))] = np.arange(len(ordered), dtype=np.int32)
-    runs = [Run(ranks[numbers], counts, rows, found, counts) for numbers, counts, rows, found in spooled]
+    runs = [Run(ranks[numbers], counts, rows, times, counts) for numbers, counts, rows, times in spooled]
     del spooled
     _merge(folder, runs, ordered, lengths)
     (folder / _SPOOL).unlink()
 
 
 def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
-    """Write one index of several: without deleted items, and with rows counted through.
+    """Join several indexes into one, without deleted items and with consecutive rows.
 
     Args:
-        folder: empty.
-        segments: what was opened, in the order of its rows, and which of its items are there (None: all).
+        folder: an empty folder.
+        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
     """
     ordered = sorted(dict.fromkeys(chain.from_iterable(opened.vocabulary for opened, _ in segments)))
     ranks = {term: rank for rank, term in enumerate(ordered)}
@@ -99,18 +99,18 @@ def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]
     first = 0
     for opened, live in segments:
         postings = opened.postings
-        there = np.ones(len(postings.lengths), np.bool_) if live is None else live
+        is_live = np.ones(len(postings.lengths), np.bool_) if live is None else live
         terms = np.fromiter(map(ranks.__getitem__, opened.vocabulary), np.int32, len(opened.vocabulary))
-        targets = np.where(there, np.cumsum(there) - 1 + first, -1).astype(np.int32)
+        targets = np.where(is_live, np.cumsum(is_live) - 1 + first, -1).astype(np.int32)
         counts = np.diff(postings.indptr)
         runs.append(Run(terms, counts, postings.rows, postings.frequencies, found_in(postings, live), targets))
-        lengths.append(postings.lengths[there])
+        lengths.append(postings.lengths[is_live])
         first += len(lengths[-1])
     _merge(folder, runs, ordered, np.concatenate(lengths))
 
 
 class _Spooled:
-    """Numbers in a file, read and not mapped, so that they do not stay in memory."""
+    """Numbers in a file, which is read, not mapped, so that they do not stay in memory."""
 
     def __init__(self, path: Path, offset: int) -> None:
         self._path, self._offset = path, offset
@@ -144,11 +144,11 @@ def _spool_run(
     """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns.
 
     Args:
-        spool: open at its end.
+        spool: open, positioned at its end.
         counts: how many terms each item has.
-        terms: of all items.
+        terms: numbers of the terms of all items.
         first: row of the first item.
-        texts: of all terms, by number.
+        texts: text of each term, by number.
     """
     distinct = np.flatnonzero(np.bincount(terms, minlength=len(texts))).tolist()
     numbers = np.array(sorted(distinct, key=texts.__getitem__), np.int32)
@@ -171,7 +171,7 @@ def _spool_run(
 
 
 def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths: Numbers) -> None:
-    """Merge runs into the files of an index; terms without postings drop out."""
+    """Merge runs into the files of an index, without terms that have no postings."""
     totals = np.zeros(len(vocabulary), np.int64)
     for run in runs:
         totals[run.terms] += run.kept
@@ -188,29 +188,29 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
                 _place(run, terms, part, run.terms[terms] - begin, free, merged)
             rows.write(merged[0])
             frequencies.write(merged[1])
-    found = totals > 0
-    kept = [term for term, there in zip(vocabulary, found.tolist(), strict=True) if there]
-    write_terms(folder, offsets_of(totals[found]), lengths, kept)
+    occurs = totals > 0
+    kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
+    write_terms(folder, offsets_of(totals[occurs]), lengths, kept)
 
 
 def _place(
     run: Run, terms: slice, part: slice, targets: NDArray[np.integer], free: NDArray[np.int64], merged: NDArray[np.int32]
 ) -> None:
-    """Copy some terms' postings of a run to their places in a block of the merged index.
+    """Copy the postings of some terms of a run to their places in a block of the merged index.
 
     Args:
-        run: where they come from.
+        run: the run to copy from.
         terms: which terms of the run.
         part: which postings of the run.
         targets: the numbers of these terms in the block.
-        free: per term of the block, its first place that is free; moved on.
+        free: for each term of the block its first free place; advanced.
         merged: ``[2, postings]``, rows and frequencies of the block.
     """
     rows, frequencies = run.rows[part], run.frequencies[part]
     if run.targets is not None:
         rows = run.targets[rows]
-        there = rows >= 0
-        rows, frequencies = rows[there], frequencies[there]
+        is_live = rows >= 0
+        rows, frequencies = rows[is_live], frequencies[is_live]
     kept = run.kept[terms]
     places = np.repeat(free[targets] - offsets_of(kept)[:-1], kept)
     places += np.arange(len(places))

@@ -1,6 +1,6 @@
 """The files of a bm25s index: memory-mapped postings, checked to fit together when they are opened.
 
-They are checked beyond their checksums because compiled code follows the numbers in them.
+They are checked beyond their checksums because compiled code uses their numbers as indices.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _POSTINGS_AT_ONCE = 2**20
 
 
 class PostingFiles(NamedTuple):
-    """What lies in a folder: the postings, and the numbers of their terms by stem, which rise with the stem."""
+    """The opened files: the postings, and the numbers of their terms by stem, in the alphabetical order of the stems."""
 
     postings: Postings
     vocabulary: dict[str, int]
 
 
 def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
-    """Write what stands beside the postings.
+    """Write the files beside the postings.
 
     Args:
-        folder: which holds ``rows.npy`` and ``frequencies.npy``.
+        folder: holds ``rows.npy`` and ``frequencies.npy``.
         indptr: see :class:`~nlp_retrieval.retrievers.bm25s.scoring.Postings`.
         lengths: the same.
-        vocabulary: the terms, rising.
+        vocabulary: the terms, in alphabetical order.
     """
     for name, column in ((_INDPTR, indptr), (_LENGTHS, lengths)):
         with Stream(folder / name, column.dtype) as stream:
@@ -53,8 +53,8 @@ def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     """Open an index.
 
     Args:
-        folder: of its files.
-        n_items: how many items it must be of; None: any number.
+        folder: folder of its files.
+        n_items: how many items it must have; None for any number.
 
     Raises:
         IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
@@ -70,9 +70,9 @@ def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     np.greater(rows[1:], rows[:-1], out=rising[1:-1])
     rising[indptr] = True  # where the next term begins
     if not rising.all():
-        raise damaged(folder / ROWS, "the rows of a term do not rise")
+        raise damaged(folder / ROWS, "the rows of a term do not ascend")
     if len(frequencies) and frequencies.min() < 1:
-        raise damaged(folder / FREQUENCIES, f"a term stands {frequencies.min()} times in an item")
+        raise damaged(folder / FREQUENCIES, f"a term occurs {frequencies.min()} times in an item")
     counted = np.zeros(len(lengths))
     for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
         counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
@@ -87,7 +87,7 @@ def _read_vocabulary(path: Path) -> dict[str, int]:
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
-        raise damaged(path, "it is no list of terms")
-    if not all(one < other for one, other in pairwise(terms)):
-        raise damaged(path, "its terms do not rise")
+        raise damaged(path, "it is not a list of terms")
+    if not all(term < following for term, following in pairwise(terms)):
+        raise damaged(path, "its terms do not ascend")
     return {term: number for number, term in enumerate(terms)}

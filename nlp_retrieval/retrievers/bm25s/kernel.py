@@ -37,18 +37,18 @@ def score_and_select(
     found: Rows,
     values: Scores,
 ) -> None:
-    """Score each query over its postings, and keep the best in a heap whose root is the worst of them.
+    """Score each query over its postings, and keep the best items in a heap whose root is the worst of them.
 
     Args:
-        bounds: query q owns ``terms[bounds[q]:bounds[q + 1]]``.
-        terms: of all queries.
-        indptr: of the postings.
-        rows: of the postings.
-        weights: of the postings, all above 0.
+        bounds: query q has the terms ``terms[bounds[q]:bounds[q + 1]]``.
+        terms: terms of all queries.
+        indptr: offsets of the postings.
+        rows: rows of the postings.
+        weights: weights of the postings, all above 0.
         n_items: size of the index.
         mask: rows that may be returned; empty for all.
-        found: receives rows, ``[queries, k]``, left as it is behind the last hit.
-        values: receives scores.
+        found: ``[queries, k]``, receives rows; unchanged after the last hit.
+        values: ``[queries, k]``, receives scores.
     """
     k = found.shape[1]
     sums = np.zeros(n_items, np.float64)

@@ -1,8 +1,8 @@
-"""BM25 without Java: the tokenisation and the scoring of bm25s, over an index that fixes neither k1 nor b.
+"""BM25 without Java: the tokenisation and the scoring of bm25s, over an index that does not fix k1 and b.
 
-The index keeps term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
-(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4), so that k1 and b can be swept over one index, and
-so that after an update all segments are scored by the statistics of the items that are there.
+The index stores term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
+(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4). So one index serves all values of k1 and b, and
+after an update all segments are scored by the statistics of the items that are not deleted.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ _STOPWORD_LISTS = ("en", "en_plus", "de", "nl", "fr", "es", "pt", "it", "ru", "s
 class Bm25sRetriever(BaseRetriever):
     """BM25 in pure Python and numpy; with numba installed, large batches are scored by compiled code.
 
-    After updates, statistics are those of the items that are there, over all segments; a deleted item counts nowhere. So scores
-    are at any time, to the last bit, those of an index built at once from these items in the order of their rows; what
-    joining segments changes is the time that a search takes.
+    After updates, statistics cover all segments without deleted items. So scores always equal, to the last bit, those of an
+    index built at once from the same items in the same order; joining segments only changes how long a search takes.
 
     Args:
-        k1: how soon repeated terms stop counting.
-        b: how much long items are held back, 0 to 1.
+        k1: how slowly repetitions of a term stop adding to the score.
+        b: how much long items are penalised, 0 to 1.
         stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), or "none".
         stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), or None for no list.
         merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
@@ -75,7 +74,7 @@ class Bm25sRetriever(BaseRetriever):
         build_files(folder, analyzed, analyzer.vocabulary, len(items))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Merge the postings of segments; the files are those that :meth:`build` would write."""
+        """Merge the postings of segments into the same files that :meth:`build` would write."""
         del items
         join_files(folder, [(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
 
@@ -95,7 +94,7 @@ class Bm25sRetriever(BaseRetriever):
 
 
 class Analyzer:
-    """Text to term numbers: lower case, words of at least two characters, stop words out, stems.
+    """Turns text into term numbers: lower case, words of at least two characters, no stop words, stemmed.
 
     Args:
         stemmer: see :class:`Bm25sRetriever`.
@@ -127,7 +126,7 @@ class Analyzer:
 
         Args:
             texts: what to analyse.
-            grow: whether terms that are not in the vocabulary join it, or are passed over.
+            grow: whether terms that are not in the vocabulary are added to it, or skipped.
         """
         counts = np.zeros(len(texts), np.int32)
         numbers: list[int] = []
@@ -155,4 +154,4 @@ class Analyzer:
 
 
 _WORDS_REMEMBERED = 1_000_000
-"""A bound on what a long-lived process keeps of the words that users type."""
+"""How many distinct words of users a long-lived process caches at most."""

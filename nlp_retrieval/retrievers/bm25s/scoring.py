@@ -1,7 +1,7 @@
 """BM25 over the postings of a segment: scores per term and item, computed once per k1 and b, then added up per query.
 
-Two ways give the same bits: numpy, and a numba kernel that adds in the same order. Compiling the kernel takes about a
-second, so ``auto`` compiles it when numpy has cost that much in this process: never much worse than the better choice.
+numpy and a numba kernel that adds in the same order give the same bits. Compiling the kernel takes about a second, so
+``auto`` compiles it once numpy has taken that long in this process, which is never much worse than the better choice.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Postings:
     """The inverted index.
 
     Args:
-        rows: item rows of every posting, ascending within a term.
-        frequencies: how often the term stands in the item.
-        indptr: ``[terms + 1]``; term t owns ``indptr[t]:indptr[t + 1]``.
+        rows: item row of every posting, ascending within a term.
+        frequencies: how often the term occurs in the item.
+        indptr: ``[terms + 1]``; term t has the postings ``indptr[t]:indptr[t + 1]``.
         lengths: ``[items]``, in terms.
     """
 
@@ -45,7 +45,7 @@ class Scorer:
     """Scores queries against postings.
 
     Args:
-        postings: the inverted index of ``n`` terms. Term ``n`` is one more that stands in no item.
+        postings: the inverted index of ``n`` terms; term ``n`` is an extra one that occurs in no item.
         inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
         norms: ``[items]``; see :func:`length_norms`.
         backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
@@ -94,7 +94,7 @@ class Scorer:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
-        mask.flags.writeable = False  # the same for all, for each would be compiled anew
+        mask.flags.writeable = False  # for all masks, as numba would compile again for the other kind
         from nlp_retrieval.retrievers.bm25s.kernel import score_and_select
 
         def run(part: slice) -> None:
@@ -108,28 +108,28 @@ class Scorer:
             run(slice(0, n_queries))
         else:
             cuts = np.linspace(0, n_queries, n_parts + 1).astype(int).tolist()
-            with ThreadPoolExecutor(n_parts) as threads:  # the kernel lets go of the interpreter's lock
+            with ThreadPoolExecutor(n_parts) as threads:  # the kernel releases the interpreter's lock
                 list(threads.map(run, [slice(start, stop) for start, stop in pairwise(cuts)]))
         return Hits.from_matrix(rows, scores)
 
 
-def inverse_frequencies(found: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
+def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
     """The weight of each term, as Lucene defines it.
 
     Args:
-        found: in how many items each term stands.
+        n_containing: in how many items each term occurs.
         n_items: how many items there are.
     """
-    weights: NDArray[np.float32] = np.log(1.0 + (n_items - found + 0.5) / (found + 0.5)).astype(np.float32)
+    weights: NDArray[np.float32] = np.log(1.0 + (n_items - n_containing + 0.5) / (n_containing + 0.5)).astype(np.float32)
     return weights
 
 
 def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
-    """What is added to the frequency of a term in the divisor, per item, with exact lengths.
+    """What the divisor adds to the frequency of a term, per item, with exact lengths.
 
     Args:
-        lengths: of the items.
-        mean: of the lengths of all items that are there, not below 1.
+        lengths: lengths of the items.
+        mean: mean length of all items that are not deleted, at least 1.
         k1: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
         b: the same.
     """
@@ -138,11 +138,11 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
 
 
 def found_in(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
-    """In how many items each term stands, without those that were deleted.
+    """In how many items each term occurs, not counting deleted ones.
 
     Args:
         postings: the inverted index.
-        live: ``[items]``, which are there; None: all.
+        live: ``[items]``, which are not deleted; None for all.
     """
     counts = np.diff(postings.indptr)
     if live is not None and not live.all():
@@ -153,7 +153,7 @@ def found_in(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
 
 
 def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Where to cut terms, from 0 to their number, so that each part has less than ``n_postings`` postings before its last term.
+    """Where to cut the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
 
     Args:
         indptr: see :class:`Postings`.

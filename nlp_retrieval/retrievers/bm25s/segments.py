@@ -1,8 +1,8 @@
-"""BM25 over all segments of an index with one set of statistics: that of the items that are there.
+"""BM25 over all segments of an index with one set of statistics, that of the items that are not deleted.
 
-How many items there are, how long they are on average and in how many of them a term stands is counted over all segments,
-and deleted items count nowhere. A term's weight in an item needs nothing else, and each query's terms are added up in their
-order in the query. So scores are, to the last bit, those of an index built at once from the same items.
+The number of items, their average length, and the number of items that contain a term are counted over all segments,
+without deleted items. A term's weight in an item needs nothing else, and each query's terms are added up in their order in
+the query. So scores equal, to the last bit, those of an index built at once from the same items.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in, inverse_fre
 
 
 class _SegmentPart(NamedTuple):
-    """A segment: its scorer, its rows in the index, and its numbers of all terms (None: the same)."""
+    """A segment: its scorer, its rows in the index, and its own number of each shared term (None where they are the same)."""
 
     scorer: Scorer
     rows: slice
@@ -33,7 +33,7 @@ class SegmentedScorer:
     """Scores queries against several segments as if they were one.
 
     Args:
-        segments: what was opened, in the order of its rows, and which of its items are there (None: all).
+        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
         k1: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
         b: the same.
         backend: the same.
@@ -41,26 +41,26 @@ class SegmentedScorer:
 
     def __init__(self, segments: Sequence[tuple[PostingFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
         self.vocabulary = dict(segments[0][0].vocabulary)
-        """Numbers by term, of all segments; those of the first segment as they are in it."""
+        """Numbers of the terms of all segments; the terms of the first keep theirs."""
         shared = [
             np.fromiter((self.vocabulary.setdefault(term, len(self.vocabulary)) for term in opened.vocabulary), np.int64)
             for opened, _ in segments
         ]
-        found = np.zeros(len(self.vocabulary), np.int64)
+        n_containing = np.zeros(len(self.vocabulary), np.int64)
         n_items = total = 0
         for (opened, live), numbers in zip(segments, shared, strict=True):
-            found[numbers] += found_in(opened.postings, live)
+            n_containing[numbers] += found_in(opened.postings, live)
             lengths = opened.postings.lengths if live is None else opened.postings.lengths[live]
             n_items += len(lengths)
             total += int(lengths.sum(dtype=np.int64))
-        frequencies = inverse_frequencies(found, n_items)
+        frequencies = inverse_frequencies(n_containing, n_items)
         mean = max(total / max(n_items, 1), 1.0)
         self._parts: list[_SegmentPart] = []
         first = 0
         for (opened, _), numbers in zip(segments, shared, strict=True):
             rows = slice(first, first + len(opened.postings.lengths))
             norms = length_norms(opened.postings.lengths, mean, k1, b)
-            local = np.full(len(found), len(numbers), np.int32)  # the term that has no postings, where the segment lacks one
+            local = np.full(len(n_containing), len(numbers), np.int32)  # terms that the segment lacks: the one without postings
             local[numbers] = np.arange(len(numbers), dtype=np.int32)
             scorer = Scorer(opened.postings, frequencies[numbers], norms, backend)
             self._parts.append(_SegmentPart(scorer, rows, local if len(segments) > 1 else None))

@@ -1,4 +1,4 @@
-"""Passages as runs of tokens, cut into blocks of so many tokens."""
+"""Cuts lists of passages into blocks with a limited number of tokens."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nlp_retrieval.core.candidates import Rows
 
 
 def blocks_of(rows: Rows, offsets: Rows, most: int) -> Iterator[slice]:
-    """Cut a list of passages into slices that have at most so many tokens together, or are of one passage.
+    """Cut a list of passages into slices with at most ``most`` tokens; a longer passage is a slice of its own.
 
     Args:
-        rows: passages.
-        offsets: ``[passages + 1]``.
-        most: so many tokens.
+        rows: rows of the passages.
+        offsets: ``[passages + 1]``, where the tokens of each passage begin.
+        most: the most tokens in a slice.
     """
     ends = np.cumsum(offsets[rows + 1] - offsets[rows])
     begin = 0

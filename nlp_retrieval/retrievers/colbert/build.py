@@ -1,9 +1,9 @@
-"""The passes that build a ColBERT index, in memory for a sample and a batch.
+"""The passes that build a ColBERT index; memory holds a sample and a batch.
 
-Passages are encoded once. Their tokens stand first in ``tokens.npy`` as float16, as a stream. An exact index keeps this
-file; for a compressed one it is scratch: a sample of it trains the codec, a second pass over it writes codes and residuals,
-and it is deleted. So building takes 2 bytes on disk per token and dimension (256 bytes a token at 128 dimensions) for as
-long as it lasts, and encodes, by far the dearest step, once.
+Passages are encoded once, by far the most expensive step. Their tokens are first streamed to ``tokens.npy`` as float16. An
+exact index keeps this file; for a compressed one it is temporary: a sample of it trains the codec, a second pass over it
+writes codes and residuals, and then it is deleted. So while it runs, building takes 2 bytes on disk per token and dimension
+(256 bytes per token at 128 dimensions).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAIRS_AT_ONCE = 2**20
 
 
 def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vectors:
-    """Draw tokens evenly from all over ``tokens.npy``, in random order, ``[the lower of the numbers, dimension]``."""
+    """Draw tokens evenly from all of ``tokens.npy``, in random order, ``[min(n_tokens, wanted), dimension]``."""
     draw = np.random.default_rng(seed)
     wanted = min(wanted, n_tokens)
     parts, first = [], 0
@@ -35,16 +35,16 @@ def sample_tokens(folder: Path, n_tokens: int, wanted: int, seed: int) -> Vector
         parts.append(block[np.sort(draw.choice(len(block), share, replace=False))])
         first = last
     sample = np.concatenate(parts)
-    found: Vectors = sample[draw.permutation(len(sample))].astype(np.float32)
-    return found
+    shuffled: Vectors = sample[draw.permutation(len(sample))].astype(np.float32)
+    return shuffled
 
 
 def write_compressed(folder: Path, compressor: Compressor, offsets: Rows) -> int:
     """Compress ``tokens.npy``, and write the codec, the compressed tokens and inverted lists.
 
     Args:
-        folder: of the index.
-        compressor: what was trained on a sample.
+        folder: folder of the index.
+        compressor: trained on a sample.
         offsets: ``[passages + 1]``, where the tokens of each passage begin.
 
     Returns:
@@ -69,16 +69,16 @@ def write_compressed(folder: Path, compressor: Compressor, offsets: Rows) -> int
 
 
 def write_codec(folder: Path, codec: Codec) -> None:
-    """Write what turns codes back into vectors."""
+    """Write the codec, which turns codes back into vectors."""
     np.save(folder / "centroids.npy", codec.centroids, allow_pickle=False)
     np.save(folder / "weights.npy", codec.weights, allow_pickle=False)
 
 
 def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
-    """Write the passages of each centroid, in as many passes over the codes as hold a million pairs at once.
+    """Write the passages of each centroid, in several passes over the codes, each with about a million pairs in memory.
 
     Args:
-        folder: of the index; the codes are there.
+        folder: folder of the index, which holds the codes.
         counts: ``[centroids]``, how many tokens have each.
         offsets: ``[passages + 1]``, where the tokens of each passage begin.
 
@@ -101,14 +101,14 @@ def write_lists(folder: Path, counts: NDArray[np.int64], offsets: Rows) -> int:
 
 
 def _pairs(folder: Path, begin: int, end: int, offsets: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct pairs of a centroid in ``begin:end`` and a passage that holds a token of it, in order."""
-    found, first = [np.zeros(0, np.int64)], 0
+    """Distinct pairs of a centroid in ``begin:end`` and a passage with a token of it, in order."""
+    parts, first = [np.zeros(0, np.int64)], 0
     n_passages = len(offsets) - 1
     for block in read_blocks(folder / "codes.npy", 16 * TOKENS_AT_ONCE):
         codes = block.astype(np.int64)
         here = np.flatnonzero((codes >= begin) & (codes < end))
         passages = np.searchsorted(offsets, here + first, side="right") - 1
-        found.append(np.unique(codes[here] * n_passages + passages))
+        parts.append(np.unique(codes[here] * n_passages + passages))
         first += len(codes)
-    pairs = np.unique(np.concatenate(found))
+    pairs = np.unique(np.concatenate(parts))
     return pairs // n_passages, pairs % n_passages

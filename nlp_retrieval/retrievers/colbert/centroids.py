@@ -1,9 +1,9 @@
 """Centroids of token vectors: training them, and finding the nearest one.
 
-Vectors and centroids have length 1, so nearest means the largest inner product. Up to ``FLAT_UP_TO`` centroids every one is
-looked at. More are trained and searched in two levels: groups of vectors first, then centroids inside the groups that are
-nearest to a vector, which costs the square root of it and now and then gives the second nearest centroid. Rounds of k-means
-over all of them then undo most of what the division into groups has cost. Everything is in whole units (``exact_kmeans``),
+Vectors and centroids have length 1, so nearest means the largest inner product. Up to ``FLAT_UP_TO`` centroids, each one is
+compared. More are trained and searched in two levels: groups of vectors first, then centroids inside the groups that are
+nearest to a vector, which costs only the square root and sometimes gives the second nearest centroid. Rounds of k-means
+over all of them then make up for most of what the groups cost in quality. Everything is in whole units (``exact_kmeans``),
 so that training and compressing give the same bytes on any number of threads and on any CPU.
 """
 
@@ -19,27 +19,27 @@ from nlp_retrieval.retrievers.exact_kmeans import best_products, directions, mea
 
 FLAT_UP_TO = 2048
 
-_ITERATIONS = 4  # as many as ColBERTv2 makes
+_ITERATIONS = 4  # as in ColBERTv2
 _REFINEMENTS = 2
 _GROUPS_LOOKED_AT = 8
 _AT_ONCE = 16_384
-_ROOM = 8  # units fewer than centroids have: vectors read from 16 bits may be a little longer than 1
+_ROOM = 8  # fewer units than for centroids, because vectors read from 16 bits may be a little longer than 1
 
 
 def in_token_units(tokens: Vectors) -> Vectors:
-    """Return token vectors in whole units, within 2**12 in length, as float32."""
+    """Return token vectors in whole units, at most 2**12 in length, as float32."""
     units: Vectors = np.rint(tokens * np.float32(units_of(tokens.shape[1]) - _ROOM))
     return units
 
 
 class Centroids:
-    """Centroids, and what finds the nearest of them.
+    """Centroids, with groups for finding the nearest.
 
     Args:
         vectors: ``[centroids, dimension]``, in whole units.
-        groups: ``[groups, dimension]``, in whole units; one of zeros where there are no groups.
+        groups: ``[groups, dimension]``, in whole units; a single row of zeros where there are no groups.
         owner: ``[centroids]`` ascending, the group of each centroid.
-        numbers: ``[centroids]``, what others call them; by default their places.
+        numbers: ``[centroids]``, the number that codes use for each; by default its position.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class Centroids:
 
     def nearest(self, tokens: Vectors) -> NDArray[np.int64]:
         """Return the number of the nearest centroid of each token, ``[tokens]``; tokens are in units."""
-        found = np.zeros(len(tokens), np.int64)
+        positions = np.zeros(len(tokens), np.int64)
         for first in range(0, len(tokens), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
-            found[part] = self._nearest(tokens[part])
-        return found if self._numbers is None else self._numbers[found]
+            positions[part] = self._nearest(tokens[part])
+        return positions if self._numbers is None else self._numbers[positions]
 
     def _nearest(self, tokens: Vectors) -> NDArray[np.int64]:
         n_groups = len(self._groups)
         if n_groups <= _GROUPS_LOOKED_AT:
             return best_products(tokens, self.vectors)[0]
-        # no two keys of a token are equal: which of equals comes first would depend on the CPU
+        # no two keys of a token are equal: the order of equal ones would depend on the CPU
         keys = (tokens @ self._groups.T).astype(np.float64) * n_groups - np.arange(n_groups)
         near = np.argpartition(keys, n_groups - _GROUPS_LOOKED_AT, axis=1)[:, n_groups - _GROUPS_LOOKED_AT :]
         order = np.argsort(near, axis=None, kind="stable")
         looking = np.searchsorted(near.ravel()[order], np.arange(n_groups + 1))
         rows = order // _GROUPS_LOOKED_AT
-        best, found = np.full(len(tokens), -np.inf, np.float32), np.zeros(len(tokens), np.int64)
+        best, nearest = np.full(len(tokens), -np.inf, np.float32), np.zeros(len(tokens), np.int64)
         for group in range(n_groups):
             begin, end = self._bounds[group], self._bounds[group + 1]
             here = rows[looking[group] : looking[group + 1]]
@@ -78,8 +78,8 @@ class Centroids:
             places = products.argmax(axis=1)
             values = products[np.arange(len(here)), places]
             better = values > best[here]
-            best[here[better]], found[here[better]] = values[better], places[better] + begin
-        return found
+            best[here[better]], nearest[here[better]] = values[better], places[better] + begin
+        return nearest
 
 
 def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
@@ -88,7 +88,7 @@ def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
     Args:
         sample: ``[tokens, dimension]`` in units, at least ``count`` of them.
         count: how many centroids.
-        seed: of the k-means.
+        seed: seed of the k-means.
     """
     if count <= FLAT_UP_TO:
         return Centroids(spherical_kmeans(sample, count, seed, _ITERATIONS), sample[:1] * 0, np.zeros(count, np.int64))
@@ -108,12 +108,12 @@ def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
 
 
 def regrouped(vectors: Vectors, n_tokens: int, seed: int) -> Centroids:
-    """Make centroids that were trained before searchable, with groups where finding those costs less than it saves.
+    """Make centroids that were trained before searchable, with groups where finding them costs less than it saves.
 
     Args:
         vectors: ``[centroids, dimension]`` in whole units; they keep their numbers.
-        n_tokens: how many nearest ones will be asked for.
-        seed: of the k-means.
+        n_tokens: for how many tokens the nearest centroid will be looked up.
+        seed: seed of the k-means.
     """
     n_groups = math.isqrt(len(vectors))
     if len(vectors) <= FLAT_UP_TO or n_tokens <= (_ITERATIONS + 1) * n_groups:
@@ -125,10 +125,9 @@ def regrouped(vectors: Vectors, n_tokens: int, seed: int) -> Centroids:
 
 
 def _shares(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Share ``count`` out in proportion to ``sizes``, nobody more than its size; ``count`` is at most their sum."""
+    """Divide ``count`` in proportion to ``sizes``, with no share above its size; ``count`` is at most their sum."""
     exact = sizes * (count / sizes.sum())
-    shares = np.minimum(np.floor(exact).astype(np.int64), sizes)
+    shares: NDArray[np.int64] = np.minimum(np.floor(exact).astype(np.int64), sizes)
     rest = np.argsort(np.where(shares < sizes, shares - exact, np.inf), kind="stable")[: count - shares.sum()]
     shares[rest] += 1
-    found: NDArray[np.int64] = shares
-    return found
+    return shares

@@ -1,12 +1,12 @@
 """The residual codec of ColBERTv2 (Santhanam et al., NAACL 2022, https://arxiv.org/abs/2112.01488), in exact arithmetic.
 
-A token is kept as the number of its nearest centroid and, per dimension, 2 or 4 bits for what remains: which of 4 or 16
-buckets it falls into. ColBERTv2 cuts the buckets at quantiles; here they start there and are moved to where they err least,
-which kept 0.96 instead of 0.95 of the exact top 10 at 4 bits, and 0.90 instead of 0.86 at 2 (3,000 passages of Wikipedia,
-MiniLM token by token).
+A token is stored as the number of its nearest centroid and, per dimension, 2 or 4 bits for the residual: which of 4 or 16
+buckets it falls into. ColBERTv2 cuts the buckets at quantiles; here they start there and are then optimised for the least
+error, which kept 0.96 instead of 0.95 of the exact top 10 at 4 bits, and 0.90 instead of 0.86 at 2 (3,000 passages of
+Wikipedia, MiniLM token by token).
 
-Vectors are compared in whole units, about 4,090 to a length of 1, which moves an inner product by some 0.0001. Products and
-their sums then stay below 2**24 units, where float32 is exact in any order of additions. So a score is the same to the
+Vectors are compared in whole units, about 4,090 to a length of 1, which changes an inner product by about 0.0001. Products
+and their sums then stay below 2**24 units, where float32 is exact in any order of additions. So a score is the same to the
 last bit on any number of threads, whatever else is in a batch, compiled or not, and equal passages have equal scores.
 """
 
@@ -41,13 +41,13 @@ def packed_size(dimension: int, bits: int) -> int:
 
 
 def code_type(n_centroids: int) -> type[np.uint16] | type[np.uint32]:
-    """The narrowest type that numbers so many centroids."""
+    """The narrowest type for the numbers of so many centroids."""
     return np.uint16 if n_centroids <= 2**16 else np.uint32
 
 
 @dataclass(frozen=True)
 class Codec:
-    """What turns codes back into vectors.
+    """Turns codes back into vectors.
 
     Args:
         centroids: ``[centroids, dimension]``, in units.
@@ -66,7 +66,7 @@ class Codec:
         return int(self.centroids.shape[1])
 
     def equals(self, other: Codec) -> bool:
-        """Whether codes of the one are codes of the other."""
+        """Whether both codecs give the same codes the same meaning."""
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:
@@ -78,11 +78,11 @@ class Codec:
 
 @dataclass(frozen=True)
 class Compressor:
-    """A codec together with what is needed to compress, which an index does not keep.
+    """A codec together with what compressing needs, which an index does not store.
 
     Args:
         codec: the codec.
-        centroids: what finds the nearest of them.
+        centroids: its centroids, searchable.
         cutoffs: ``[2 ** bits - 1]`` ascending, in units: where one bucket ends and the next begins.
     """
 
@@ -110,11 +110,11 @@ def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -
 
     Args:
         sample: ``[tokens, dimension]`` of length 1, in random order; at least ``n_centroids``. Up to one in twenty is held
-            out of the k-means, as in ColBERTv2: tokens that drew a centroid to themselves have residuals that are too small.
-            Where there is no token at all, nothing is trained.
-        n_centroids: how many.
-        bits: per dimension of a residual.
-        seed: of the k-means.
+            out of the k-means, as in ColBERTv2, because the tokens that centroids were fitted to have too small residuals.
+            If there is no token at all, nothing is trained.
+        n_centroids: how many centroids to train.
+        bits: bits per dimension of a residual.
+        seed: seed of the k-means.
     """
     dimension = sample.shape[1]
     if len(sample) == 0:
@@ -131,23 +131,25 @@ def train_compressor(sample: Vectors, n_centroids: int, bits: Bits, seed: int) -
 
 
 def compressor_of(codec: Codec, n_tokens: int, seed: int) -> Compressor:
-    """What compresses more tokens as those of an index were, from what the index keeps.
+    """Return a compressor for more tokens of an index, made from the codec that the index stores.
 
     Args:
-        codec: of the index.
-        n_tokens: how many there are to compress.
-        seed: of the k-means that groups centroids.
+        codec: codec of the index.
+        n_tokens: how many tokens there are to compress.
+        seed: seed of the k-means that groups centroids.
     """
     vectors = codec.centroids.astype(np.float32)
     return Compressor(codec, regrouped(vectors, n_tokens, seed), (codec.weights[1:] + codec.weights[:-1]) / np.float32(2))
 
 
 def _buckets(residuals: Vectors, count: int) -> tuple[Vectors, Vectors]:
-    """Weights and cutoffs of the buckets that err least: k-means in one dimension, from quantiles (Lloyd, 1982; Max, 1960).
+    """Weights and cutoffs of the buckets with the least error: k-means in one dimension, starting from quantiles.
+
+    See Lloyd, 1982, and Max, 1960.
 
     Args:
         residuals: ascending.
-        count: of buckets.
+        count: number of buckets.
     """
     sums = np.append(0.0, np.cumsum(residuals, dtype=np.float64))
     ends = np.arange(count + 1) * residuals.size // count

@@ -1,7 +1,7 @@
-"""MaxSim of every passage of an index: the exact search that a compressed one is compared with.
+"""MaxSim with every passage of an index: the exact search that a compressed one is compared with.
 
 Vectors are rounded to multiples of 2**-22. Products and the sums of up to 500 of them are then exact in float64, in any
-order, so that a score is the same to the last bit whatever else is computed beside it.
+order, so that a score is the same to the last bit whatever else is in the batch.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class ExactIndex:
     """Search over tokens as they are.
 
     Args:
-        segments: of each ``[passages + 1]`` offsets, passage p owning ``offsets[p]:offsets[p + 1]`` of the tokens, and
-            ``[tokens, dimension]`` tokens. Passages are numbered through.
+        segments: for each, offsets ``[passages + 1]``, where passage p has the tokens ``offsets[p]:offsets[p + 1]``, and
+            tokens ``[tokens, dimension]``. Rows of passages run through all segments.
     """
 
     def __init__(self, segments: Sequence[tuple[Rows, NDArray[np.float16]]]) -> None:
         self._segments = segments
-        self._spoken = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
+        self._has_tokens = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None) -> Hits:
         """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
@@ -42,7 +42,7 @@ class ExactIndex:
             k: at most this many.
             allowed: ``[passages]``, or None.
         """
-        rows = np.flatnonzero(self._spoken if allowed is None else self._spoken & allowed)
+        rows = np.flatnonzero(self._has_tokens if allowed is None else self._has_tokens & allowed)
         lists: list[tuple[Rows, Scores]] = []
         chunk: list[Vectors] = []
         for number, query in enumerate(queries):

@@ -1,6 +1,6 @@
 """The files of a ColBERT index: memory-mapped columns, checked to fit together when they are opened.
 
-They are checked beyond their checksums because compiled code follows the numbers in them.
+They are checked beyond their checksums because compiled code uses their numbers as indices.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SETTINGS = "settings.json"
 
 @dataclass(frozen=True)
 class Sizes:
-    """What ``settings.json`` holds: the sizes of all columns.
+    """The content of ``settings.json``: the sizes of all columns.
 
     Args:
-        passages: how many.
-        tokens: how many.
-        dimension: of a token vector.
-        bits: per dimension of a residual; 0 where tokens are kept as they are.
-        centroids: how many; 0 where tokens are kept as they are.
+        passages: number of passages.
+        tokens: number of tokens.
+        dimension: dimension of a token vector.
+        bits: bits per dimension of a residual; 0 in an exact index.
+        centroids: number of centroids; 0 in an exact index.
         listed: length of the inverted lists.
         projected_from: dimension before the encoder's projection; 0 where it has none.
     """
@@ -55,8 +55,8 @@ class Compressed:
         codec: turns codes back into vectors.
         codes: ``[tokens]``, their centroids.
         residuals: ``[tokens, bytes]``.
-        list_offsets: ``[centroids + 1]``; centroid c owns ``list_offsets[c]:list_offsets[c + 1]`` of the lists.
-        list_rows: the passages that hold a token of a centroid, ascending.
+        list_offsets: ``[centroids + 1]``; the list of centroid c is ``list_rows[list_offsets[c]:list_offsets[c + 1]]``.
+        list_rows: for each centroid the passages with a token of it, ascending.
     """
 
     codec: Codec
@@ -71,9 +71,9 @@ class ColbertFiles:
     """An opened index.
 
     Args:
-        sizes: of all columns.
-        offsets: ``[passages + 1]``; passage p owns ``offsets[p]:offsets[p + 1]`` of the tokens.
-        projection: what the encoder has to multiply by, or None.
+        sizes: the sizes of all columns.
+        offsets: ``[passages + 1]``; passage p has the tokens ``offsets[p]:offsets[p + 1]``.
+        projection: the matrix that the encoder must multiply by, or None.
         tokens: ``[tokens, dimension]`` of an exact index, or the columns of a compressed one.
     """
 
@@ -89,7 +89,7 @@ def write_settings(folder: Path, sizes: Sizes) -> None:
 
 
 def write_projection(folder: Path, matrix: Vectors | None) -> int:
-    """Write what the encoder multiplies by; returns the dimension before it, 0 where there is none."""
+    """Write the matrix that the encoder multiplies by; return the dimension before it, 0 where there is none."""
     if matrix is None:
         return 0
     np.save(folder / "projection.npy", matrix, allow_pickle=False)
@@ -97,13 +97,13 @@ def write_projection(folder: Path, matrix: Vectors | None) -> int:
 
 
 def open_files(folder: Path) -> ColbertFiles:
-    """Open what a build wrote.
+    """Open the files of an index.
 
     Args:
-        folder: of the index.
+        folder: folder of the index.
 
     Raises:
-        IndexDamagedError: a file is missing, holds something else, or names what is not there.
+        IndexDamagedError: a file is missing, holds something else, or has a number out of range.
     """
     sizes = _read_sizes(folder / _SETTINGS)
     offsets = _offsets(folder / "offsets.npy", sizes.passages, sizes.tokens)
@@ -116,10 +116,10 @@ def open_files(folder: Path) -> ColbertFiles:
 
 
 def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
-    """Open all segments of an index, or several in a row.
+    """Open all segments of an index, or several adjacent ones.
 
     Raises:
-        IndexDamagedError: a file is missing, holds something else, or does not go with the others.
+        IndexDamagedError: a file is missing, holds something else, or contradicts the others.
     """
     opened = [open_files(segment.folder) for segment in segments]
     first = opened[0]
@@ -135,20 +135,20 @@ def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
 
 
 def codec_of(segments: Sequence[SegmentFolder]) -> Codec | None:
-    """The codec of most centroids that compressed tokens of some segments, the first of them. None where there is none.
+    """The codec with the most centroids in which some segment has tokens, the first of equals; None where there is none.
 
     Raises:
         IndexDamagedError: it cannot be read.
     """
     sizes = [_read_sizes(segment.folder / _SETTINGS) for segment in segments]
-    best = max(range(len(segments)), key=lambda place: sizes[place].centroids if sizes[place].tokens else 0)
+    best = max(range(len(segments)), key=lambda number: sizes[number].centroids if sizes[number].tokens else 0)
     if not (sizes[best].tokens and sizes[best].bits):
         return None
     return _open_codec(segments[best].folder, sizes[best])
 
 
 def start_of(segment: SegmentFolder) -> tuple[Sizes, Vectors | None]:
-    """The sizes of a segment, and the projection that its tokens went through.
+    """The sizes of a segment, and the projection of its tokens.
 
     Raises:
         IndexDamagedError: they cannot be read.
@@ -197,15 +197,15 @@ def _offsets(path: Path, count: int, end: int) -> Rows:
 
 def _read_sizes(path: Path) -> Sizes:
     try:
-        found = read_json_file(path)
+        settings = read_json_file(path)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
     wanted = {field.name for field in fields(Sizes)}
-    if not isinstance(found, dict) or found.keys() != wanted or any(type(size) is not int for size in found.values()):
+    if not isinstance(settings, dict) or settings.keys() != wanted or any(type(size) is not int for size in settings.values()):
         raise damaged(path, "it does not hold the sizes of an index")
-    sizes = Sizes(**found)
+    sizes = Sizes(**settings)
     compressed = sizes.bits in (2, 4) and sizes.centroids > 0
     plain = sizes.bits == sizes.centroids == sizes.listed == 0
-    if min(found.values()) < 0 or sizes.dimension == 0 or not (compressed or plain):
+    if min(settings.values()) < 0 or sizes.dimension == 0 or not (compressed or plain):
         raise damaged(path, f"no index has {sizes}")
     return sizes

@@ -1,7 +1,7 @@
-"""Joining the segments of a ColBERT index: tokens of what is there are copied as they stand, in blocks.
+"""Joining the segments of a ColBERT index: tokens of passages that are not deleted are copied unchanged, in blocks.
 
-Only those that another codec compressed are encoded again; a codec is another where it was trained on too few tokens to
-be used for what joined later.
+Only passages that another codec compressed are encoded again. Segments have different codecs where the first was trained
+on too few tokens to be used for the items that joined later.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Encode(Protocol):
     """Encodes passages of the joined index."""
 
     def __call__(self, first: int, end: int) -> Iterator[Vectors]:
-        """Yield their tokens, of some at a time; ``end`` is behind the last."""
+        """Yield the tokens of passages ``first:end``, several passages at a time."""
 
 
 def live_counts(segments: Sequence[SegmentFolder], opened: Sequence[ColbertFiles]) -> list[Rows]:
-    """Per segment, how many tokens each of its passages has that are there."""
+    """Per segment, how many tokens each of its passages has that is not deleted."""
     counts = [np.diff(files.offsets) for files in opened]
-    return [found if s.live is None else found[s.live] for s, found in zip(segments, counts, strict=True)]
+    return [lengths if s.live is None else lengths[s.live] for s, lengths in zip(segments, counts, strict=True)]
 
 
 def join_segments(
@@ -50,18 +50,18 @@ def join_segments(
     folder: Path,
     encode: Encode,
 ) -> None:
-    """Write one index of what is there in several segments.
+    """Join several segments into one index without deleted passages.
 
     Args:
-        segments: in a row.
+        segments: adjacent segments.
         opened: their files.
-        live: what :func:`live_counts` gives of them.
-        codec: of the index; None where no segment has tokens, or tokens are whole.
-        folder: empty.
-        encode: for passages that another codec compressed.
+        live: what :func:`live_counts` returns for them.
+        codec: codec of the index; None where no segment has tokens, or tokens are not compressed.
+        folder: an empty folder.
+        encode: encodes passages that another codec compressed.
 
     Raises:
-        ModelError: a passage that is encoded again has another number of tokens.
+        ModelError: a passage that is encoded again has a different number of tokens.
     """
     offsets = offsets_of(np.concatenate(live))
     np.save(folder / "offsets.npy", offsets, allow_pickle=False)
@@ -71,16 +71,16 @@ def join_segments(
         codec = codec or first.tokens.codec
         n_centroids = len(codec.centroids)
         write_codec(folder, codec)
-        n_tokens = [int(found.sum()) for found in live]
-        bounds = offsets_of([len(found) for found in live])
+        n_tokens = [int(lengths.sum()) for lengths in live]
+        bounds = offsets_of([len(lengths) for lengths in live])
         counts_of = np.zeros(n_centroids, np.int64)
         with (
             Stream(folder / "codes.npy", code_type(n_centroids)) as codes,
             Stream(folder / "residuals.npy", np.uint8, packed_size(codec.dimension, codec.bits)) as residuals,
         ):
-            for place, (segment, files) in enumerate(zip(segments, opened, strict=True)):
-                passages = (int(bounds[place]), int(bounds[place + 1]))
-                for numbers, packed in _codes(segment, files, codec, encode, passages, n_tokens[place]):
+            for part, (segment, files) in enumerate(zip(segments, opened, strict=True)):
+                passages = (int(bounds[part]), int(bounds[part + 1]))
+                for numbers, packed in _codes(segment, files, codec, encode, passages, n_tokens[part]):
                     counts_of += np.bincount(numbers, minlength=n_centroids)
                     codes.write(numbers)
                     residuals.write(packed)
@@ -98,19 +98,19 @@ def join_segments(
 def _codes(
     segment: SegmentFolder, files: ColbertFiles, codec: Codec, encode: Encode, passages: tuple[int, int], n_tokens: int
 ) -> Iterator[tuple[Codes, NDArray[np.uint8]]]:
-    """Yield codes and residuals of what is there in a segment, a block at a time."""
+    """Yield codes and residuals of the passages of a segment that are not deleted, a block at a time."""
     if n_tokens == 0:
         return
     if isinstance(files.tokens, Compressed) and files.tokens.codec.equals(codec):
         columns = (_live_blocks(segment, files, name) for name in ("codes.npy", "residuals.npy"))
         yield from zip(*columns, strict=True)
         return
-    compressor, found = compressor_of(codec, n_tokens, 0), 0
+    compressor, n_encoded = compressor_of(codec, n_tokens, 0), 0
     for tokens in encode(*passages):
-        found += len(tokens)
-        yield compressor.compress(tokens.astype(np.float16).astype(np.float32))  # as they are after a file of them
-    if found != n_tokens:
-        raise ModelError(f"the encoder gives {found} tokens for passages that had {n_tokens}; index again")
+        n_encoded += len(tokens)
+        yield compressor.compress(tokens.astype(np.float16).astype(np.float32))  # rounded as in tokens.npy
+    if n_encoded != n_tokens:
+        raise ModelError(f"the encoder gives {n_encoded} tokens for passages that had {n_tokens}; index again")
 
 
 def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iterator[NDArray[Any]]:
@@ -122,7 +122,7 @@ def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iter
 
 
 def _tokens_of(live: Mask, offsets: Rows, first: int, count: int) -> Mask:
-    """Which of ``count`` tokens from one on are of passages that are there."""
+    """Which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
     passages = np.searchsorted(offsets, np.arange(first, first + count), side="right") - 1
-    found: Mask = live[passages]
-    return found
+    is_live: Mask = live[passages]
+    return is_live

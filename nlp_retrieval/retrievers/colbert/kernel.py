@@ -1,6 +1,6 @@
 """The inner loops of compressed search, compiled; importing it needs numba, which compiles each at its first call.
 
-What each function does, and what its arguments are, is said in :mod:`nlp_retrieval.retrievers.colbert.steps`.
+:mod:`nlp_retrieval.retrievers.colbert.steps` documents each function and its arguments.
 """
 # ruff: noqa: D103
 
@@ -19,7 +19,7 @@ from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _TOKENS_AT_ONCE = 4096  # decoded, they stay in the cache
-_ROUNDING = np.float32(1.5 * 2**23)  # adding it and taking it away rounds to whole numbers, half to even, as rint does
+_ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to whole numbers, half to even, as rint does
 
 
 @njit(nogil=True)
@@ -110,7 +110,7 @@ def _decode(
             for place in range(dimension):
                 vector[place] += centroids[centroid, place]
             first = second = third = fourth = 0.0
-            for place in range(0, whole, 4):  # four sums, for one would wait for itself; they are exact in any order
+            for place in range(0, whole, 4):  # four independent sums are faster than one; they are exact in any order
                 first += np.float64(vector[place]) * np.float64(vector[place])
                 second += np.float64(vector[place + 1]) * np.float64(vector[place + 1])
                 third += np.float64(vector[place + 2]) * np.float64(vector[place + 2])

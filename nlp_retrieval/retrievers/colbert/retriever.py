@@ -1,9 +1,9 @@
 """Late interaction: a vector per token, compressed on disk, and MaxSim (ColBERTv2; Santhanam et al., NAACL 2022).
 
-The parts: ``colbert_build`` writes an index in bounded memory, with the codec of ``colbert_codec`` on the centroids of
-``colbert_centroids``; ``colbert_files`` opens it; ``colbert_search`` searches it, by the loops of ``colbert_steps`` or the
-same loops compiled, ``colbert_kernel``; ``colbert_exact`` searches an index that is not compressed; ``colbert_join`` joins
-segments. What joins an index is compressed by the codec that is there, unless that was trained on far fewer tokens.
+The parts: ``build`` writes an index in bounded memory, with the codec of ``codec`` on the centroids of ``centroids``;
+``files`` opens it; ``search`` searches it, by the loops of ``steps`` or the same loops compiled, ``kernel``; ``exact``
+searches an index that is not compressed; ``join`` joins segments. Items that join an index are compressed by its codec,
+unless that was trained on far fewer tokens.
 """
 
 from __future__ import annotations
@@ -57,29 +57,29 @@ class ColbertRetriever(BaseRetriever):
     """Late interaction over compressed token vectors, searched as PLAID does (Santhanam et al., CIKM 2022).
 
     A token takes 2 or 4 bytes for its centroid and ``bits`` per dimension for the rest: 34 bytes at 128 dimensions and 2 bits
-    (36 above 65,536 centroids), 66 at 4 bits; inverted lists take up to 4 more. Building needs a scratch file of 256 bytes a
-    token in the index directory. Passages without a token are never found; those longer than the encoder reads are counted
-    and warned about once.
+    (36 above 65,536 centroids), 66 at 4 bits; inverted lists take up to 4 more. While building, a temporary file in the index
+    directory takes 256 bytes per token. Passages without a token are never found; one warning counts the passages that are
+    longer than the encoder reads.
 
     The same token vectors give the same files and lists, to the bit, on any number of threads and any CPU of an architecture.
 
-    Added passages are compressed by the centroids and weights of the index, and searched beside those that were there:
-    candidates are chosen, and ``rescored`` of them scored, in each segment alone. A passage has the same score in a segment
-    of its own and after segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off.
-    An index built at once would train its centroids on all passages: its scores are these within what compression loses
-    (with ``bits=None`` they are equal). Where what joins would have more than four times the centroids of the index, or the
-    index fewer than 64, centroids are trained anew: on what joins, and on everything once segments are joined. Only then
-    are passages encoded again.
+    Added passages are compressed by the centroids and weights of the index, and searched beside the earlier ones:
+    candidates are chosen, and ``rescored`` of them scored, in each segment separately. A passage's score does not change
+    when segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off. An index built at
+    once would train its centroids on all passages: its scores differ by no more than compression loses (with ``bits=None``
+    they are equal). If the added passages need more than four times the centroids of the index, or the index has fewer than
+    64, new centroids are trained: on the added passages, and on all passages once segments are joined. Only then are
+    passages encoded again.
 
     Args:
         encoder: a model's hub name, a local folder, or a token encoder.
-        bits: per dimension, 2 or 4. None keeps tokens whole, as float16, and scores every passage: exact, and slow.
-        centroids: how many; by default the power of two below 16 times the square root of the number of tokens.
-        train_size: at most this many tokens are sampled to train centroids on, in memory: 256 MB of them at 128 dimensions.
-        seed: of the sample and of the k-means.
-        nprobe: how many centroids per query token give candidates; more where those are not enough.
-        rescored: how many of the candidates are scored exactly; twice k is used where that is more.
-        prune: the first look at candidates passes over tokens whose centroid has a cosine below this with every token of the
+        bits: bits per dimension, 2 or 4. None stores tokens as float16 and scores every passage, which is exact and slow.
+        centroids: number of centroids; by default the power of two below 16 times the square root of the number of tokens.
+        train_size: the most tokens sampled for training centroids, in memory; the default takes 256 MB at 128 dimensions.
+        seed: seed of the sample and of the k-means.
+        nprobe: how many centroids per query token give candidates; more if they give too few.
+        rescored: how many of the candidates are scored exactly; at least twice k.
+        prune: the first scoring of candidates skips tokens whose centroid has a cosine below this with every token of the
             query.
         merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
@@ -112,7 +112,7 @@ class ColbertRetriever(BaseRetriever):
         self.prune = prune
         self.merge = merge
         self.backend: Backend = backend
-        self._arguments["encoder"] = self.encoder  # a name and the encoder that it stands for are one configuration
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
     def index_identity(self) -> Config:
         identity = super().index_identity()
@@ -157,27 +157,27 @@ class ColbertRetriever(BaseRetriever):
 
     def encode(self, queries: list[str]) -> list[Vectors]:
         """Return the token vectors of queries, ``[tokens, dimension]`` each; for an opened retriever."""
-        found: list[Vectors] = []
+        tokens: list[Vectors] = []
         for part in tracked("colbert: encoding queries", _slices(queries), len(queries)):
-            found += checked_tokens(self.encoder.encode_queries(part), part, self.encoder)
+            tokens += checked_tokens(self.encoder.encode_queries(part), part, self.encoder)
         self._warn_of_cut(self.encoder.cut_queries(queries), len(queries), "queries")
-        return found
+        return tokens
 
     def search_tokens(self, tokens: list[Vectors], k: int, allowed: Mask | None) -> Hits:
-        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
-        spoken = [number for number, vectors in enumerate(tokens) if len(vectors)]
-        queries = [tokens[number] for number in spoken]
+        """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""
+        has_tokens = [number for number, vectors in enumerate(tokens) if len(vectors)]
+        queries = [tokens[number] for number in has_tokens]
         if isinstance(self._index, ExactIndex):
             hits = self._index.search(queries, k, allowed)
         else:
             settings = SearchSettings(self.nprobe, self.rescored, self.prune, self.backend)
             hits = self._index.search(queries, k, allowed, settings)
         counts = np.zeros(len(tokens), np.int64)
-        counts[spoken] = np.diff(hits.offsets)
+        counts[has_tokens] = np.diff(hits.offsets)
         return Hits(offsets_of(counts), hits.rows, hits.scores)
 
     def _encoder_of(self, segment: SegmentFolder) -> BaseTokenEncoder:
-        """What encoded the passages of a segment."""
+        """The encoder with the projection of a segment."""
         sizes, projection = start_of(segment)
         encoder = self.encoder if projection is None else self.encoder.with_projection(projection)
         if encoder.dimension != sizes.dimension:
@@ -188,7 +188,7 @@ class ColbertRetriever(BaseRetriever):
         return encoder
 
     def _take(self, opened: Sequence[ColbertFiles]) -> None:
-        """Search these segments."""
+        """Open these segments for searching."""
         compressed = [(files.offsets, files.tokens) for files in opened if isinstance(files.tokens, Compressed)]
         whole = [(files.offsets, files.tokens) for files in opened if not isinstance(files.tokens, Compressed)]
         self._index: ExactIndex | CompressedIndex
@@ -197,7 +197,7 @@ class ColbertRetriever(BaseRetriever):
             self.encoder = self.encoder.with_projection(opened[0].projection)
 
     def _write(self, items: ItemTable, folder: Path, encoder: BaseTokenEncoder, codec: Codec | None) -> None:
-        """Write an index of items; a codec is trained where there is none that suffices."""
+        """Write an index of items; a codec is trained if the given one does not suffice."""
         offsets = self._write_tokens(items, folder / TOKENS, encoder)
         n_tokens = int(offsets[-1])
         np.save(folder / "offsets.npy", offsets, allow_pickle=False)
@@ -220,14 +220,14 @@ class ColbertRetriever(BaseRetriever):
         return train_compressor(sample, n_centroids, bits, self.seed)
 
     def _write_tokens(self, items: ItemTable, path: Path, encoder: BaseTokenEncoder) -> Rows:
-        """Encode all items into a file of float16; returns where the tokens of each begin."""
+        """Encode all items into a file of float16, and return where the tokens of each begin."""
         counts = np.zeros(len(items), np.int64)
         first = n_cut = 0
         with Stream(path, np.float16, encoder.dimension) as stream:
             for texts in tracked("colbert: encoding", items.texts(_BATCH), len(items)):
-                found = checked_tokens(encoder.encode_passages(texts), texts, encoder)
-                counts[first : first + len(texts)] = [len(vectors) for vectors in found]
-                for vectors in found:
+                encoded = checked_tokens(encoder.encode_passages(texts), texts, encoder)
+                counts[first : first + len(texts)] = [len(vectors) for vectors in encoded]
+                for vectors in encoded:
                     stream.write(vectors)
                 n_cut += encoder.cut_passages(texts)
                 first += len(texts)
@@ -245,11 +245,11 @@ class ColbertRetriever(BaseRetriever):
         return self.centroids
 
     def _suffices(self, codec: Codec, n_tokens: int) -> bool:
-        """Whether a codec was trained on tokens enough to compress so many."""
+        """Whether a codec was trained on enough tokens to compress this many."""
         if self.centroids is not None:
             return True
-        found = len(codec.centroids)
-        return n_tokens == 0 or (found >= _FEW_CENTROIDS and _OUTGROWN * found >= self._n_centroids(n_tokens))
+        count = len(codec.centroids)
+        return n_tokens == 0 or (count >= _FEW_CENTROIDS and _OUTGROWN * count >= self._n_centroids(n_tokens))
 
     def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
         if n_cut:

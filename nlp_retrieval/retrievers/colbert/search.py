@@ -1,4 +1,4 @@
-"""Search over compressed tokens in steps, each on fewer passages and dearer (PLAID; Santhanam et al., CIKM 2022,
+"""Search over compressed tokens in steps, each more expensive and on fewer passages (PLAID; Santhanam et al., CIKM 2022,
 https://arxiv.org/abs/2205.09707).
 
 All centroids are compared with the query, once. Candidates are the passages in the lists of the centroids closest to each
@@ -27,7 +27,7 @@ from nlp_retrieval.retrievers.colbert.files import Compressed
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _loops = CompiledLoops(compiling_seconds=3.0)
-_PRUNED_TO = 4  # as many times the passages that are scored exactly, as in PLAID
+_PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PLAID
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SearchSettings:
 
 
 class Steps(Protocol):
-    """What is there in numpy and compiled; see :mod:`nlp_retrieval.retrievers.colbert.steps`."""
+    """The inner loops, in numpy or compiled; see :mod:`nlp_retrieval.retrievers.colbert.steps`."""
 
     def closest_centroids(self, scores: Vectors, nprobe: int, probed: Mask) -> None: ...
 
@@ -63,11 +63,11 @@ class Steps(Protocol):
 class CompressedIndex:
     """Search over centroids and residuals.
 
-    Candidates are looked for in each segment alone; a passage that is scored has the same score in any segment.
+    Candidates are chosen in each segment separately; a passage that is scored has the same score in any segment.
 
     Args:
-        segments: of each ``[passages + 1]`` offsets, passage p owning ``offsets[p]:offsets[p + 1]`` of the tokens, and the
-            compressed tokens and inverted lists. Passages are numbered through.
+        segments: for each, offsets ``[passages + 1]``, where passage p has the tokens ``offsets[p]:offsets[p + 1]``, and
+            compressed tokens and inverted lists. Rows of passages run through all segments.
     """
 
     def __init__(self, segments: Sequence[tuple[Rows, Compressed]]) -> None:
@@ -80,7 +80,7 @@ class CompressedIndex:
         self._centroids = [codec.centroids.astype(np.float32) for codec in codecs]
         self._tables = [codec.table() for codec in codecs]
         self._squared_unit = units_of(segments[0][1].codec.dimension) ** 2
-        self._spoken = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
+        self._has_tokens = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
 
     def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
@@ -91,7 +91,7 @@ class CompressedIndex:
             allowed: ``[passages]``, or None.
             settings: how widely to look.
         """
-        present = self._spoken if allowed is None else self._spoken & allowed
+        present = self._has_tokens if allowed is None else self._has_tokens & allowed
         steps = _steps(settings.backend)
 
         def search(query: Vectors) -> tuple[Rows, Scores]:
@@ -103,7 +103,7 @@ class CompressedIndex:
         if len(queries) == 1:
             return Hits.from_lists([search(queries[0])])
         with ThreadPoolExecutor(min(os.cpu_count() or 1, len(queries))) as threads:
-            return Hits.from_lists(list(threads.map(search, queries)))  # compiled steps let go of the interpreter's lock
+            return Hits.from_lists(list(threads.map(search, queries)))  # compiled steps release the interpreter's lock
 
     def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:
         by_dimension = np.ascontiguousarray(query.T)
@@ -137,26 +137,26 @@ class CompressedIndex:
         settings: SearchSettings,
         steps: Steps,
     ) -> Rows:
-        """The passages of a segment to score exactly, ascending: as many as are wanted; more are present.
+        """The passages of a segment to score exactly, ascending; for a segment with more than are wanted.
 
         Args:
-            offsets: of the segment.
-            columns: of the segment.
+            offsets: offsets of the segment.
+            columns: columns of the segment.
             scores: ``[centroids, query tokens]``.
             present: ``[passages]``, those that may be found.
-            wanted: how many.
+            wanted: how many passages to score.
             settings: how widely to look.
-            steps: what to do it with.
+            steps: the inner loops.
         """
         bounds, listed = columns.list_offsets, columns.list_rows
         probed = np.zeros(len(scores), np.bool_)
         nprobe = min(settings.nprobe, len(scores))
         while True:
             steps.closest_centroids(scores, nprobe, probed)
-            found = np.zeros(len(present), np.bool_)
+            listed_passages = np.zeros(len(present), np.bool_)
             for centroid in np.flatnonzero(probed).tolist():
-                found[listed[bounds[centroid] : bounds[centroid + 1]]] = True
-            rows = np.flatnonzero(found & present)
+                listed_passages[listed[bounds[centroid] : bounds[centroid + 1]]] = True
+            rows = np.flatnonzero(listed_passages & present)
             if len(rows) >= wanted or nprobe == len(scores):
                 break
             nprobe = min(4 * nprobe, len(scores))

@@ -1,6 +1,6 @@
-"""The inner loops of compressed search, in numpy. ``colbert_kernel`` has the same functions compiled, with the same results.
+"""The inner loops of compressed search, in numpy. ``kernel`` has the same functions compiled, with the same results.
 
-Everything is in units (see ``colbert_codec``), so that sums are exact and their order does not matter.
+Everything is in units (see ``codec``), so that sums are exact and their order does not matter.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _TOKENS_AT_ONCE = 2**14
 
 
 def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
-    """Mark the best centroids of each token of a query; the lowest numbers where they tie.
+    """Mark the best centroids of each token of a query; of equal ones those with the lowest numbers.
 
     Args:
         scores: ``[centroids, query tokens]``.
-        nprobe: how many per token; at most as many as there are centroids.
+        nprobe: how many per token; at most the number of centroids.
         probed: ``[centroids]``, receives True.
     """
     by_token = np.ascontiguousarray(scores.T)
@@ -35,11 +35,11 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
 
 
 def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:
-    """Score passages by the centroids of their tokens: per query token the best of them, added up.
+    """Score passages by the centroids of their tokens: the sum, over the query's tokens, of the best score.
 
     Args:
         scores: ``[centroids, query tokens]``.
-        kept: ``[centroids]``; tokens of others are passed over.
+        kept: ``[centroids]``; tokens of others are skipped.
         codes: ``[tokens]``.
         offsets: ``[passages + 1]``.
         rows: passages, each with a token of a kept centroid.
@@ -48,11 +48,11 @@ def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: 
     by_token = np.ascontiguousarray(scores.T)
     for block in blocks_of(rows, offsets, _CODES_AT_ONCE):
         part = rows[block]
-        found = codes[entries_of(offsets, part)[0]]
+        centroids = codes[entries_of(offsets, part)[0]]
         owner = np.repeat(np.arange(len(part)), offsets[part + 1] - offsets[part])
-        staying = kept[found]
-        starts = np.searchsorted(owner[staying], np.arange(len(part)))
-        best = np.maximum.reduceat(by_token[:, found[staying]], starts, axis=1)
+        counted = kept[centroids]
+        starts = np.searchsorted(owner[counted], np.arange(len(part)))
+        best = np.maximum.reduceat(by_token[:, centroids[counted]], starts, axis=1)
         sums[block] = best.sum(axis=0, dtype=np.float64)
 
 
@@ -66,7 +66,7 @@ def maxsim(
     rows: Rows,
     sums: Scores,
 ) -> None:
-    """Score passages by their tokens, decoded and scaled to length 1: per query token the best, added up.
+    """Score passages by their tokens, decoded and scaled to length 1: the sum, over the query's tokens, of the best score.
 
     Args:
         query: ``[dimension, query tokens]``.

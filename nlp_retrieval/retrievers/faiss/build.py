@@ -1,7 +1,7 @@
-"""Writing vector indexes: from the vectors of a build, and from the segments of an index that are joined.
+"""Writing vector indexes: from the vectors of a build, and from segments that are joined.
 
-Vectors are read from disk in blocks; what is held beside a block is the index itself, and for training a sample. From the
-same vectors come the same bytes, on any number of threads and any CPU of an architecture.
+Vectors are read from disk in blocks; besides a block, memory holds the index itself, and a sample for training. The same
+vectors give the same bytes, on any number of threads and any CPU of an architecture.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TRAINED = "trained_at.npy"
 """How many items an index had when its quantiser was trained."""
 _OUTGROWN = 4
 _adding = Lock()
-"""FAISS has one set of instructions for the whole process; searches beside are right with any."""
+"""FAISS's choice of instructions holds for the whole process; searches that run meanwhile are right with any."""
 
 
 class AnnSettings(Protocol):
@@ -52,11 +52,11 @@ class AnnSettings(Protocol):
 
 
 def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) -> None:
-    """Build an index that is not flat in place of the vectors in a folder.
+    """Replace the vectors in a folder by an index that is not flat.
 
     Args:
         folder: holds ``vectors.npy``, and receives the index.
-        index_type: which.
+        index_type: which index.
         settings: its parameters.
 
     Raises:
@@ -82,17 +82,17 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) 
 
 
 def has_outgrown(segment: SegmentFolder, n_items: int) -> bool:
-    """Whether a quantiser was trained on an index of so few items that it says little of so many.
+    """Whether an index has grown too large for the quantiser that was trained for it.
 
     Args:
-        segment: has codes.
-        n_items: of the index that they are to be part of.
+        segment: a segment with codes.
+        n_items: how many items the index now has.
     """
     return n_items > _OUTGROWN * int(mapped(segment.folder / _TRAINED, np.int64, (1,))[0])
 
 
 def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
-    """Write the vectors of what is there in some segments, which keep them whole, as the ``vectors.npy`` of a build."""
+    """Write the vectors of items that are not deleted as the ``vectors.npy`` of a build; the segments store whole vectors."""
     with Stream(folder / VECTORS_FILE, np.float32, dimension_of(segments[0])) as stream:
         for segment in segments:
             for block in _live_vectors(segment):
@@ -100,17 +100,17 @@ def join_vectors(segments: Sequence[SegmentFolder], folder: Path) -> None:
 
 
 def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
-    """Write an index that keeps codes alone of what is there in some segments, by the quantiser of the first.
+    """Write an index of codes, without deleted items, with the quantiser of the first segment.
 
     Args:
-        segments: the first has codes, and keeps those of what is there; the others are flat.
+        segments: the first has codes, which its items keep; the others are flat.
         folder: receives the index.
     """
     first = segments[0]
     index = read_ann(first.folder, len(first))
     if first.live is not None:
         index.remove_ids(faiss.IDSelectorBitmap(np.packbits(~first.live, bitorder="little")))
-        if isinstance(index, faiss.IndexIVF):  # others number what is left from 0
+        if isinstance(index, faiss.IndexIVF):  # other indexes number the rest from 0 themselves
             _number_anew(index.invlists, np.cumsum(first.live) - 1)
     for segment in segments[1:]:
         for block in _live_vectors(segment):
@@ -126,7 +126,7 @@ def _add(index: Any, vectors: Vectors) -> None:
         return
     with _adding:
         level = faiss.SIMDConfig.get_level()
-        faiss.SIMDConfig.set_level(faiss.SIMDLevel_NONE)  # others round otherwise, and then links and codes are others too
+        faiss.SIMDConfig.set_level(faiss.SIMDLevel_NONE)  # other instructions round differently, which changes links and codes
         try:
             index.add(vectors)
         finally:
@@ -134,12 +134,12 @@ def _add(index: Any, vectors: Vectors) -> None:
 
 
 def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
-    """Yield the vectors of what is there in a segment that keeps them whole, in order, a block at a time."""
+    """Yield the vectors of a segment's items that are not deleted, in order, a block at a time; it stores whole vectors."""
     if (segment.folder / ANN_FILE).exists():
         index = read_ann(segment.folder, len(segment))
         whole = whole_vectors(index)
         if whole is None:
-            raise damaged(segment.folder / ANN_FILE, "it holds codes and no vectors")
+            raise damaged(segment.folder / ANN_FILE, "it holds codes instead of vectors")
         blocks: Iterator[Vectors] = (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
         yield from _live_parts(blocks, segment)
     else:
@@ -163,7 +163,7 @@ def _number_anew(lists: Any, numbers: Rows) -> None:
 
 
 def _sample(path: Path, n_items: int, dimension: int, settings: AnnSettings) -> Vectors:
-    """Vectors to train on, in the order of their rows."""
+    """A sample of vectors for training, in the order of their rows."""
     count = min(settings.train_size, n_items)
     chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
     sample, first = np.empty((count, dimension), np.float32), 0
@@ -175,7 +175,7 @@ def _sample(path: Path, n_items: int, dimension: int, settings: AnnSettings) -> 
 
 
 def _make_room(index: Any, n_items: int) -> None:
-    """Have an index take the memory for its vectors at once; as it grew it would hold them twice."""
+    """Make an index allocate the memory for its vectors at once; growing, it would hold them twice."""
     flat = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
     if isinstance(flat, faiss.IndexFlatCodes):
         flat.codes.resize(n_items * flat.code_size)

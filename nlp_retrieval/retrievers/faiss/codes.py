@@ -1,4 +1,4 @@
-"""What the codes of sq8 and ivfpq indexes stand for, computed alike on every CPU."""
+"""Decoding the codes of sq8 and ivfpq indexes, with the same results on every CPU."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ faiss: Any = _faiss
 
 
 def decoded(index: Any, rows: Rows) -> Vectors:
-    """What the codes of an sq8 index keep of some vectors, ``[rows, dimension]``; FAISS's decoder rounds by the CPU's width."""
+    """Return decoded vectors of an sq8 index, ``[rows, dimension]``; FAISS's own decoder rounds differently on some CPUs."""
     codes = faiss.rev_swig_ptr(index.codes.data(), index.codes.size()).reshape(-1, index.d)
     lowest, width = _ranges_of(index)
-    found: Vectors = (codes[rows].astype(np.float32) + np.float32(0.5)) / np.float32(255) * width + lowest
-    return found
+    vectors: Vectors = (codes[rows].astype(np.float32) + np.float32(0.5)) / np.float32(255) * width + lowest
+    return vectors
 
 
 def _ranges_of(index: Any) -> Vectors:
-    """Where the values of each dimension of an sq8 index begin, and how far they go, ``[2, dimension]``."""
-    found: Vectors = faiss.vector_to_array(index.sq.trained).reshape(2, index.d)
-    return found
+    """The lowest value of each dimension of an sq8 index, and the width of its range, ``[2, dimension]``."""
+    ranges: Vectors = faiss.vector_to_array(index.sq.trained).reshape(2, index.d)
+    return ranges
 
 
 def longest_of(index: Any) -> float:
-    """What no vector is longer than that the codes of an index stand for."""
+    """An upper bound on the length of the vectors that the codes of an index stand for."""
     if isinstance(index, faiss.IndexScalarQuantizer):
         lowest, width = _ranges_of(index).astype(np.float64)
         return float(np.linalg.norm(np.maximum(np.abs(lowest), np.abs(lowest + width))))

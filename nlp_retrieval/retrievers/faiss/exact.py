@@ -1,9 +1,9 @@
 """Exact search by inner product over vectors in a file: blocks of a matrix product, cut by a rising threshold.
 
-FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. A matrix
-product rounds the same two vectors differently in different places of a block, on another number of threads and on another
-CPU. So it only finds candidates: what may be among the best, given how far rounding goes, is computed again, pair by pair
-(:func:`products_of`), and these products are ordered and returned. A score depends on the two vectors and on nothing else.
+FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. How a matrix
+product rounds the inner product of two vectors depends on their place in a block, the number of threads and the CPU. So it
+only finds candidates: rows that may be among the best, given the error of rounding, are computed again, pair by pair
+(:func:`products_of`), and these products are sorted and returned. A score depends on the two vectors and on nothing else.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ROWS_AT_ONCE = 4096
 _multiplying = Lock()
 """One product at a time: each uses all cores, and several at once only wait for one another."""
 
-_SORTING_COSTS = 60  # sorting a survivor costs about as much as selecting among this many scores
+_SORTING_COSTS = 60  # sorting one remaining score costs about as much as selecting among this many
 
 
 class Stack:
-    """Matrices one under another, that are searched as if they were one.
+    """Matrices stacked one below another and searched as one.
 
     Args:
         blocks: ``[rows, dimension]`` each, in memory or memory-mapped; they are not copied.
@@ -61,12 +61,12 @@ class Stack:
         """Return some rows, ``[rows, dimension]``."""
         if len(self._blocks) == 1:
             return np.asarray(self._blocks[0][rows])
-        found = np.empty((len(rows), self.dimension), np.float32)
-        place = np.searchsorted(self._starts, rows, side="right") - 1
+        vectors = np.empty((len(rows), self.dimension), np.float32)
+        owner = np.searchsorted(self._starts, rows, side="right") - 1
         for number, (start, block) in enumerate(zip(self._starts.tolist(), self._blocks, strict=False)):
-            here = place == number
-            found[here] = block[rows[here] - start]
-        return found
+            here = owner == number
+            vectors[here] = block[rows[here] - start]
+        return vectors
 
 
 def exact_search(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None) -> Hits:
@@ -74,7 +74,7 @@ def exact_search(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None)
 
     Args:
         queries: ``[queries, dimension]``.
-        vectors: of the items.
+        vectors: vectors of the items.
         k: at most this many per query.
         allowed: ``[items]``; only rows where it is True are returned. None allows all.
     """
@@ -99,10 +99,10 @@ def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None
         if allowed is not None:
             product[:, ~allowed[start:stop]] = -np.inf
         threshold = np.maximum(threshold, _kth_of_some(product, k))
-        # what is within rounding of the threshold may still win; -inf is a row that is not allowed
+        # a score within rounding of the threshold may still win; -inf marks a row that is not allowed
         passing = np.flatnonzero((product >= (threshold - slack)[:, None]) & (product > -np.inf))
-        found, columns = np.divmod(passing, stop - start)
-        owner = np.concatenate([owner, found])
+        passing_owner, columns = np.divmod(passing, stop - start)
+        owner = np.concatenate([owner, passing_owner])
         rows = np.concatenate([rows, columns + start])
         scores = np.concatenate([scores, product.ravel()[passing]])
         order = np.lexsort((-scores, owner))
@@ -120,40 +120,40 @@ def _search_chunk(queries: Vectors, vectors: Stack, k: int, allowed: Mask | None
 
 
 def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit whatever is computed beside it.
+    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit whatever else is computed.
 
     Args:
         queries: ``[queries, dimension]``.
         vectors_of: returns the vectors of rows, ``[rows, dimension]``.
         owner: ``[rows]`` ascending, the query that each row is compared with.
-        rows: which.
+        rows: the rows.
     """
     scores = np.empty(len(rows), np.float32)
     bounds = offsets_of(np.bincount(owner, minlength=len(queries))).tolist()
     for query, (begin, end) in zip(queries, pairwise(bounds), strict=True):
         for first in range(begin, end, _ROWS_AT_ONCE):
             part = slice(first, min(first + _ROWS_AT_ONCE, end))
-            # not BLAS: einsum adds up each row alone, in one order, by instructions that all CPUs of an architecture have
+            # not BLAS: einsum sums each row by itself, in one order, with instructions that all CPUs of an architecture have
             np.einsum("ij,j->i", vectors_of(rows[part]), query, out=scores[part])
     return scores
 
 
 def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
-    """How far two ways to compute an inner product can put two scores out of order, ``[queries]``.
+    """How far apart two scores must be to have the same order however inner products are rounded, ``[queries]``.
 
     Args:
         queries: ``[queries, dimension]``.
-        longest: no vector that they are compared with is longer.
+        longest: length of the longest vector that they are compared with, or more.
     """
-    # Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; a few more terms for vectors that are decoded
+    # Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; a few more terms for decoded vectors
     lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
     terms = queries.shape[1] + 8
-    found: NDArray[np.float32] = (2.0 * terms * float(np.finfo(np.float32).eps) * longest * lengths).astype(np.float32)
-    return found
+    slack: NDArray[np.float32] = (2.0 * terms * float(np.finfo(np.float32).eps) * longest * lengths).astype(np.float32)
+    return slack
 
 
 def _kth_of_some(product: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """A lower bound of every query's k-th best score: that of the first so many rows, which is cheaper than that of all."""
+    """A lower bound of every query's k-th best score: the k-th best of some rows, which is cheaper than that of all."""
     n_rows = product.shape[1]
     if n_rows <= k:
         return np.full(len(product), -np.inf, np.float32)

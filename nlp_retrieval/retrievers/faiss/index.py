@@ -1,7 +1,7 @@
 """The vector indexes of :class:`~nlp_retrieval.retrievers.faiss.retriever.FaissRetriever`: opening and searching them.
 
-A FAISS file is read only after its checksum was compared, by the index store; FAISS's own readers trust their input. What
-is opened holds as many vectors, of the dimension, as the segment says, because native code follows these numbers.
+A FAISS file is read only after the index store has compared its checksum, because FAISS's own readers trust their input. An
+opened index has as many vectors as its segment has items, of the same dimension, because native code relies on both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nlp_retrieval.retrievers.faiss.codes import decoded, longest_of
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
 
 faiss: Any = _faiss
-"""FAISS types its Python side in part only, and wrongly where it does."""
+"""FAISS has types for a part of its Python interface only, and wrong ones."""
 
 IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
 SearchSettings = dict[str, int]
@@ -41,7 +41,7 @@ _HEADER = struct.Struct("<4siq")  # kind, dimension, number of vectors: what eve
 
 
 class VectorIndex(Protocol):
-    """What finds vectors by inner product."""
+    """An index that finds vectors by inner product."""
 
     dimension: int
     n_items: int
@@ -50,14 +50,14 @@ class VectorIndex(Protocol):
         """Return at most k rows per query; ties at the cut go to the lowest rows."""
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        """Return the vectors of these rows, as far as the index keeps them."""
+        """Return the vectors of these rows, decoded where the index stores codes."""
 
 
 class FlatIndex:
     """Exact search over memory-mapped files of vectors.
 
     Args:
-        vectors: of the items.
+        vectors: vectors of the items.
     """
 
     def __init__(self, vectors: Stack) -> None:
@@ -74,9 +74,9 @@ class FlatIndex:
 
 @contextmanager
 def _threads_for(n_queries: int) -> Iterator[None]:
-    """One query is searched by one thread: FAISS shares out queries, and idle threads would only spin against others.
+    """Use one thread for one query: FAISS divides queries among threads, and idle threads would only slow others down.
 
-    OpenMP keeps the number per calling thread, so searches that run beside this one are not touched.
+    OpenMP keeps the number per calling thread, so other searches running at the same time are not affected.
     """
     if n_queries > 1:
         yield
@@ -90,13 +90,13 @@ def _threads_for(n_queries: int) -> Iterator[None]:
 
 
 class AnnIndex:
-    """A FAISS index object. Where its own way of searching ends before k of the items that may be found, all are looked at.
+    """A FAISS index. If its search ends with fewer than k of the items that may be found, all items are compared.
 
-    FAISS finds, and rounds as its instructions for this CPU do. The score of what it found is the product of the query and the
-    vector, or what the codes keep of it, computed as in exact search.
+    FAISS only finds items, with rounding that depends on the CPU. Their score is the product of the query and the vector,
+    or the decoded vector, computed as in exact search.
 
     Args:
-        index: as FAISS read it.
+        index: FAISS's own object.
     """
 
     def __init__(self, index: Any) -> None:
@@ -109,7 +109,7 @@ class AnnIndex:
 
     @cached_property
     def _longest(self) -> float:
-        """No vector of the index is longer."""
+        """Length of the longest vector, or an upper bound."""
         return longest_of(self._index) if self._whole is None else self._whole.longest
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
@@ -122,12 +122,12 @@ class AnnIndex:
         if len(short) == 0:
             return hits
         if self._whole is not None:
-            found = exact_search(queries[short], self._whole, k, allowed)
+            full_hits = exact_search(queries[short], self._whole, k, allowed)
         else:
-            found = self._search(queries[short], k, selector, settings | {"nprobe": self.n_items})
+            full_hits = self._search(queries[short], k, selector, settings | {"nprobe": self.n_items})
         lists = _lists_of(hits)
-        for number, one in zip(short.tolist(), _lists_of(found), strict=True):
-            lists[number] = one
+        for number, full_list in zip(short.tolist(), _lists_of(full_hits), strict=True):
+            lists[number] = full_list
         return Hits.from_lists(lists)
 
     def vectors_of(self, rows: Rows) -> Vectors:
@@ -135,14 +135,14 @@ class AnnIndex:
             return self._whole.at(rows)
         if isinstance(self._index, faiss.IndexScalarQuantizer):
             return decoded(self._index, rows)
-        with self._mapping:  # made when it is first needed, for it takes 8 bytes an item; threads may meet here
+        with self._mapping:  # created when it is first needed, because it takes 8 bytes per item; threads may meet here
             if not self._mapped:
-                self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left half of one
+                self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left a partial one
                 self._index.make_direct_map()
                 self._mapped = True
         with _threads_for(1):
-            found: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
-        return found
+            vectors: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
+        return vectors
 
     def _search(self, queries: Vectors, k: int, selector: Any, settings: SearchSettings) -> Hits:
         def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
@@ -155,7 +155,7 @@ class AnnIndex:
             return products_of(queries, self.vectors_of, owner, rows)
 
         slack = rounding(queries, self._longest)
-        past_the_cut = 8 if self._whole is not None else max(8, k // 4)  # more cost a graph much, and codes next to nothing
+        past_the_cut = 8 if self._whole is not None else max(8, k // 4)  # more are expensive in a graph and cheap with codes
         return search_past_ties(search, len(queries), k, self.n_items, score, slack, past_the_cut)
 
     def _parameters(self, selector: Any, depth: int, settings: SearchSettings) -> Any:
@@ -167,11 +167,11 @@ class AnnIndex:
 
 
 class ExtendedIndex:
-    """An approximate index, and the vectors that joined it, which are searched exactly.
+    """An approximate index of the first rows, and the vectors that joined it, which are searched exactly.
 
     Args:
-        first: of the first rows.
-        joined: of the others.
+        first: the index of the first rows.
+        joined: the vectors of the other rows.
     """
 
     def __init__(self, first: AnnIndex, joined: Stack) -> None:
@@ -190,24 +190,24 @@ class ExtendedIndex:
         return search_parts(parts, len(queries), k, allowed)
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        found = np.empty((len(rows), self.dimension), np.float32)
+        vectors = np.empty((len(rows), self.dimension), np.float32)
         here = rows < self._first.n_items
-        found[here] = self._first.vectors_of(rows[here])
-        found[~here] = self._joined.vectors_of(rows[~here] - self._first.n_items)
-        return found
+        vectors[here] = self._first.vectors_of(rows[here])
+        vectors[~here] = self._joined.vectors_of(rows[~here] - self._first.n_items)
+        return vectors
 
 
 def whole_vectors(index: Any) -> Vectors | None:
-    """The vectors that an HNSW index keeps, ``[items, dimension]``, as a view of its memory; None of other indexes."""
+    """The vectors that an HNSW index stores, ``[items, dimension]``, as a view of its memory; None for other indexes."""
     if not isinstance(index, faiss.IndexHNSWFlat):
         return None
     storage = faiss.downcast_index(index.storage)
-    found: Vectors = faiss.rev_swig_ptr(storage.get_xb(), index.ntotal * index.d).reshape(index.ntotal, index.d)
-    return found
+    vectors: Vectors = faiss.rev_swig_ptr(storage.get_xb(), index.ntotal * index.d).reshape(index.ntotal, index.d)
+    return vectors
 
 
 def open_index(folder: Path) -> VectorIndex:
-    """Open what a build wrote; its files were checked.
+    """Open an index whose files have been checked.
 
     Raises:
         IndexDamagedError: there is no such index.
@@ -218,10 +218,10 @@ def open_index(folder: Path) -> VectorIndex:
 
 
 def open_segments(segments: Sequence[SegmentFolder]) -> VectorIndex:
-    """Open all segments of an index as one, over the rows of all.
+    """Open all segments of an index as one, with the rows of the whole index.
 
     Raises:
-        IndexDamagedError: what a segment holds is not what its rows, or the first segment, say.
+        IndexDamagedError: a segment contradicts its number of rows, or the first segment.
     """
     first = segments[0]
     dimension = dimension_of(first)
@@ -237,7 +237,7 @@ def dimension_of(segment: SegmentFolder) -> int:
     """The dimension of the vectors of a segment.
 
     Raises:
-        IndexDamagedError: it holds no index, or one of another number of vectors.
+        IndexDamagedError: it holds no index, or one with a different number of vectors.
     """
     path = segment.folder / ANN_FILE
     if not path.exists():
@@ -256,11 +256,11 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
     """Read the FAISS index in a folder.
 
     Args:
-        folder: whose files were checked.
-        n_items: how many vectors it has to hold; None where that is not known.
+        folder: a folder whose files have been checked.
+        n_items: how many vectors the index must hold; None where that is not known.
 
     Raises:
-        IndexDamagedError: it is none that was written here, or holds another number of vectors.
+        IndexDamagedError: it is of a type that is never written here, or holds a different number of vectors.
     """
     path = folder / ANN_FILE
     try:

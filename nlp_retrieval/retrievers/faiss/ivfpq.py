@@ -1,7 +1,7 @@
 """Training an ivfpq index and filling it (Jegou et al., 2011), in whole numbers: FAISS only keeps and searches it.
 
-FAISS's own training gives other bytes on another CPU and, where it calls BLAS, on another number of threads. What is done here
-is what it does: inverted lists by k-means with inner products, and per part of the residuals a k-means by distance.
+The bytes of FAISS's own training depend on the CPU and, where it calls BLAS, on the number of threads. The steps here are
+the same: inverted lists by k-means with inner products, and a k-means by distance for each part of the residuals.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from nlp_retrieval.retrievers.exact_kmeans import (
 
 faiss: Any = _faiss
 
-_LIST_ROUNDS, _CODE_ROUNDS = 10, 25  # as many as FAISS makes
+_LIST_ROUNDS, _CODE_ROUNDS = 10, 25  # as in FAISS
 _CODE_SAMPLE = 2**16
 _LIST_UNITS, _CODE_UNITS = 2**12, 2**10
-_MOST = 2.0**24  # units of a residual: beyond that float64 would no longer be exact
+_MOST = 2.0**24  # units of a residual; with more, float64 would no longer be exact
 
 
 def train_ivfpq(index: Any, sample: Vectors, seed: int) -> None:
     """Train an empty index.
 
     Args:
-        index: FAISS's, of inner products and 8 bits a code.
-        sample: ``[vectors, dimension]``, as many as there are lists and codes, or more.
-        seed: of the k-means.
+        index: FAISS's object, for inner products and 8 bits per code.
+        sample: ``[vectors, dimension]``, at least as many as there are lists and codes.
+        seed: seed of the k-means.
     """
     units, scale = _in_units(sample, _LIST_UNITS)
     lists = (kmeans_by_product(units, index.nlist, seed, _LIST_ROUNDS) / np.float32(scale)).astype(np.float32)
@@ -63,28 +63,28 @@ def add_to_ivfpq(index: Any, vectors: Vectors) -> None:
     parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
     size = index.coarse_code_size()
     codes = np.empty((len(vectors), size + index.pq.M), np.uint8)
-    for place in range(size):
-        codes[:, place] = (numbers >> (8 * place)) & 255
-    for part, (found, centroids) in enumerate(zip(residuals.swapaxes(0, 1), parts, strict=True)):
-        codes[:, size + part] = _closest(found, centroids)
+    for byte in range(size):
+        codes[:, byte] = (numbers >> (8 * byte)) & 255
+    for part, (residuals_of_part, centroids) in enumerate(zip(residuals.swapaxes(0, 1), parts, strict=True)):
+        codes[:, size + part] = _closest(residuals_of_part, centroids)
     index.add_sa_codes(codes, np.arange(index.ntotal, index.ntotal + len(vectors)))
 
 
 def _lists_of(vectors: Vectors, lists: Vectors) -> Numbers:
-    """Which list each vector is in."""
+    """The number of the list of each vector."""
     return best_products(directions(vectors), _in_units(lists, _LIST_UNITS)[0])[0]
 
 
 def _closest(residuals: Vectors, centroids: Vectors) -> Numbers:
-    """The closest centroid of one part of each residual; exact in float64, for a residual can be of any length."""
+    """The closest centroid of one part of each residual; in exact float64, because a residual can have any length."""
     units, scale = _in_units(centroids, _CODE_UNITS)
     exact = np.clip(np.rint(residuals.astype(np.float64) * scale), -_MOST, _MOST)
-    found: Numbers = (with_one(exact) @ less_half_square(units.astype(np.float64)).T).argmax(axis=1)
-    return found
+    closest: Numbers = (with_one(exact) @ less_half_square(units.astype(np.float64)).T).argmax(axis=1)
+    return closest
 
 
 def _in_units(vectors: NDArray[np.floating], most: int) -> tuple[Vectors, float]:
-    """Vectors in whole units, the longest of them just below ``most``, and how many units a length of 1 has."""
+    """Vectors in whole units, the longest of them just below ``most``, and the number of units in a length of 1."""
     exact = vectors.astype(np.float64)
     longest = math.sqrt(np.square(exact).sum(axis=1).max())
     room = most - math.ceil(math.sqrt(vectors.shape[1]) / 2)

@@ -1,10 +1,10 @@
 """Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
 
-Vectors go to disk as they are encoded, so that indexing holds a batch of them and not the corpus. The same vectors give the
-same files on any number of threads and on any CPU of an architecture, and every score is the product of the query and the row
-alone, to the bit (:func:`~nlp_retrieval.retrievers.faiss.exact.products_of`). The flat index is the file of the vectors
-itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.faiss.exact`). What joins an index of any type is
-flat: a few items train nothing, and looking at all of them costs next to nothing.
+Vectors go to disk as they are encoded, so that indexing holds a batch of them in memory and not the corpus. The same vectors
+give the same files on any number of threads and any CPU of an architecture, and every score depends only on the query and
+the row, to the bit (:func:`~nlp_retrieval.retrievers.faiss.exact.products_of`). The flat index is the file of the vectors
+itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.faiss.exact`). Items that join an index of any
+type are stored flat: they are too few to train on, and comparing them all costs next to nothing.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _BATCH = 1024
 class FaissRetriever(BaseRetriever):
     """Dense retrieval with FAISS: inner product over an encoder's vectors.
 
-    The score of an item is the inner product of its vector, or of what codes keep of it, with the query's: the same to the bit
-    for a query alone and in a batch, on any number of threads and any CPU of an architecture. flat and sq8 find the same items
-    everywhere; which ones hnsw and ivfpq look at is decided by FAISS's own arithmetic for the CPU, and may differ where two
-    are within rounding. Vectors of a model are another matter: they depend on the CPU, and on what is encoded beside a text.
+    The score of an item is the inner product of its vector, or its decoded vector, with the query's: the same to the bit for
+    a query alone and in a batch, on any number of threads and any CPU of an architecture. flat and sq8 find the same items
+    everywhere; which items hnsw and ivfpq compare depends on FAISS's arithmetic on the CPU, and may differ where two are
+    equal within rounding. The vectors of a model, however, depend on the CPU, and on which texts are encoded together.
 
-    After updates, a flat index gives what an index built at once gives, scores to the bit; compacted, its files are the same.
-    With the other types, added items are searched exactly, beside the index of those that were there, until all segments are
-    joined. Deleted ones stay in it unseen: an hnsw search still walks through them. Compacted, hnsw is a new graph over the
-    same vectors, and ``auto`` decides anew by the number of items. sq8 and ivfpq keep no whole vectors: items that were there
-    keep their codes, and so their scores, to the bit; added ones get codes of the quantiser (and the lists) that the first
-    items trained, so scores are those of an index built at once within what quantisation loses. Where an index has become
-    four times as large as the one that trained it, it is encoded and trained again.
+    After updates, a flat index gives the same hits and scores, to the bit, as an index built at once; compacted, it has the
+    same files. With the other types, added items are searched exactly, beside the index of the earlier ones, until all
+    segments are joined. Deleted items stay in it but are not found: an hnsw search still walks through them. Compacting
+    builds a new hnsw graph over the same vectors, and ``auto`` decides again by the number of items. sq8 and ivfpq store no
+    whole vectors: earlier items keep their codes, and so their scores, to the bit; added ones get codes from the quantiser
+    (and the lists) trained on the first items, so scores differ from those of an index built at once by no more than
+    quantisation loses. An index that has grown to four times the size it was trained at is encoded and trained again.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -70,13 +70,13 @@ class FaissRetriever(BaseRetriever):
             quantisation (Jegou et al., 2011), ``sq8`` exact order over 8-bit vectors, a quarter of the size. ``auto`` is flat
             below 200,000 items and hnsw above.
         hnsw_m: hnsw: links per node.
-        ef_construction: hnsw: how widely building looks for them.
-        ef_search: hnsw: how widely searching looks; at least k is used.
+        ef_construction: hnsw: how widely the build searches for them.
+        ef_search: hnsw: how widely a search looks; at least k is used.
         nlist: ivfpq: number of lists; by default 4 times the square root of the number of items.
         nprobe: ivfpq: how many lists a search reads.
         pq_bytes: ivfpq: bytes per vector; must divide the dimension.
-        train_size: ivfpq and sq8: at most this many vectors are sampled to train on.
-        seed: of that sample.
+        train_size: ivfpq and sq8: the most vectors sampled for training.
+        seed: seed of that sample.
         merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
     """
 
@@ -108,7 +108,7 @@ class FaissRetriever(BaseRetriever):
         self.train_size = train_size
         self.seed = seed
         self.merge = merge
-        self._arguments["encoder"] = self.encoder  # a name and the encoder that it stands for are one configuration
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
     def index_identity(self) -> Config:
         relevant = {
@@ -169,11 +169,11 @@ class FaissRetriever(BaseRetriever):
         return np.concatenate(parts)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
-        """Search for what :meth:`encode` gave, as :meth:`search_batch` does."""
+        """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""
         return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
 
     def vectors_of(self, rows: Rows) -> Vectors:
-        """Return the vectors of items, ``[rows, dimension]``; sq8 and ivfpq give what their codes keep of them."""
+        """Return the vectors of items, ``[rows, dimension]``, decoded for sq8 and ivfpq."""
         return self._index.vectors_of(rows)
 
     def similarities(self, vector: Vectors, rows: Rows) -> Scores:
@@ -182,7 +182,7 @@ class FaissRetriever(BaseRetriever):
         return products_of(vector[None], self.vectors_of, owner, rows).astype(np.float64)
 
     def _make_chosen(self, n_items: int, folder: Path) -> None:
-        """Make the vectors in a folder an index of the type that was chosen for so many."""
+        """Turn the vectors in a folder into an index of the type chosen for this number of items."""
         chosen = self._chosen(n_items)
         if chosen != "flat":
             build_ann_index(folder, chosen, self)
@@ -196,8 +196,8 @@ class FaissRetriever(BaseRetriever):
         """Encode all items into a ``.npy`` file.
 
         Args:
-            items: whose texts are encoded.
-            path: of the file.
+            items: the items to encode.
+            path: path of the file.
             dimension: what the vectors must have; None where any will do.
         """
         n_cut = 0

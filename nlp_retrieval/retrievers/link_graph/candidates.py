@@ -1,6 +1,6 @@
-"""What the link graph retriever knows of one query.
+"""What the link graph retriever computes for one query.
 
-That is where its walk restarts, and the candidates that the walk reaches, with what speaks for each.
+That is where its walk restarts, and the candidates that the walk reaches, with the evidence for each.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Seeded:
 
     Args:
         rows: item rows, ascending.
-        shares: how often, sums to 1; all 0 where nothing was found.
-        scores: by seed, its hits: rows, best first, and their scores.
+        shares: how often it restarts at each; they sum to 1, or are all 0 where nothing was found.
+        scores: hits of each seed: rows, best first, and their scores.
         titled_rows: rows whose titles the query names, ascending.
-        titled: how surely, 0 to 1.
+        titled: how certainly it names each, 0 to 1.
     """
 
     rows: Rows
@@ -35,14 +35,14 @@ class Seeded:
 
 @dataclass(frozen=True)
 class GraphCandidates:
-    """The candidates of a query, those first that its walk is at most often.
+    """The candidates of a query, most-walked first.
 
     Args:
         rows: item rows.
         ranks: share of the walk.
         shares: share of its restarts.
-        evidence: by kind, for the first so many candidates; see :data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS`.
-        seeds: by seed, its own scores; NaN for what it did not find.
+        evidence: by kind, for the first candidates; see :data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS`.
+        seeds: scores of each seed; NaN for items that it did not find.
     """
 
     rows: Rows
@@ -60,23 +60,24 @@ class GraphCandidates:
         scores = np.zeros(len(self.rows))
         scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
         if len(self.rows) > n_pooled:
-            # by place alone: the same for every k, each below the one before, and none far from the others
+            # by position only: the same for every k, strictly falling, and within a narrow range
             lowest = float(scores[:n_pooled].min())
             scores[n_pooled:] = lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, len(self.rows) - n_pooled + 1))
         order = np.lexsort((self.rows, -scores))[:k]
-        told = {"pagerank": self.ranks[order], "seeds": self.shares[order]}
-        for kind in DEFAULT_WEIGHTS.keys() - told.keys():
+        signals = {"pagerank": self.ranks[order], "seeds": self.shares[order]}
+        for kind in DEFAULT_WEIGHTS.keys() - signals.keys():
             column = np.full(len(self.rows), np.nan)
             column[:n_pooled] = self.evidence[kind]
-            told[kind] = column[order]
-        told = {kind: told[kind] for kind in DEFAULT_WEIGHTS}
-        return self.rows[order], scores[order], told | {f"seed.{label}": column[order] for label, column in self.seeds.items()}
+            signals[kind] = column[order]
+        signals = {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
+        signals |= {f"seed.{label}": column[order] for label, column in self.seeds.items()}
+        return self.rows[order], scores[order], signals
 
 
 def normalised(scores: Scores, depth: int) -> Scores:
-    """Scale the scores of one list to 0..1, where 0 is the score of what is not in it; where all are equal, all are 1.
+    """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
 
-    A list of full depth was cut at its lowest score. A shorter one holds all that matches, and what does not scores 0.
+    A list of full depth was cut at its lowest score. A shorter one holds all items that match; the others score 0.
     """
     if len(scores) == 0:
         return scores
@@ -86,13 +87,13 @@ def normalised(scores: Scores, depth: int) -> Scores:
 
 
 def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:
-    """Return the values of wanted rows; ``rows`` is ascending."""
-    found = np.full(len(wanted), otherwise)
+    """Return the values of wanted rows, ``otherwise`` for rows without one; ``rows`` is ascending."""
+    wanted_values = np.full(len(wanted), otherwise)
     if len(rows):
         places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-        there = rows[places] == wanted
-        found[there] = values[places[there]]
-    return found
+        has_value = rows[places] == wanted
+        wanted_values[has_value] = values[places[has_value]]
+    return wanted_values
 
 
 def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:

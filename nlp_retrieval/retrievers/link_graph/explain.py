@@ -1,4 +1,4 @@
-"""Chains of links put into words, with the sentences that show them."""
+"""Explains chains of links in words, with the sentences that show them."""
 
 from __future__ import annotations
 
@@ -21,26 +21,25 @@ def explanation_of(
     """Put a chain into words.
 
     Args:
-        chain: it begins where the walk restarts, and follows links of the graph.
+        chain: begins where the walk restarts, and follows links of the graph.
         seeded: where the walk restarts, and why.
-        graph: what the walk follows.
-        kinds: what found the links of each kind, in the order of the graph's types.
+        graph: the links that the walk follows.
+        kinds: the extractor of each kind of links, in the order of the graph's types.
         items: the items of the index.
     """
-    found = items.items(np.array(chain.rows, np.int64))
-    pairs = zip(chain.rows, found, chain.rows[1:], found[1:], strict=False)
-    return Explanation(
-        found[-1], _origin(chain.rows[0], seeded), tuple(_step(graph, kinds, *pair) for pair in pairs), chain.strength
-    )
+    passages = items.items(np.array(chain.rows, np.int64))
+    pairs = zip(chain.rows, passages, chain.rows[1:], passages[1:], strict=False)
+    steps = tuple(_step(graph, kinds, *pair) for pair in pairs)
+    return Explanation(passages[-1], _origin(chain.rows[0], seeded), steps, chain.strength)
 
 
 def _origin(row: int, seeded: Seeded) -> str:
     """Why the walk restarts at a row, in words."""
     reasons = []
     for label, (rows, scores) in seeded.scores.items():
-        place = np.flatnonzero(rows == row)
-        if len(place):
-            reasons.append(f"{label} ranks it {int(place[0]) + 1} of {len(rows)} (score {scores[place[0]]:.3g})")
+        positions = np.flatnonzero(rows == row)
+        if len(positions):
+            reasons.append(f"{label} ranks it {int(positions[0]) + 1} of {len(rows)} (score {scores[positions[0]]:.3g})")
     if row in seeded.titled_rows:
         reasons.append("the query names its title")
     return " and ".join(reasons)
@@ -57,11 +56,11 @@ def _step(
     """The strongest link between two rows, and the sentence that shows it."""
     links = graph.graph
     part = slice(int(links.offsets[row]), int(links.offsets[row + 1]))
-    there = np.flatnonzero(links.neighbours[part] == next_row)
-    types = links.types[part][there]
-    number = int(types[(links.weights[part][there] * graph.type_weights[types]).argmax()])
+    between = np.flatnonzero(links.neighbours[part] == next_row)
+    types = links.types[part][between]
+    number = int(types[(links.weights[part][between] * graph.type_weights[types]).argmax()])
     kind, extractor = list(kinds.items())[number // 2]
     along = number % 2 == 0
     shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
-    told = (shown.text, shown.start, shown.end) if shown else ()
-    return Step(source, target, kind, along, *told)
+    sentence = (shown.text, shown.start, shown.end) if shown else ()
+    return Step(source, target, kind, along, *sentence)

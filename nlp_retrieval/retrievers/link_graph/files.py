@@ -1,7 +1,7 @@
-"""The files of a link graph, segment by segment: what is written for items, and how all segments are opened as one.
+"""The files of a link graph: how the segments are written, joined, and opened as one.
 
 The first segment holds a graph, every later one the links that touch its items; each holds its titles, its terms, and the
-tables that extractors keep. What is opened knows no deleted item.
+tables of the extractors. Deleted items are left out when segments are opened.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
     """Write the first segment of an index.
 
     Args:
-        items: all of them.
-        folder: empty.
-        kinds: what finds the links.
-        titles: says which titles count in queries.
+        items: all items.
+        folder: an empty folder.
+        kinds: the extractors.
+        titles: decides which titles count in queries.
     """
-    # first what needs memory of its own, so that it is free again when the links take most
+    # titles and terms first, so that their memory is free again when the links take the most
     TitleTable.of(titles.surfaces(items)).write(folder)
     PassageTerms.write(folder, items)
-    found = {kind: extractor.extracted(items) for kind, extractor in kinds.items()}
-    if not any(len(one.links.sources) for one in found.values()):
+    by_kind = {kind: extractor.extracted(items) for kind, extractor in kinds.items()}
+    if not any(len(extracted.links.sources) for extracted in by_kind.values()):
         warnings.warn(
-            f"link_graph found no links by {', '.join(found) or 'anything'}: its results will be those of its seeds. Give "
+            f"link_graph found no links by {', '.join(by_kind) or 'anything'}: its results will be those of its seeds. Give "
             "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use "
             "shared_entities",
             RetrievalWarning,
             stacklevel=3,
         )
-    write_link_graph(folder, len(items), {kind: one.links for kind, one in found.items()})
-    _write_tables(folder, found)
+    write_link_graph(folder, len(items), {kind: extracted.links for kind, extracted in by_kind.items()})
+    _write_tables(folder, by_kind)
 
 
 def extend_files(
@@ -65,48 +65,48 @@ def extend_files(
 
     Args:
         items: those that join.
-        folder: empty.
-        segments: what stands before it.
+        folder: an empty folder.
+        segments: the segments before it.
         everything: the items of all segments and those that join.
-        kinds: what finds the links.
-        titles: says which titles count in queries.
+        kinds: the extractors.
+        titles: decides which titles count in queries.
     """
     new_titles = TitleTable.of(titles.surfaces(items))
     first_row = len(everything) - len(items)
     all_titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (new_titles, first_row, None)])
-    found: dict[str, Extracted] = {}
+    by_kind: dict[str, Extracted] = {}
     for number, (kind, extractor) in enumerate(kinds.items()):
         known = all_titles if extractor is titles else None
-        found[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), known, folder))
-    write_added_links(folder, {kind: one.links for kind, one in found.items()}, len(everything))
-    _write_tables(folder, found)
+        by_kind[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), known, folder))
+    write_added_links(folder, {kind: extracted.links for kind, extracted in by_kind.items()}, len(everything))
+    _write_tables(folder, by_kind)
     new_titles.write(folder)
     PassageTerms.write(folder, items)
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) -> None:
-    """Write one segment of what several hold, none of them the first of the index; nothing is found anew.
+    """Join several segments into one, without looking for links again; the first of the index is not among them.
 
     Args:
-        segments: in a row.
-        folder: empty.
-        kinds: what found the links.
+        segments: adjacent segments.
+        folder: an empty folder.
+        kinds: the extractors.
     """
     first_row, live = segments[0].first_row, live_of(segments)
     new_rows = np.cumsum(live) - 1
     write_added_links(folder, join_added_links(segments), first_row + int(live.sum()))
-    titles = [(TitleTable.open(one.folder, len(one)), one.first_row - first_row, one.live) for one in segments]
+    titles = [(TitleTable.open(part.folder, len(part)), part.first_row - first_row, part.live) for part in segments]
     TitleTable.joined(titles).renumbered(new_rows).write(folder)
     PassageTerms.open_all(segments).write_joined(folder)
     for number, extractor in enumerate(kinds.values()):
         for name in extractor.tables:
             kept = kept_tables(segments, _prefix(number) + name)
-            placed = [one._replace(first_row=one.first_row - first_row) for one in kept]
+            placed = [table._replace(first_row=table.first_row - first_row) for table in kept]
             HashedRows.joined(placed).renumbered(new_rows).write(folder, _prefix(number) + name)
 
 
 def open_files(segments: Sequence[SegmentFolder]) -> tuple[LinkGraph, TitleTable, PassageTerms]:
-    """Open all segments as one; rows are those of the index, and what was deleted is in none of it.
+    """Open all segments as one, with the rows of the index and without deleted items.
 
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -114,12 +114,12 @@ def open_files(segments: Sequence[SegmentFolder]) -> tuple[LinkGraph, TitleTable
     return open_graph(segments), TitleTable.open_all(segments), PassageTerms.open_all(segments)
 
 
-def _write_tables(folder: Path, found: Mapping[str, Extracted]) -> None:
-    for number, one in enumerate(found.values()):
-        for name, table in one.tables.items():
+def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
+    for number, extracted in enumerate(by_kind.values()):
+        for name, table in extracted.tables.items():
             table.write(folder, _prefix(number) + name)
 
 
 def _prefix(number: int) -> str:
-    """Begins the names of the tables that the extractor of this number keeps."""
+    """How the names of an extractor's tables begin, by its number."""
     return f"links_{number}_"

@@ -1,15 +1,16 @@
 """Multi-hop retrieval without a language model: passages found by other retrievers lead to those they are linked to.
 
-Seeds and the titles that a query names say where a walk over the links between passages restarts; Personalized PageRank
-says what lies near (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, over titles and entities
-instead of triples that a language model extracted). The foremost passages are then scored by a weighted sum of evidence
-(:mod:`nlp_retrieval.graph.walk.evidence`).
+The seeds' hits and the titles that a query names are where a walk over the links between passages restarts; Personalized
+PageRank finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles
+and entities instead of triples that a language model extracted). The foremost passages are then scored by a weighted sum of
+evidence (:mod:`nlp_retrieval.graph.walk.evidence`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -42,31 +43,30 @@ from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 
 _QUERIES_AT_ONCE = 64
-_DECIMALS = 6  # of the logarithm of the walk: what is beyond them is rounding, and would tell apart what nothing else does
+_DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
 
 
 class LinkGraphRetriever(BaseRetriever):
     """Follows the links between passages from what other retrievers find: multi-hop without a language model.
 
-    After an update, new passages have the links that they have in an index built at once, and so have titles and coverage all
-    that they go by; deleted passages are neither found nor walked through. Until ``Searcher.compact`` links among the passages
-    that were there before stay as they were found: each kind of link says under ``extend`` what differs.
+    After an update, new passages have the same links, titles and terms as in an index built at once; deleted ones are neither
+    found nor walked through. ``extend`` of each kind of links says which links among earlier passages wait for ``compact``.
 
     Args:
-        seeds: the retrievers whose hits the search begins at; each keeps its own index, shared with other configurations.
-        links: what links passages; by default mentions of titles, and rare entities in common (at a tenth of the weight).
-        encoder: whose vectors tell how similar a passage is to the query: a model's hub name, a local folder, or an
-            encoder. By default that of the first faiss seed; without one, similarity is no evidence.
+        seeds: the retrievers with whose hits the search begins; each has its own index, shared with other configurations.
+        links: the kinds of links; by default mentions of titles, and rare entities in common (at a tenth of the weight).
+        encoder: for the similarity of passages and query: a model's hub name, a local folder, or an encoder. By default that
+            of the first faiss seed; without one, similarity is not part of the evidence.
         depth: how many hits of each seed count.
-        seed_power: a hit counts with its min-max normalised score to this power; higher trusts the foremost hits more. The
-            last of a full list counts next to nothing, but is a candidate.
-        title_weight: how much a title that the query names counts, where a seed's best hit counts 1.
+        seed_power: a hit counts as much as its min-max normalised score to this power; a higher power trusts the first hits
+            more. The last hit of a full list counts next to nothing, but is a candidate.
+        title_weight: how much a title that the query names counts, compared with 1 for a seed's best hit.
         damping: probability that the walk follows a link instead of restarting.
-        pagerank: ``local`` looks at the neighbourhood alone, whatever the size of the graph; ``exact`` passes over all of it.
+        pagerank: ``local`` looks only at the neighbourhood, whatever the size of the graph; ``exact`` at the whole graph.
         epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
-        pool: how many of the foremost passages of the walk are scored by all evidence; the others follow in its order.
-        weights: of the kinds of evidence (pagerank, seeds, similarity, titles, coverage, chain, complement, links), where
-            they are to differ from the defaults; ``nlp-retrieval tune`` fits them.
+        pool: how many of the most-walked passages are scored by all evidence; the others follow in the order of the walk.
+        weights: weights of kinds of evidence (pagerank, seeds, similarity, titles, coverage, chain, complement, links) that
+            differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
     """
 
@@ -92,7 +92,7 @@ class LinkGraphRetriever(BaseRetriever):
         self.seeds = labelled(seeds, "link_graph: seeds")
         self.links = default_links() if links is None else list(links)
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-        self._arguments |= {"links": self.links, "encoder": self.encoder}  # said or not, one configuration
+        self._arguments |= {"links": self.links, "encoder": self.encoder}  # defaults and names, spelled out, are the same
         self.depth = depth
         self.seed_power = seed_power
         self.title_weight = title_weight
@@ -121,7 +121,7 @@ class LinkGraphRetriever(BaseRetriever):
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         if segments[0].first_row == 0:
             self.build(items, folder)
-        else:  # the links to what stands before, which is not among these items
+        else:  # links lead to earlier items, which are not among these
             join_files(segments, folder, self._kinds())
 
     def load(self, folder: Path) -> None:
@@ -141,20 +141,20 @@ class LinkGraphRetriever(BaseRetriever):
         lists: list[tuple[Rows, Scores]] = []
         signals: list[dict[str, Scores]] = []
         for pooled in self.pools(queries, allowed, k):
-            rows, scores, told = pooled.ranked(self.weights, k)
+            rows, scores, signals_of_query = pooled.ranked(self.weights, k)
             lists.append((rows, scores))
-            signals.append(told)
-        keys = list(dict.fromkeys(key for told in signals for key in told))
-        columns = {key: np.concatenate([told[key] for told in signals]) for key in keys}
+            signals.append(signals_of_query)
+        keys = list(dict.fromkeys(key for part in signals for key in part))
+        columns = {key: np.concatenate([part[key] for part in signals]) for key in keys}
         return replace(Hits.from_lists(lists), signals=columns)
 
     def pools(self, queries: list[str], allowed: Mask | None = None, at_least: int = 1) -> Iterator[GraphCandidates]:
-        """Walk from the seeds of each query, and yield what lies nearest with its evidence: what scoring weighs.
+        """Walk from the seeds of each query, and yield the candidates with their evidence, before it is weighted.
 
         Args:
             queries: distinct, none blank.
             allowed: ``[items]``; the walk goes anywhere, but only rows where it is True are candidates.
-            at_least: how many candidates to give where the walk reaches as many, also beyond ``pool``.
+            at_least: how many candidates to return if the walk reaches as many, even more than ``pool``.
         """
         for first in range(0, len(queries), _QUERIES_AT_ONCE):
             part = queries[first : first + _QUERIES_AT_ONCE]
@@ -171,10 +171,10 @@ class LinkGraphRetriever(BaseRetriever):
         _, (seeded,) = self._seeded([query])
         chains = strongest_chains(self._graph, seeded.rows, seeded.shares, rows, self.damping)
         kinds = self._kinds()
-        return [None if one is None else explanation_of(one, seeded, self._graph, kinds, items) for one in chains]
+        return [None if chain is None else explanation_of(chain, seeded, self._graph, kinds, items) for chain in chains]
 
     def _kinds(self) -> dict[str, BaseLinkExtractor]:
-        """The extractors by the names of their links; a second of one name gets a number."""
+        """The extractors by the names of their links; a second extractor of the same name gets a number."""
         kinds: dict[str, BaseLinkExtractor] = {}
         for extractor in self.links:
             kind, number = extractor.name, 1
@@ -185,7 +185,7 @@ class LinkGraphRetriever(BaseRetriever):
         return kinds
 
     def _titles(self) -> TitleMentions:
-        """What says which titles count, in queries as in texts."""
+        """The extractor that decides which titles count, in queries as in texts."""
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
     def _seeded(self, queries: list[str]) -> tuple[Vectors | None, list[Seeded]]:
@@ -193,21 +193,21 @@ class LinkGraphRetriever(BaseRetriever):
         n_items = self._graph.graph.n_nodes
         depth = min(self.depth, self._n_live)
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
-        found: dict[str, Hits] = {}
+        hits_of: dict[str, Hits] = {}
         for label, seed in self._open_seeds.items():
             if isinstance(seed, FaissRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
                 hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, self._live))
-                found[label] = hits.checked(len(queries), n_items, depth, repr(seed), self._live)
+                hits_of[label] = hits.checked(len(queries), n_items, depth, repr(seed), self._live)
             else:
-                found[label] = seed.find(queries, depth, n_items)
-        return vectors, [self._restarts_of(number, query, found) for number, query in enumerate(queries)]
+                hits_of[label] = seed.find(queries, depth, n_items)
+        return vectors, [self._restarts_of(number, query, hits_of) for number, query in enumerate(queries)]
 
-    def _restarts_of(self, number: int, query: str, found: dict[str, Hits]) -> Seeded:
+    def _restarts_of(self, number: int, query: str, hits_of: dict[str, Hits]) -> Seeded:
         depth = min(self.depth, self._n_live)
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
-        for label, hits in found.items():
+        for label, hits in hits_of.items():
             part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
             scores[label] = hits.rows[part], hits.scores[part]
             rows_of.append(hits.rows[part])
@@ -220,7 +220,7 @@ class LinkGraphRetriever(BaseRetriever):
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
 
     def _titled(self, query: str) -> tuple[Rows, Scores]:
-        """The rows whose titles a query names, and how surely: a title that m passages carry gives each 1/m."""
+        """The rows whose titles a query names, and how certainly: a title that m passages carry gives each 1/m."""
         surest: dict[int, float] = {}
         for mention in self._title_table.find(query):
             share = 1.0 / len(mention.rows)
@@ -231,24 +231,23 @@ class LinkGraphRetriever(BaseRetriever):
         return rows, np.array([surest[row] for row in rows.tolist()], np.float64)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
-        """Per query the nodes that its walk reaches, ascending, and how often it is there."""
+        """For each query, the nodes that its walk reaches, ascending, and how often it is at each."""
         if self.pagerank == "exact":
-            for one in seeded:  # one at a time, because a row is as long as the graph
-                restarts = Restarts(offsets_of([len(one.rows)]), one.rows, one.shares)
-                # by numpy always: compiled, it agrees within the tolerance alone, and answers would depend on what ran before
+            for query in seeded:  # one at a time, because a row is as long as the graph
+                restarts = Restarts(offsets_of([len(query.rows)]), query.rows, query.shares)
+                # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
                 (ranks,) = pagerank(self._graph, restarts, self.damping, backend="numpy")
                 rows = np.flatnonzero(ranks)
                 yield rows, ranks[rows]
             return
         restarts = Restarts(
-            offsets_of([len(one.rows) for one in seeded]),
-            np.concatenate([one.rows for one in seeded]),
-            np.concatenate([one.shares for one in seeded]),
+            offsets_of([len(query.rows) for query in seeded]),
+            np.concatenate([query.rows for query in seeded]),
+            np.concatenate([query.shares for query in seeded]),
         )
-        found = local_pagerank(self._graph, restarts, self.damping, self.epsilon)
-        ranks = found.ranks
-        for begin, end in zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
-            yield found.rows[begin:end], ranks[begin:end]
+        walks = local_pagerank(self._graph, restarts, self.damping, self.epsilon)
+        for begin, end in pairwise(walks.offsets.tolist()):
+            yield walks.rows[begin:end], walks.ranks[begin:end]
 
     def _pool(
         self,
@@ -278,17 +277,17 @@ class LinkGraphRetriever(BaseRetriever):
             "similarity": similarity,
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
         } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph, pooled), first)
-        seeds = {label: looked_up(rows, *by_row(*found), np.nan) for label, found in seeded.scores.items()}
+        seeds = {label: looked_up(rows, *by_row(*hits), np.nan) for label, hits in seeded.scores.items()}
         return GraphCandidates(rows, ranks, shares, evidence, seeds)
 
 
 def default_links() -> list[BaseLinkExtractor]:
-    """What links passages where nothing else is said."""
+    """The extractors of a retriever that names none."""
     return [TitleMentions(), SharedEntities(weight=0.1)]
 
 
 def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None) -> FaissRetriever | None:
-    """Whose vectors tell similarity: a seed's, where one has this encoder, so that nothing is encoded twice."""
+    """The retriever for similarities: a seed with this encoder if there is one, so that nothing is encoded twice."""
     dense = [seed for seed in seeds.values() if isinstance(seed, FaissRetriever) and encoder in (None, seed.encoder)]
     if dense:
         return dense[0]
@@ -296,6 +295,6 @@ def _dense_part(seeds: Mapping[str, BaseRetriever], encoder: BaseEncoder | None)
 
 
 def _scored_alone(seed: FaissRetriever, vectors: Vectors, hits: Hits) -> Hits:
-    """Score hits pair by pair: the products of a whole batch are rounded otherwise than those of one query."""
+    """Score hits pair by pair, because the products of a whole batch are rounded differently from those of one query."""
     bounds = zip(vectors, hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
     return replace(hits, scores=np.concatenate([seed.similarities(vector, hits.rows[a:b]) for vector, a, b in bounds]))

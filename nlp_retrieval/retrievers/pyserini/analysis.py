@@ -1,4 +1,4 @@
-"""Which of Anserini's analyzers turns text into terms: the same for documents and for queries."""
+"""Which of Anserini's analyzers turns text into terms, the same for documents and queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LANGUAGES = (
 
 
 def check_analysis(language: str, stemmer: str) -> None:
-    """Raise :class:`ConfigurationError` unless Lucene has an analyzer for them; starts no Java."""
+    """Raise :class:`ConfigurationError` unless Lucene has an analyzer for them; does not start Java."""
     if language not in LANGUAGES:
         raise ConfigurationError(f"language={language!r} has no analyzer; {nearest(language, LANGUAGES)}")
     if stemmer not in STEMMERS:
@@ -26,7 +26,7 @@ def check_analysis(language: str, stemmer: str) -> None:
 
 
 def make_analyzer(language: str, stemmer: str) -> Java:
-    """Return Anserini's analyzer of a language; the stemmer matters for English alone."""
+    """Return Anserini's analyzer of a language; the stemmer matters only for English."""
     check_analysis(language, stemmer)
     if language == "en":
         analyzers = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")

@@ -1,11 +1,11 @@
 """Writes a Lucene index whose document numbers are the rows of the items.
 
-That holds because one thread adds the documents and only neighbouring segments merge, in the end into one. Python
+That holds because a single thread adds the documents and only neighbouring segments merge, in the end into one. Python
 prepares one batch while Java indexes another. (Several threads with an index that Lucene keeps sorted by row were tried:
 the sorted merge cost more than the threads saved.)
 
-A document is its text, without positions and unstored, its zero-padded row as ``id``: what pyserini's
-``LuceneSearcher`` needs in order to search the same folder and to break ties; and its row as a number, for filters.
+A document has three fields: its text, without positions and not stored; its zero-padded row as ``id``, which pyserini's
+``LuceneSearcher`` needs to search the same folder and to break ties; and its row as a number, for filters.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def build_index(
     """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 64 MB.
 
     Args:
-        texts: batches of texts, in row order. An empty text keeps its row, and nothing finds it.
+        texts: batches of texts, in row order. An empty text keeps its row, and is never found.
         folder: where Lucene writes; its files are final when this returns.
-        language: one of :data:`lucene_analysis.LANGUAGES`.
-        stemmer: one of :data:`lucene_analysis.STEMMERS`; for English.
-        document_vectors: also keep each document's terms, which RM3 needs.
-        first_row: row of the first text in the whole index, where it joins one; Lucene counts its documents from 0.
+        language: one of :data:`~nlp_retrieval.retrievers.pyserini.analysis.LANGUAGES`.
+        stemmer: one of :data:`~nlp_retrieval.retrievers.pyserini.analysis.STEMMERS`; for English.
+        document_vectors: also store each document's terms, which RM3 needs.
+        first_row: row of the first text in the whole index, for texts that join one; Lucene counts documents from 0.
 
     Raises:
         ConfigurationError: there is no such analyzer.
@@ -62,7 +62,7 @@ def build_index(
         finally:
             with calls.calling:
                 with suppress(java_exception()):
-                    writer.rollback()  # which closes it; nothing is left to roll back after a success
+                    writer.rollback()  # closes it; after a success there is nothing to roll back
                 directory.close()
     (folder / "write.lock").unlink(missing_ok=True)
 
@@ -93,7 +93,7 @@ def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java, row: 
                 running = calls.submit(calls.pool("build", 1), task)
             row += len(batch)
     finally:
-        # also when the texts fail to come: the writer must not be rolled back under a running task
+        # also when reading the texts fails: the writer must not be rolled back while a task is running
         _result(running)
 
 

@@ -1,9 +1,9 @@
-"""Java's methods as values: how a loop over a batch runs inside Java, without Java source of ours.
+"""Java's methods as values, so that a loop over a batch runs inside Java without Java source code of our own.
 
 A method handle is a reference to one Java method. Handles are chained into a function (build the query, search, take
 the hits), and a Java stream applies that function to every element of a list. ``MethodHandleProxies`` turns a handle into
-the ``Function`` that a stream wants; that object has a class which pyjnius cannot name, so it must never cross to
-Python: the handles below make it and hand it to the stream in one call.
+the ``Function`` that a stream needs. The class of that object has no name that pyjnius can use, so it must never cross to
+Python: the handles below create it and pass it to the stream in one call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OBJECT, _HANDLE = "java.lang.Object", "java.lang.invoke.MethodHandle"
 _POOL, _TASK = "java.util.concurrent.ForkJoinPool", "java.util.concurrent.ForkJoinTask"
 
 calling = Lock()
-"""To be held around any calls of Java: pyjnius keeps the object of a method call in a place that all threads share."""
+"""Must be held around all calls of Java, because pyjnius stores the object of a method call where all threads share it."""
 
 _pools: dict[tuple[str, int], Java] = {}
 
@@ -60,7 +60,7 @@ def static(owner: str, name: str, returns: str, *takes: str) -> Java:
 
 @cache
 def constructor(owner: str, *takes: str) -> Java:
-    """Return a handle that makes objects of a class."""
+    """Return a handle that creates objects of a class."""
     return _lookup().findConstructor(type_of(owner), signature("void", *takes))
 
 
@@ -83,12 +83,12 @@ def chain(first: Java, *then: Java) -> Java:
 
 
 def fill(handle: Java, position: int, filler: Java) -> Java:
-    """Return ``handle`` with one argument made by another handle, whose own arguments take that place."""
+    """Return ``handle`` with one argument computed by another handle, whose own arguments take its place."""
     return _handles().collectArguments(handle, position, filler)
 
 
 def join_arguments(handle: Java, returns: str, takes: str, copies: int) -> Java:
-    """Return a handle of one argument that hands it to all ``copies`` arguments of ``handle``."""
+    """Return a handle of one argument that passes it to all ``copies`` arguments of ``handle``."""
     return _handles().permuteArguments(handle, signature(returns, takes), *[0] * copies)
 
 
@@ -101,7 +101,7 @@ def call(handle: Java, *arguments: Java) -> Java:
 
 
 def java_list(texts: Sequence[str]) -> Java:
-    """Copy strings to Java in one call; half characters (lone surrogates), which no encoding has, become U+FFFD."""
+    """Copy strings to Java in one call; lone surrogates, which cannot be encoded, become U+FFFD."""
     arrays = java_class("java.util.Arrays")
     try:
         return arrays.asList(*texts)
@@ -110,26 +110,26 @@ def java_list(texts: Sequence[str]) -> Java:
 
 
 def apply_to_all(values: Java, function: Java, threads: int) -> Java:
-    """Start applying a handle to each element of a Java list; the task's result is the list of what it gives."""
+    """Start applying a handle to each element of a Java list; the task's result is the list of its results."""
     mapped = call(_bridge("map"), values.stream() if threads == 1 else values.parallelStream(), function)
-    # a parallel stream runs in the pool whose thread asks for its result
+    # a parallel stream runs in the pool of the thread that asks for its result
     return submit(pool("search", threads), method(_STREAM, "toList", "java.util.List").bindTo(mapped))
 
 
 def for_each_index(count: int, action: Java) -> Java:
-    """Return a handle, of no arguments, that runs ``action`` for 0, 1, ... ``count`` - 1, in that order."""
+    """Return a handle without arguments that runs ``action`` for 0, 1, ... ``count`` - 1, in that order."""
     numbers = java_class(_INTS).range(0, count)
     run = fill(_bridge("forEach"), 1, constant(_HANDLE, action)).bindTo(numbers)
     return run.asType(signature(_OBJECT))
 
 
 def submit(to: Java, task: Java) -> Java:
-    """Start a handle of no arguments in a pool, as a task to :func:`wait` for."""
+    """Start a handle without arguments in a pool, as a task to :func:`wait` for."""
     return call(_bridge("submit"), to, task)
 
 
 def wait(task: Java) -> None:
-    """Wait for a task without holding the lock, so that other threads may call Java and Ctrl-C is heard."""
+    """Wait for a task without holding the lock, so that other threads can call Java and Ctrl-C works."""
     pause = 5e-5
     while True:
         with calling:
@@ -140,7 +140,7 @@ def wait(task: Java) -> None:
 
 
 def pool(use: str, threads: int) -> Java:
-    """Return the pool of this many threads for one use; they are daemons, and go when idle."""
+    """Return the pool of this many threads for one use; they are daemons, and end when idle."""
     with calling:
         if (use, threads) not in _pools:
             _pools[use, threads] = java_class(_POOL)(threads)
@@ -153,7 +153,7 @@ def lengths(arrays: Java, array_type: str) -> NDArray[np.int64]:
 
 
 def columns(arrays: Java, array_type: str, total: int, *fields: Java) -> NDArray[np.int32]:
-    """Bring int fields of all the objects in a Java list of arrays over, in one piece.
+    """Copy int fields of all objects in a Java list of arrays to Python, at once.
 
     Args:
         arrays: a Java list of arrays of objects.
@@ -199,7 +199,7 @@ _BRIDGES = {
 
 @cache
 def _bridge(name: str) -> Java:
-    """Return a handle of a method that wants a functional interface, taking a method handle in its place."""
+    """Return a handle of a method that needs a functional interface, which takes a method handle instead."""
     owner, method_name, returns, interface = _BRIDGES[name]
     convert = static("java.lang.invoke.MethodHandleProxies", "asInterfaceInstance", _OBJECT, "java.lang.Class", _HANDLE)
     convert = convert.bindTo(type_of(interface)).asType(signature(interface, _HANDLE))

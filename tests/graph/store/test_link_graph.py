@@ -187,7 +187,7 @@ def test_weights_name_every_kind_and_no_other():
     with pytest.raises(ConfigurationError, match="did you mean 'titles'"):
         graph.weighted({"titels": (1.0, 1.0), "titles": (1.0, 1.0), "entities": (1.0, 1.0)})
     for wrong in (-1.0, math.nan, math.inf):
-        with pytest.raises(ConfigurationError, match="finite and not below 0"):
+        with pytest.raises(ConfigurationError, match="finite and at least 0"):
             graph.weighted({"titles": (1.0, wrong), "entities": (1.0, 1.0)})
 
 

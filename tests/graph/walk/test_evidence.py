@@ -97,7 +97,7 @@ def test_weights_that_are_not_given_are_the_defaults() -> None:
 
 @pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 1e7])
 def test_a_weight_out_of_range_is_refused_by_name(weight: float) -> None:
-    with pytest.raises(ConfigurationError, match=r"weights: chain=.* is no number from -1,000,000 to 1,000,000"):
+    with pytest.raises(ConfigurationError, match=r"weights: chain=.* is not a number from -1,000,000 to 1,000,000"):
         checked_weights({"chain": weight})
 
 

@@ -62,8 +62,8 @@ def test_files_that_do_not_fit_together_are_an_error_also_where_checksums_do(
         ("codes.npy", 60_000, "names centroid 60000"),
         ("list_rows.npy", -1, "names a passage outside"),
         ("list_rows.npy", 10**6, "names a passage outside"),
-        ("offsets.npy", -4, "does not rise"),
-        ("list_offsets.npy", 10**9, "does not rise"),
+        ("offsets.npy", -4, "do not ascend"),
+        ("list_offsets.npy", 10**9, "do not ascend"),
         ("weights.npy", np.nan, "NaN"),
     ],
 )
