@@ -151,7 +151,7 @@ def test_what_is_planted_well_is_there(tmp_path: Path) -> None:
         ({"about": ABOUT, "x": lists(pa.array(np.zeros(10**7)))}, {"about": [2], "x": [10**7]}, {"compression": "zstd"}),
         ({"about": ABOUT, "x": lists(pa.array(np.zeros(10**7)))}, {"about": [2], "x": [10]}, {"compression": "lz4"}),
     ],
-    ids=lambda settings: ",".join(settings),
+    ids=",".join,
 )
 def test_a_planted_file_is_a_miss_and_is_not_followed(
     tmp_path: Path, columns: dict[str, pa.Array], shapes: dict[str, object], changed: dict[str, Any]
