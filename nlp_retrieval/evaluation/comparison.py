@@ -1,6 +1,7 @@
 """Comparing systems query by query: how large each difference is, how sure, and whether it is more than chance.
 
-The tests of one measure are corrected together, by Holm's method; another measure is another question.
+The tests of one measure are corrected together, by Holm's method; another measure is another question. The test and the
+correction are computed in :mod:`nlp_retrieval.evaluation.randomisation`.
 """
 
 from __future__ import annotations

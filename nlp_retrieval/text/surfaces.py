@@ -1,5 +1,7 @@
 """Surfaces: titles as a text would write them, and where texts and queries mention them.
 
+When two titles count as the same in gold and corpus, :mod:`nlp_retrieval.text.titles` decides.
+
 A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words. Words are
 compared without case, accents and possessive endings, and any character that is neither letter nor digit separates them,
 so a mention always consists of whole words. It begins with a lower-case letter only if the title does ("iPod"). Of the

@@ -1,6 +1,7 @@
 """Publishing into an index directory: one writer at a time, scratch folders, and the removal of unused folders.
 
-A build writes into a scratch folder, syncs it, renames it, and finally replaces ``manifest.json``. Whenever it is killed,
+A build writes into a scratch folder, syncs it and renames it; then the caller (:mod:`nlp_retrieval.core.index.build` or
+:mod:`nlp_retrieval.core.index.change`) replaces ``manifest.json`` by ``manifest.write_manifest``. Whenever it is killed,
 the directory holds the old state or the new one; the next build clears the scratch folder of a dead one. Folders are named
 after the fingerprint of their content and never change once a manifest names them; an old one is removed only when no
 reader holds it (:mod:`nlp_retrieval.core.index.generation`).
