@@ -6,6 +6,7 @@ terminal, the page and the tables in files all take their marks and their words 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -107,6 +108,12 @@ def by_chance(report: BenchmarkReport) -> str:
     )
     if not any(marked):
         return said
+    if min(one.least_p for _, one in compared) * len(compared) > ALPHA:
+        return (
+            f"{said} {max(one.resamples for _, one in compared):,} resamples are too few to correct for all "
+            f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,} to see which of the "
+            f"{sum(marked):,} marked differences stand."
+        )
     return f"{said} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
 
 

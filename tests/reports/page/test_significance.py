@@ -126,6 +126,22 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     assert f"together, {marked - 1} of the {marked} marked differences stand" in said
 
 
+def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
+    report = compared_report()
+    compared = {
+        group: [replace(one, exact=False, resamples=len(by_figure(report)) * 20 - 2) for one in comparisons]
+        for group, comparisons in report.comparisons.items()
+    }
+    too_few = by_chance(replace(report, comparisons=compared))
+    n = len(by_figure(report))
+    assert f"{20 * n - 2:,} resamples are too few to correct for all {n:,} together: draw at least {20 * n:,}" in too_few
+    assert "stand." in too_few and "Corrected for all" not in too_few
+    enough = {
+        group: [replace(one, resamples=20 * n - 1) for one in comparisons] for group, comparisons in compared.items()
+    }
+    assert "are too few" not in by_chance(replace(report, comparisons=enough))
+
+
 def test_where_one_set_of_comparisons_is_all_there_is_nothing_more_is_said(finished: tuple[BenchmarkRun, Path]) -> None:
     report = finished[0].report
     alone = replace(report, comparisons={"": [one for one in report.comparisons[""] if one.measure == "recall@5"]})
