@@ -29,7 +29,7 @@ FLOORS = (
     "text",
     "loaders encoders lm graph evaluation",
     "processors retrievers rerankers",
-    "pipelines",
+    "pipelines evidence",
     "benchmarks",
     "reports",
     "demo",

@@ -1,0 +1,77 @@
+"""Citations of a report, as they were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Citation", "CitedReport", "Reference", "UncitedSentence"]
+
+
+@dataclass(frozen=True)
+class Citation:
+    """One occurrence of one citation.
+
+    Args:
+        number: 1 for the first of the report.
+        mark: as written: "3", the name of a footnote; empty for a plain link.
+        sentence: the sentence it stands on, as plain text, without marks of citations.
+        url: what is cited; empty where the reference has none, or there is no such reference.
+        title: what the reference calls it.
+        line: of the report, from 1.
+    """
+
+    number: int
+    mark: str
+    sentence: str
+    url: str
+    title: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry of the list of references, or a footnote.
+
+    Args:
+        mark: as written.
+        title: the text of the entry without the URL.
+        url: empty where it has none.
+        line: of the report, from 1.
+    """
+
+    mark: str
+    title: str
+    url: str
+    line: int
+
+
+@dataclass(frozen=True)
+class UncitedSentence:
+    """A sentence that states a fact (a number, a date, a name) and carries no citation.
+
+    Args:
+        sentence: as plain text.
+        line: of the report, from 1.
+    """
+
+    sentence: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CitedReport:
+    """What was read of a report.
+
+    Args:
+        title: its first heading; empty where it has none.
+        citations: every occurrence, in order.
+        uncited: sentences that state a fact and carry no citation.
+        missing: citations whose mark has no entry.
+        unused: entries that are never cited.
+    """
+
+    title: str
+    citations: list[Citation]
+    uncited: list[UncitedSentence]
+    missing: list[Citation]
+    unused: list[Reference]

@@ -1,0 +1,1 @@
+"""Verifiers: whether a passage supports a claim, contradicts it, or does neither."""
