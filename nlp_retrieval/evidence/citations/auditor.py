@@ -1,0 +1,176 @@
+"""Auditing every citation of a report against the text of its own source.
+
+A citation is judged inside the cited source alone, and by all of it: not by what a search over everything happens to find,
+and not by a score of similarity. What else is looked up, where it does not pass, only explains why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nlp_retrieval.core.models import join_title
+from nlp_retrieval.errors import ConfigurationError, InputError
+from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
+from nlp_retrieval.evidence.citations.markdown import read_report
+from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow
+from nlp_retrieval.evidence.claims.judged import judge_passages, sentence_in
+from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.signals.checks import check
+
+__all__ = ["CitationAudit", "CitationAuditor"]
+
+_LONGEST_SOURCE = 40_000
+"""Characters of a source that are read whole; of a longer one, the passages that a search in it finds."""
+
+_PASSAGES_OF_LONG_SOURCE = 60
+_OTHER_SOURCES = 8
+_LONGEST_SENTENCE = 2_000
+
+
+@dataclass(frozen=True)
+class CitationAudit:
+    """An audit of a report.
+
+    Args:
+        report: as it was read.
+        rows: one per citation, in order.
+    """
+
+    report: CitedReport
+    rows: list[AuditRow]
+
+    def count(self, status: str) -> int:
+        """Return how many rows have a status.
+
+        Args:
+            status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED".
+        """
+        return sum(row.status == status for row in self.rows)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What of a source is read: a text, and which passage each part of it is."""
+
+    text: str
+    passages: list[tuple[int, EvidencePassage]]
+
+
+class CitationAuditor:
+    """Audits the citations of reports.
+
+    Args:
+        index: of the sources.
+        verifier: judges a sentence by the text of a source.
+        threshold: a citation passes where the verifier gives support at least this probability.
+
+    Raises:
+        ConfigurationError: the threshold is not between 0 and 1.
+    """
+
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float = 0.5) -> None:
+        if not 0 < threshold < 1:
+            raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
+        self.index, self.verifier, self.threshold = index, verifier, threshold
+
+    def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
+        """Audit a report.
+
+        Args:
+            report: Markdown.
+            progress: is told how many citations are done, and how many there are.
+        """
+        read = read_report(report)
+        rows = []
+        for citation in read.citations:
+            rows.append(self.row(citation))
+            if progress is not None:
+                progress(len(rows), len(read.citations))
+        return CitationAudit(read, rows)
+
+    def row(self, citation: Citation) -> AuditRow:
+        """Audit one citation.
+
+        Args:
+            citation: of a report.
+        """
+        if not citation.url:
+            return _unread(citation, "REVIEW", "no reference", f"[{citation.mark}] has no entry with a URL")
+        source = self._source(citation.url)
+        if source is None:
+            return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
+        claim = citation.sentence[:_LONGEST_SENTENCE]
+        read = self._text(claim, citation.url, source)
+        title = source.title
+        (judgement,) = self.verifier.judge([claim], [join_title(title, read.text)])
+        before = len(join_title(title, read.text)) - len(read.text)
+        sentence = sentence_in(claim, read.text, judgement.sentence, before)
+        passage, span = _passage_at(read, sentence)
+        if judgement.support >= self.threshold:
+            return AuditRow(citation, "PASS", "", judgement.support, passage, span, "", "")
+        reason, other, detail = self._reason(claim, source, f"{title} {read.text}", judgement)
+        return AuditRow(citation, "REVIEW", reason, judgement.support, passage, span, other, detail)
+
+    def _source(self, url: str) -> SourceVersion | None:
+        try:
+            return self.index.source(url)
+        except InputError:  # what the report names is no URL: nothing can be stored under it
+            return None
+
+    def _text(self, claim: str, url: str, source: SourceVersion) -> _Text:
+        """The whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
+        passages = self.index.passages(source.key)
+        text = self.index.text(source.key)
+        if len(text) <= _LONGEST_SOURCE:
+            return _Text(text, [(passage.start, passage) for passage in passages])
+        found = {one.start for one in self.index.search_source(claim, url, _PASSAGES_OF_LONG_SOURCE)}
+        chosen = [one for one in passages if one.start in found] or passages[:_PASSAGES_OF_LONG_SOURCE]
+        parts, begins, length = [], [], 0
+        for one in chosen:
+            begins.append((length, one))
+            parts.append(one.content)
+            length += len(one.content) + 2
+        return _Text("\n\n".join(parts), begins)
+
+    def _reason(self, claim: str, source: SourceVersion, text: str, judgement: Judgement) -> tuple[AuditReason, str, str]:
+        """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
+        checks = check(claim, text)
+        if checks.missing_numbers and not checks.missing_names:
+            return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
+        if checks.missing_names and judgement.contradict >= judgement.neutral:
+            return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"
+        if judgement.contradict >= judgement.neutral:
+            return "contradicted", "", "the source says otherwise"
+        other = self._other_source(claim, source)
+        if other:
+            return "another source", other, "another indexed source supports this"
+        if checks.missing_names:
+            return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"
+        return "not found", "", "no passage of the source supports this"
+
+    def _other_source(self, claim: str, source: SourceVersion) -> str:
+        found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]
+        judged = [one for one in judge_passages(self.verifier, claim, found) if one.judgement.support >= self.threshold]
+        return max(judged, key=lambda one: one.judgement.support).passage.url if judged else ""
+
+
+def _unread(citation: Citation, status: str, reason: AuditReason, detail: str) -> AuditRow:
+    return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)  # type: ignore[arg-type]
+
+
+def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+    """The passage that holds most of a sentence of the text, and the sentence's span in it."""
+    best, span, most = None, (0, 0), -1
+    for begin, passage in read.passages:
+        start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
+        if end - start > most:
+            best, span, most = passage, (max(0, start), max(0, start, end)), end - start
+    return best, span
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    shown = ", ".join(words[:3])
+    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown

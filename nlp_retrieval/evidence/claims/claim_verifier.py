@@ -1,0 +1,145 @@
+"""Verifying a claim against the index: what supports it, what contradicts it, from how many independent origins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.evidence.claims.independence import Origin, origins_of
+from nlp_retrieval.evidence.claims.judged import JudgedPassage, judge_passages
+from nlp_retrieval.evidence.claims.status import ClaimStatus, status_of
+from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.evidence.index.urls import registrable_domain
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+
+__all__ = ["ClaimVerdict", "ClaimVerifier"]
+
+_QUALITY = {"C1": "B", "C2": "C"}
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """What the index says about a claim.
+
+    Args:
+        claim: the statement.
+        claim_type: "C1" or "C2".
+        min_quality: the lowest grade of the sources that were read.
+        supporting_evidence: passages that support it, most likely ones first.
+        contradicting_evidence: passages that contradict it, most likely ones first.
+        neutral_evidence: passages that were read and do neither, or not clearly enough.
+        supporting_origins: the independent origins of the former, as numbers of passages in that list.
+        contradicting_origins: those of the contradicting passages.
+        verification_status: follows from the numbers of origins alone.
+        rule: which rule gave it, in words.
+    """
+
+    claim: str
+    claim_type: str
+    min_quality: str
+    supporting_evidence: list[JudgedPassage]
+    contradicting_evidence: list[JudgedPassage]
+    neutral_evidence: list[JudgedPassage]
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
+    verification_status: ClaimStatus
+    rule: str
+
+    @property
+    def independence_count(self) -> int:
+        """How many independent origins support the claim."""
+        return len(self.supporting_origins)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values for JSON."""
+        return {
+            "claim": self.claim,
+            "claim_type": self.claim_type,
+            "min_quality": self.min_quality,
+            "supporting_evidence": [_plain(one) for one in self.supporting_evidence],
+            "contradicting_evidence": [_plain(one) for one in self.contradicting_evidence],
+            "neutral_evidence": [_plain(one) for one in self.neutral_evidence],
+            "independence_count": self.independence_count,
+            "contradicting_independence_count": len(self.contradicting_origins),
+            "verification_status": self.verification_status,
+            "rule": self.rule,
+        }
+
+
+class ClaimVerifier:
+    """Looks up a claim in an index of sources, and judges what it finds.
+
+    Args:
+        index: of sources.
+        verifier: judges passages.
+        k: how many passages are read for a claim.
+        threshold: a passage supports or contradicts the claim where the verifier gives that at least this probability;
+            below it, the verifier abstains and the passage counts as neutral.
+
+    Raises:
+        ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
+    """
+
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, k: int = 20, threshold: float = 0.6) -> None:
+        if k < 1:
+            raise ConfigurationError(f"k={k}; read at least one passage")
+        if not 1 / 3 < threshold <= 1:
+            raise ConfigurationError(
+                f"threshold={threshold}; it must be above 0.33, where three labels are equal, and at most 1"
+            )
+        self.index, self.verifier, self.k, self.threshold = index, verifier, k, threshold
+
+    def verify(self, claim: str, claim_type: Literal["C1", "C2"] = "C2") -> ClaimVerdict:
+        """Verify a claim.
+
+        Args:
+            claim: one statement.
+            claim_type: "C1" for a claim that must rest on sources of grade B or better, "C2" for one of C or better.
+
+        Raises:
+            ConfigurationError: the type is another.
+            QueryError: the claim is not a text.
+        """
+        if claim_type not in _QUALITY:
+            raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
+        passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
+        judged = [one for one in judge_passages(self.verifier, claim, passages) if self._stands(one)]
+        supporting = [one for one in judged if one.judgement.support >= self.threshold]
+        contradicting = [one for one in judged if one.judgement.contradict >= self.threshold]
+        neutral = [one for one in judged if one not in supporting and one not in contradicting]
+        supporting.sort(key=lambda one: -one.judgement.support)
+        contradicting.sort(key=lambda one: -one.judgement.contradict)
+        for_it, against_it = self._origins(supporting), self._origins(contradicting)
+        status, rule = status_of(len(for_it), len(against_it))
+        minimum = _QUALITY[claim_type]
+        return ClaimVerdict(claim, claim_type, minimum, supporting, contradicting, neutral, for_it, against_it, status, rule)
+
+    def _stands(self, judged: JudgedPassage) -> bool:
+        """Whether the passage and its quote stand in the stored text, character by character."""
+        passage = judged.passage
+        stored = self.index.text(passage.key)[passage.start : passage.end]
+        return stored == passage.content and judged.quote in stored
+
+    def _origins(self, judged: Sequence[JudgedPassage]) -> list[Origin]:
+        domains = [registrable_domain(one.passage.url) for one in judged]
+        return origins_of(domains, [self.index.text(one.passage.key) for one in judged])
+
+
+def _plain(judged: JudgedPassage) -> dict[str, Any]:
+    passage, judgement = judged.passage, judged.judgement
+    return {
+        "content": passage.content,
+        "quote": judged.quote,
+        "url": passage.url,
+        "title": passage.title,
+        "quality": passage.quality,
+        "fetch_date": passage.fetch_date,
+        "source": passage.key,
+        "start": passage.start,
+        "end": passage.end,
+        "support": judgement.support,
+        "contradict": judgement.contradict,
+        "neutral": judgement.neutral,
+    }

@@ -1,0 +1,107 @@
+"""How many independent origins sources have, however many URLs they are.
+
+Sources are of one origin if they share a registrable domain, if their texts are near duplicates, or if they carry the mark
+of the same news agency: one wire story in forty outlets is one origin. Origins are joined in chains.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nlp_retrieval.text.surfaces import words_of
+
+__all__ = ["Origin", "origins_of"]
+
+_SHINGLE = 5
+_NEAR = 0.5
+_MOST_WORDS = 20_000
+_AGENCIES = {
+    "Reuters": r"\(Reuters\)|Reuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
+    "Associated Press": r"\(AP\)|Associated Press",
+    "AFP": r"\(AFP\)|Agence France-Presse|AFP\s+[-\u2013\u2014]",
+    "dpa": r"\(dpa\)|Deutsche Presse-Agentur",
+    "PA Media": r"\(PA\)|PA Media|Press Association",
+    "UPI": r"\(UPI\)|United Press International",
+    "Xinhua": r"\(Xinhua\)|Xinhua News Agency",
+    "TASS": r"\(TASS\)|/TASS/",
+    "Bloomberg": r"\(Bloomberg\)",
+    "EFE": r"\(EFE\)",
+    "ANSA": r"\(ANSA\)",
+    "PR Newswire": r"/PRNewswire",
+    "Business Wire": r"\(BUSINESS WIRE\)|BUSINESS WIRE\)",
+    "GlobeNewswire": r"\(GLOBE NEWSWIRE\)|GLOBE NEWSWIRE",
+}
+_WIRE = {agency: re.compile(pattern) for agency, pattern in _AGENCIES.items()}
+_HEAD, _TAIL = 1500, 600
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Sources that count as one.
+
+    Args:
+        members: numbers of the sources, ascending.
+        reasons: why they are one, for people; empty for a single source.
+    """
+
+    members: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+
+def origins_of(domains: Sequence[str], texts: Sequence[str]) -> list[Origin]:
+    """Return the independent origins of some sources, in order of their first member.
+
+    Args:
+        domains: the registrable domain of each source.
+        texts: the whole text of each.
+    """
+    parent = list(range(len(domains)))
+    reasons: dict[int, list[str]] = {}
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    def join(one: int, other: int, reason: str) -> None:
+        first, second = sorted((root(one), root(other)))
+        if first != second:
+            parent[second] = first
+            reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
+
+    shingles = [_shingles(text) for text in texts]
+    agencies = [_agency(text) for text in texts]
+    for later in range(len(domains)):
+        for earlier in range(later):
+            if domains[later] and domains[later] == domains[earlier]:
+                join(earlier, later, f"one domain: {domains[later]}")
+            elif agencies[later] and agencies[later] == agencies[earlier]:
+                join(earlier, later, f"one news agency: {agencies[later]}")
+            elif _alike(shingles[earlier], shingles[later]):
+                join(earlier, later, "nearly the same text")
+    members: dict[int, list[int]] = {}
+    for number in range(len(domains)):
+        members.setdefault(root(number), []).append(number)
+    return [Origin(tuple(numbers), tuple(dict.fromkeys(reasons.get(first, [])))) for first, numbers in sorted(members.items())]
+
+
+def _agency(text: str) -> str:
+    """The news agency that a text names where agencies are named: near its beginning, or at its end; empty if there is none."""
+    places = text[:_HEAD] + "\n" + text[-_TAIL:]
+    return next((agency for agency, pattern in _WIRE.items() if pattern.search(places)), "")
+
+
+def _shingles(text: str) -> frozenset[int]:
+    words = words_of(text[: _MOST_WORDS * 10])[:_MOST_WORDS]
+    runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
+    return frozenset(zlib.crc32(run.encode()) for run in runs if run)
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether two texts share half of what the shorter of them says."""
+    least = min(len(one), len(other))
+    return least > 0 and len(one & other) >= _NEAR * least

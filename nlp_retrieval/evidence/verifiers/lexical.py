@@ -1,0 +1,41 @@
+"""Verification without a model: words, numbers, names and negation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.calibration import Calibration
+from nlp_retrieval.evidence.verifiers.signals.checks import check
+
+__all__ = ["LexicalVerifier"]
+
+_DEFAULT = Path(__file__).parent / "lexical.json"
+
+
+class LexicalVerifier(BaseVerifier):
+    """Judges by what can be checked without a model: the claim's words, numbers, names and negation against the passage's.
+
+    It knows what a passage is about, sees a number or a name that is not there and a plain negation, and no more: it cannot
+    tell a contradiction in other words from support (``bench/EVIDENCE.md`` says how often it is right). Its probabilities
+    come from a logistic regression over these signals (:mod:`nlp_retrieval.evidence.verifiers.signals.checks`).
+
+    Args:
+        calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.
+    """
+
+    name = "lexical"
+
+    def __init__(self, calibration: str | None = None) -> None:
+        self.calibration = calibration
+        self._weights: Calibration | None = None
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        if self._weights is None:
+            self._weights = Calibration.read(self.calibration or _DEFAULT)
+        found = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
+        probabilities = self._weights.probabilities([one.signals for one in found])
+        return [
+            Judgement(float(support), float(contradict), float(neutral), one.sentence, one.signals)
+            for (support, contradict, neutral), one in zip(probabilities, found, strict=True)
+        ]

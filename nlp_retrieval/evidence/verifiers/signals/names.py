@@ -1,0 +1,94 @@
+"""Names in a claim, and whether a passage has them: capitalised words, abbreviations and their expansions.
+
+A name is a run of words that do not begin with a lower-case letter, inside a sentence; at its beginning, where it is no
+common word. A name is in a passage where each of its words stands there, or its initials do.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nlp_retrieval.text.mentions import FUNCTION_WORDS
+from nlp_retrieval.text.surfaces import words_of
+
+__all__ = ["names_of", "unmatched_names"]
+
+_TOKEN = re.compile(r"[^\W_][\w'\u2019.&+-]*[\w+]|[^\W_]")
+_JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du", "for", "in"})
+_MOST = 100
+
+
+def names_of(claim: str) -> list[tuple[int, int]]:
+    """Return where the names of a claim begin and end, in characters; at most 100.
+
+    Args:
+        claim: a statement.
+    """
+    spans: list[tuple[int, int]] = []
+    begin = end = -1
+    capitals = sum(_is_capital(token[0]) for token in _TOKEN.finditer(claim))
+    shouting = capitals > 0.8 * max(1, len(_TOKEN.findall(claim))) and capitals > 3
+    for number, token in enumerate(_TOKEN.finditer(claim)):
+        word = token[0]
+        if shouting and not word.isupper():
+            continue
+        ends = begin >= 0 and re.search(r"[,;:()\"“”.!?]", claim[end : token.start()])
+        if _is_capital(word) and not (number == 0 and _is_common(word)) and word.lower() not in FUNCTION_WORDS:
+            if begin < 0 or ends:
+                if begin >= 0:
+                    spans.append((begin, end))
+                begin = token.start()
+            end = token.end()
+        elif begin >= 0 and (word.lower() not in _JOINING or ends):
+            spans.append((begin, end))
+            begin = -1
+        if len(spans) == _MOST:
+            return spans
+    return [*spans, (begin, end)] if begin >= 0 else spans
+
+
+def unmatched_names(claim: str, passage: str) -> list[str]:
+    """Return the names of a claim of which a passage lacks a word.
+
+    Args:
+        claim: a statement.
+        passage: what is to support it, with its title.
+    """
+    there = {_stem(word) for word in words_of(passage)}
+    joined = "".join(words_of(passage))
+    missing = []
+    for begin, end in names_of(claim):
+        name = claim[begin:end]
+        words = [word for word in words_of(name) if word not in _JOINING]
+        lacking = [word for word in words if _stem(word) not in there and not (len(word) > 3 and word in joined)]
+        if lacking and not _as_initials(name, words, passage):
+            missing.append(name)
+    return missing
+
+
+def _is_capital(word: str) -> bool:
+    return word[0].isupper() or any(letter.isupper() for letter in word[1:])
+
+
+def _is_common(word: str) -> bool:
+    """Whether the first word of a sentence may be capitalised for that alone."""
+    return word[1:].islower() or len(word) == 1
+
+
+def _stem(word: str) -> str:
+    for ending in ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def _as_initials(name: str, words: list[str], passage: str) -> bool:
+    """Whether the name is an abbreviation of words in the passage, or the passage abbreviates it."""
+    if len(words) > 1:
+        initials = "".join(word[0] for word in words).upper()
+        return len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None
+    letters = re.sub(r"[^A-Z]", "", name)
+    if not 2 <= len(letters) <= 6:
+        return False
+    pattern = r"\b" + r"[\w-]*[\s-]+(?:(?:of|the|and|for|in)\s+)?".join(re.escape(letter) for letter in letters)
+    return re.search(pattern, passage, re.IGNORECASE) is not None

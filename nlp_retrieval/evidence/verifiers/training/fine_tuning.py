@@ -1,0 +1,270 @@
+"""Fine-tuning a small model that reads a claim and a text together, and says support, contradict or neutral.
+
+The windows of a passage are judged together: the evidence for "support" is that of the window that speaks most for it, and
+so for "contradict" (multiple-instance learning: only the passage has a label). A run that was stopped goes on at its last
+checkpoint and ends with the same model, on the same machine, as one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.evidence.verifiers.training.examples import TrainingExample
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["LABELS", "Batch", "FineTuning", "TrainingSettings", "batches_of", "pooled_logits"]
+
+LABELS = ("support", "contradict", "neutral")
+_LABEL_NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a verifier is trained.
+
+    Args:
+        epochs: passes over the examples at most.
+        learning_rate: at its highest, after the first tenth; it falls to 0 from there.
+        batch_tokens: of a batch, padding included.
+        max_length: tokens that are read of a claim and a text.
+        windows: of a passage that are read, at most.
+        window_size: characters.
+        plants: the share of supported pairs that each kind of made-up claim is made of.
+        held_out: the share of families that decides when to stop.
+        weight_decay: of AdamW.
+        seed: of everything that is drawn.
+        precision: "float32", or "bfloat16" where the processor computes in it.
+    """
+
+    epochs: int = 3
+    learning_rate: float = 1e-4
+    batch_tokens: int = 4096
+    max_length: int = 192
+    windows: int = 2
+    window_size: int = 450
+    plants: float = 0.25
+    held_out: float = 0.12
+    weight_decay: float = 0.01
+    seed: int = 0
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples that are computed together.
+
+    Args:
+        tokens: ``[texts, length]`` input ids, 0 where there is nothing.
+        types: ``[texts, length]`` 0 for the claim, 1 for the text.
+        mask: ``[texts, length]`` 1 where there is a token.
+        example: ``[texts]`` the number in this batch of the example that a text belongs to, ascending.
+        labels: ``[examples]`` 0 support, 1 contradict, 2 neutral, 3 anything but support.
+        numbers: ``[examples]`` the examples' numbers in the list that the batches were made of.
+    """
+
+    tokens: NDArray[np.int64]
+    types: NDArray[np.int64]
+    mask: NDArray[np.int64]
+    example: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+
+def batches_of(examples: Sequence[TrainingExample], tokenizer: Any, max_length: int, batch_tokens: int) -> list[Batch]:
+    """Return batches of examples of similar length, short ones first.
+
+    Args:
+        examples: at least one.
+        tokenizer: of the model, by transformers.
+        max_length: tokens of a claim and a text; the text is cut.
+        batch_tokens: of a batch, padding included, unless one example has more.
+    """
+    texts = [(number, text) for number, example in enumerate(examples) for text in example.texts]
+    encoded = tokenizer(
+        [examples[number].claim[:1000] for number, _ in texts],
+        [text for _, text in texts],
+        truncation="longest_first",
+        max_length=max_length,
+    )
+    tokens_of, types_of = (
+        encoded["input_ids"],
+        encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]],
+    )
+    parts: list[list[int]] = [[] for _ in examples]
+    for place, (number, _) in enumerate(texts):
+        parts[number].append(place)
+    lengths = [max(len(tokens_of[place]) for place in places) for places in parts]
+    order = sorted(range(len(examples)), key=lambda number: (lengths[number], number))
+    batches: list[Batch] = []
+    some: list[int] = []
+    n_texts = 0
+    for number in order:
+        if some and (n_texts + len(parts[number])) * lengths[number] > batch_tokens:
+            batches.append(_batch(some, parts, examples, tokens_of, types_of))
+            some, n_texts = [], 0
+        some.append(number)
+        n_texts += len(parts[number])
+    return [*batches, _batch(some, parts, examples, tokens_of, types_of)] if some else batches
+
+
+def _batch(
+    some: list[int],
+    parts: list[list[int]],
+    examples: Sequence[TrainingExample],
+    tokens_of: list[list[int]],
+    types_of: list[list[int]],
+) -> Batch:
+    places = [place for number in some for place in parts[number]]
+    width = max(len(tokens_of[place]) for place in places)
+    tokens, types, mask = (np.zeros((len(places), width), np.int64) for _ in range(3))
+    for row, place in enumerate(places):
+        length = len(tokens_of[place])
+        tokens[row, :length], types[row, :length], mask[row, :length] = tokens_of[place], types_of[place], 1
+    example = np.repeat(np.arange(len(some)), [len(parts[number]) for number in some])
+    labels = np.array([_LABEL_NUMBERS[examples[number].label] for number in some])
+    return Batch(tokens, types, mask, example, labels, np.array(some))
+
+
+def pooled_logits(logits: torch.Tensor, example: torch.Tensor, n_examples: int) -> torch.Tensor:
+    """Return the logits of examples, ``[examples, 3]``, from those of their texts, ``[texts, 3]``; neutral is 0.
+
+    Args:
+        logits: support, contradict, neutral.
+        example: ``[texts]`` which example a text belongs to.
+        n_examples: how many there are.
+    """
+    import torch
+
+    against = (logits[:, :2] - logits[:, 2:]).float()
+    pooled = torch.full((n_examples, 2), -math.inf, dtype=against.dtype)
+    pooled = pooled.scatter_reduce(0, example[:, None].expand(-1, 2), against, "amax", include_self=True)
+    return torch.cat([pooled, torch.zeros(n_examples, 1)], dim=1)
+
+
+class FineTuning:
+    """A model that is being trained, and its optimiser.
+
+    Args:
+        model: of transformers, for sequence classification with three labels.
+        tokenizer: its own.
+        settings: how.
+        total_steps: of the whole run, over which the learning rate falls.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, settings: TrainingSettings, total_steps: int) -> None:
+        import torch
+
+        self.model, self.tokenizer, self.settings, self.total_steps = model, tokenizer, settings, total_steps
+        decayed = [value for name, value in model.named_parameters() if value.ndim > 1 and value.requires_grad]
+        others = [value for name, value in model.named_parameters() if value.ndim <= 1 and value.requires_grad]
+        groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate)
+        self.step = 0
+
+    def train(self, batches: Sequence[Batch], epoch: int, first: int, after_step: Callable[[int], None]) -> None:
+        """Train on the batches of an epoch, in an order that the seed and the epoch decide.
+
+        Args:
+            batches: all of them.
+            epoch: its number.
+            first: how many of them are done.
+            after_step: is told how many are done.
+        """
+        import torch
+
+        order = list(range(len(batches)))
+        random.Random(f"{self.settings.seed}/{epoch}").shuffle(order)  # noqa: S311  # nothing secret is drawn
+        self.model.train()
+        for done, number in enumerate(order[first:], start=first + 1):
+            torch.manual_seed(self.settings.seed * 1_000_003 + self.step)  # a step's dropout is the same after a restart
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.settings.learning_rate * self._warmth()
+            loss = self._loss(batches[number])
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            self.step += 1
+            after_step(done)
+
+    def _warmth(self) -> float:
+        share = self.step / max(1, self.total_steps)
+        return min(1.0, (share + 1e-3) / 0.1) * max(0.0, 1.0 - share)
+
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        import torch
+
+        logits = self._logits(batch)
+        probabilities = torch.log_softmax(logits, dim=1)
+        labels = torch.from_numpy(batch.labels)
+        known = labels < len(LABELS)
+        loss = logits.new_zeros(())
+        if bool(known.any()):
+            loss = loss - probabilities[known].gather(1, labels[known, None]).sum()
+        if bool((~known).any()):
+            loss = loss - torch.logsumexp(probabilities[~known][:, 1:], dim=1).sum()
+        return loss / len(labels)
+
+    def _logits(self, batch: Batch) -> torch.Tensor:
+        import torch
+
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+            logits = self.model(
+                input_ids=torch.from_numpy(batch.tokens),
+                attention_mask=torch.from_numpy(batch.mask),
+                token_type_ids=torch.from_numpy(batch.types),
+            ).logits
+        return pooled_logits(logits.float(), torch.from_numpy(batch.example), len(batch.labels))
+
+    def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:
+        """Return the pooled logits of all examples, ``[examples, 3]``.
+
+        Args:
+            batches: of all of them.
+            n_examples: how many.
+        """
+        import torch
+
+        found = np.zeros((n_examples, len(LABELS)))
+        self.model.eval()
+        with torch.inference_mode():
+            for batch in batches:
+                found[batch.numbers] = self._logits(batch).numpy()
+        return found
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The model's and the optimiser's tensors by name, for a checkpoint."""
+        tensors = {f"model.{name}": value.detach().contiguous() for name, value in self.model.state_dict().items()}
+        for name, value in self._moments():
+            tensors[name] = value
+        return tensors
+
+    def _moments(self) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, parameter in self.model.named_parameters():
+            for key, value in self.optimizer.state.get(parameter, {}).items():
+                yield f"{key}.{name}", value.detach().clone().contiguous()
+
+    def restore(self, tensors: dict[str, torch.Tensor], step: int) -> None:
+        """Take up a checkpoint.
+
+        Args:
+            tensors: as :meth:`tensors` gave them.
+            step: how many steps led there.
+        """
+        self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        for name, parameter in self.model.named_parameters():
+            state = {
+                key: tensors[f"{key}.{name}"].clone() for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors
+            }
+            if state:
+                self.optimizer.state[parameter] = state
+        self.step = step

@@ -1,0 +1,254 @@
+"""A training run: from judged pairs to a folder that a verifier opens; stopped at any moment, it goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.core.files.atomic import write_atomically
+from nlp_retrieval.core.files.json_text import parse_json, read_json_file
+from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.evidence.verifiers.training.examples import TrainingExample, examples_of, held_out_families, with_plants
+from nlp_retrieval.evidence.verifiers.training.fine_tuning import LABELS, Batch, FineTuning, TrainingSettings, batches_of
+from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
+
+__all__ = ["TrainingReport", "train_verifier"]
+
+_CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
+_STEPS_BETWEEN_CHECKPOINTS = 200
+_SMALL_COLLECTION = 1000
+_WINDOWS_JUDGED = 4
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """What a training run gave.
+
+    Args:
+        pairs: how many it was trained on, made-up ones not counted.
+        held_out: how many decided when to stop.
+        losses: of the held-out pairs after each epoch: the mean over collections of the mean negative log-likelihood.
+        best_epoch: whose model was kept, from 1.
+    """
+
+    pairs: int
+    held_out: int
+    losses: list[float]
+    best_epoch: int
+
+
+def train_verifier(
+    pairs: Sequence[JudgedPair],
+    base: str,
+    output: str | Path,
+    settings: TrainingSettings | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> TrainingReport:
+    """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
+
+    Families of the held-out share are never trained on; after each epoch the model is judged on them, the best is kept, and
+    training stops after an epoch that is no better. Called again with the same arguments, it goes on where it was stopped.
+
+    Args:
+        pairs: judged ones, of at least two families in each collection.
+        base: hub name or folder of the model to begin with: an encoder of transformers or sentence-transformers.
+        output: folder for the model; what is not of such a run is not overwritten.
+        settings: how; by default as for a small model on a processor.
+        on_progress: is told a line after each epoch.
+
+    Raises:
+        ConfigurationError: there are no pairs, or the folder holds another run.
+        DependencyError: the dense extra is not installed.
+        ModelError: the base model does not load.
+    """
+    require_dense_extra()
+    chosen = settings or TrainingSettings()
+    folder = Path(output)
+    if not pairs:
+        raise ConfigurationError("there are no pairs to train on")
+    held = held_out_families(pairs, chosen.held_out, chosen.seed)
+    trained, judged = [p for p in pairs if p.family not in held], [p for p in pairs if p.family in held]
+    if not trained:
+        raise ConfigurationError("every pair is of one family, which cannot be both trained on and held out; add more sources")
+    model_folder = find_model(base, None).path
+    identity = _identity(pairs, chosen, model_folder)
+    finished = _finished(folder, identity)
+    if finished is not None:
+        return finished
+    model, tokenizer = _opened(model_folder)
+    first_epoch = _epoch_batches(trained, chosen, 0, tokenizer)
+    tuning = FineTuning(model, tokenizer, chosen, len(first_epoch) * chosen.epochs)
+    state = _resumed(folder, identity, tuning)
+    examples = examples_of(judged, _WINDOWS_JUDGED, chosen.window_size, random.Random(chosen.seed))  # noqa: S311
+    held_batches = batches_of(examples, tokenizer, chosen.max_length, 2 * chosen.batch_tokens)
+    while state.epoch < chosen.epochs and not state.stopped:
+        batches = first_epoch if state.epoch == 0 else _epoch_batches(trained, chosen, state.epoch, tokenizer)
+        _train_epoch(folder, tuning, batches, state)
+        loss = _loss(tuning.predict(held_batches, len(examples)), examples)
+        if on_progress is not None:
+            on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs")
+        better = loss < min(state.losses, default=math.inf)
+        if better:
+            _save(folder, tuning)
+        state = replace(
+            state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=(*state.losses, loss), stopped=not better
+        )
+        _checkpoint(folder, tuning, state)
+    report = TrainingReport(len(trained), len(judged), list(state.losses), int(np.argmin(state.losses)) + 1)
+    kept = asdict(report) | {"settings": asdict(chosen), "base": base, "identity": identity}
+    write_atomically(folder / _REPORT, json.dumps(kept, indent=1).encode())
+    (folder / _CHECKPOINT).unlink(missing_ok=True)
+    return report
+
+
+def _train_epoch(folder: Path, tuning: FineTuning, batches: list[Batch], state: _State) -> None:
+    with progress(f"epoch {state.epoch + 1}", len(batches)) as advance:
+        advance(state.done)
+
+        def after_step(done: int) -> None:
+            advance(1)
+            if tuning.step % _STEPS_BETWEEN_CHECKPOINTS == 0:
+                _checkpoint(folder, tuning, replace(state, done=done, step=tuning.step))
+
+        tuning.train(batches, state.epoch, state.done, after_step)
+
+
+def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Path) -> str:
+    digest = hashlib.sha256(json.dumps([asdict(settings), ModelFiles.of(model).fingerprint]).encode())
+    for pair in pairs:
+        digest.update(json.dumps(asdict(pair)).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _State:
+    """How far a run is; kept in the checkpoint's own file, so that both are always of one moment.
+
+    Args:
+        identity: of pairs, settings and base model.
+        total_steps: of the whole run.
+        epoch: that is being trained, from 0.
+        done: batches of it.
+        step: batches in all.
+        losses: after each epoch.
+        stopped: whether the last epoch was no better than one before.
+    """
+
+    identity: str
+    total_steps: int
+    epoch: int = 0
+    done: int = 0
+    step: int = 0
+    losses: tuple[float, ...] = ()
+    stopped: bool = False
+
+
+def _finished(folder: Path, identity: str) -> TrainingReport | None:
+    """The report of a run that is finished; None for a folder that is to be trained in."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        folder.mkdir(parents=True, exist_ok=True)
+        return None
+    if (folder / _REPORT).is_file():
+        try:
+            kept = read_json_file(folder / _REPORT)
+            if kept["identity"] == identity:
+                return TrainingReport(kept["pairs"], kept["held_out"], kept["losses"], kept["best_epoch"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{folder / _REPORT} cannot be read ({error!r}); name another folder") from None
+        raise ConfigurationError(f"{folder} holds a model of other pairs, settings or another base model; name another folder")
+    if not (folder / _CHECKPOINT).is_file():
+        raise ConfigurationError(f"{folder} is not empty and holds no training run; name another folder")
+    return None
+
+
+def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
+    """The state of the run in a folder, whose tensors are taken up; a new one where there is none."""
+    from safetensors import safe_open
+
+    file = folder / _CHECKPOINT
+    if not file.is_file():
+        return _State(identity, tuning.total_steps)
+    try:
+        with safe_open(file, "pt") as checkpoint:
+            values = parse_json((checkpoint.metadata() or {}).get("state", "null"))
+            state = _State(**values | {"losses": tuple(values["losses"])})
+            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118  # it is no mapping
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ConfigurationError(f"{file} is no checkpoint of a training run ({reason}); remove it to train again") from None
+    if state.identity != identity:
+        raise ConfigurationError(
+            f"{folder} holds a run with other pairs, settings or another base model; name another folder, or remove this one"
+        )
+    tuning.restore(tensors, state.step)
+    tuning.total_steps = state.total_steps
+    return state
+
+
+def _opened(folder: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            num_labels=len(LABELS),
+            id2label=dict(enumerate(LABELS)),
+            label2id={label: number for number, label in enumerate(LABELS)},
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"{folder} does not load as a model to fine-tune: {reason}") from error
+    for parameter in model.get_input_embeddings().parameters():
+        parameter.requires_grad = False  # half of a small model's parameters, and rare words are seen too seldom to learn
+    return model, tokenizer
+
+
+def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoch: int, tokenizer: Any) -> list[Batch]:
+    rng = random.Random(f"{settings.seed}-{epoch}")  # noqa: S311  # nothing secret is drawn
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for pair in pairs:
+        sizes[pair.collection] += 1
+    largest = max(sizes.values())
+    planted = with_plants(pairs, settings.plants, rng)
+    again = [pair for pair in planted if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
+    examples = examples_of([*planted, *again], settings.windows, settings.window_size, rng)
+    return batches_of(examples, tokenizer, settings.max_length, settings.batch_tokens)
+
+
+def _loss(logits: np.ndarray[Any, np.dtype[np.float64]], examples: Sequence[TrainingExample]) -> float:
+    raised = logits - logits.max(axis=1, keepdims=True)
+    probabilities = np.exp(raised) / np.exp(raised).sum(axis=1, keepdims=True)
+    losses: defaultdict[str, list[float]] = defaultdict(list)
+    for row, example in zip(probabilities, examples, strict=True):
+        likely = 1 - row[0] if example.label == "not_support" else row[LABELS.index(example.label)]
+        losses[example.collection].append(-float(np.log(max(likely, 1e-12))))
+    return float(np.mean([np.mean(some) for some in losses.values()]))
+
+
+def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:
+    from safetensors.torch import save
+
+    write_atomically(folder / _CHECKPOINT, save(tuning.tensors(), metadata={"state": json.dumps(asdict(state))}))
+
+
+def _save(folder: Path, tuning: FineTuning) -> None:
+    tuning.model.save_pretrained(folder)
+    tuning.tokenizer.save_pretrained(folder)
