@@ -1,0 +1,1 @@
+"""``nlp-retrieval evidence``: sources, claims and citations."""

@@ -1,0 +1,161 @@
+"""``nlp-retrieval evidence verify`` and ``audit``: what the sources say to a claim, and to every citation of a report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.evidence.projects import (
+    Json,
+    Project,
+    Retrievers,
+    VerifierOption,
+    chosen_verifier,
+    existing_project,
+)
+
+if TYPE_CHECKING:
+    from nlp_retrieval.evidence.citations.auditor import CitationAudit
+    from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerdict
+    from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+
+
+class ClaimType(StrEnum):
+    """How good the sources of a claim must be."""
+
+    C1 = "C1"
+    C2 = "C2"
+
+
+class FailOn(StrEnum):
+    """What makes an audit end with exit code 1."""
+
+    review = "review"
+    not_indexed = "not-indexed"
+    never = "never"
+
+
+def verify(
+    project: Project,
+    claim: Annotated[str, typer.Argument(help="One statement.")],
+    claim_type: Annotated[
+        ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 of C or better.")
+    ] = ClaimType.C2,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float, typer.Option(help="Least probability to count as for or against the claim.")] = 0.6,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Verify a claim against the sources of a project.
+
+    VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
+    only against it; UNVERIFIED: neither.
+    """
+    from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier
+
+    index = existing_project(project, retriever)
+    verdict = ClaimVerifier(index, chosen_verifier(verifier), threshold=threshold).verify(claim, claim_type.value)
+    if as_json:
+        typer.echo(json.dumps(verdict.as_dict(), indent=1))
+    else:
+        _print_verdict(verdict)
+
+
+def audit(
+    project: Project,
+    report: Annotated[Path, typer.Argument(help="A Markdown report with citations.")],
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float, typer.Option(help="Least probability of support to pass.")] = 0.5,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="End with exit code 1 if a citation is to be reviewed, or not indexed.")
+    ] = FailOn.never,
+    retriever: Retrievers = None,
+) -> None:
+    """Audit every citation of a report against the text of its own source.
+
+    Writes 09_qa/retrieval_audit.md in the project. A citation passes where its source supports the sentence; the others are
+    to be reviewed, with the reason, or their source is not indexed.
+    """
+    from nlp_retrieval.core.progress import progress
+    from nlp_retrieval.evidence.citations.audit_json import audit_json
+    from nlp_retrieval.evidence.citations.auditor import CitationAuditor
+    from nlp_retrieval.evidence.citations.retrieval_audit import write_retrieval_audit
+
+    index = existing_project(project, retriever)
+    text = _report(report)
+    auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+    with progress("auditing", None) as advance:
+        done = auditor.audit(text, lambda number, total: advance(1))
+    if not done.rows:
+        say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
+    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines))]
+    if html is not None:
+        from nlp_retrieval.reports.audit.page import write_audit_page
+
+        write_audit_page(done.rows, done.report, html)
+        written.append(html)
+    if json_file is not None:
+        from nlp_retrieval.core.files.output import write_output
+
+        write_output(json_file, audit_json(done.rows, done.report))
+        written.append(json_file)
+    _print_audit(done)
+    say("written: " + ", ".join(map(str, written)))
+    if _fails(done, fail_on):
+        raise typer.Exit(1)
+
+
+def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
+    if fail_on is FailOn.never:
+        return False
+    return bool(done.count("SOURCE_NOT_INDEXED") or (fail_on is FailOn.review and done.count("REVIEW")))
+
+
+def _report(path: Path) -> str:
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.evidence.reading.decoding import decode_text
+
+    try:
+        return decode_text(path.read_bytes(), where=str(path))
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
+    stats = index.stats()
+    return stats
+
+
+def _print_verdict(verdict: ClaimVerdict) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from nlp_retrieval.text.printable import printable
+
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console.print(Text(verdict.verification_status, "bold"), Text(f"  {verdict.rule}"))
+    for heading, evidence in (("supports", verdict.supporting_evidence), ("contradicts", verdict.contradicting_evidence)):
+        for one in evidence:
+            share = one.judgement.support if heading == "supports" else one.judgement.contradict
+            line = Text(f"  {heading} ({share:.2f})  ")
+            line.append(printable(one.passage.title or one.passage.url), "bold cyan")
+            line.append(f"  {one.passage.quality}  {printable(one.passage.url)}", "dim")
+            console.print(line)
+            console.print(Padding(Text(f"\N{LEFT DOUBLE QUOTATION MARK}{printable(one.quote)}\N{RIGHT DOUBLE QUOTATION MARK}"), (0, 0, 0, 6)))
+
+
+def _print_audit(done: CitationAudit) -> None:
+    from rich.console import Console
+
+    from nlp_retrieval.reports.audit.table import audit_table
+
+    Console(highlight=False).print(audit_table(done.rows, done.report))

@@ -1,0 +1,80 @@
+"""What the commands of ``nlp-retrieval evidence`` share: the project, its searcher, and the verifier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import parse_component
+
+if TYPE_CHECKING:
+    from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+    from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+
+Project = Annotated[Path, typer.Argument(help="Folder of a project; its sources are kept in 10_graph below it.")]
+Retrievers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retriever",
+        "-r",
+        help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a new one "
+        "bm25s and faiss.",
+    ),
+]
+VerifierOption = Annotated[
+    str,
+    typer.Option(
+        "--verifier", help="What judges: lexical (no model), or pair_model:model=FOLDER_OR_HUB_NAME, calibration=FILE, ..."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Plain values instead of a text for people.")]
+
+_FOLDERS = ("index", "colbert_index")
+
+
+def open_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
+    """Return a project's index of sources.
+
+    Args:
+        project: its folder.
+        retrievers: as the user wrote them; None or empty for those of the index that is there, else the default.
+    """
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+    from nlp_retrieval.core.search.known_retrievers import retrievers_of
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.evidence.index.archive import GRAPH_FOLDER
+    from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+
+    name = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), _FOLDERS[0])
+    if retrievers:
+        chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retrievers]
+        return EvidenceIndex(project, Searcher(chosen), name)
+    if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file():
+        return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
+    return EvidenceIndex(project)
+
+
+def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
+    """Return the index of a project that has sources.
+
+    Raises:
+        SourceError: it has none.
+    """
+    from nlp_retrieval.errors import SourceError
+
+    index = open_project(project, retrievers)
+    if not index.sources():
+        raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    return index
+
+
+def chosen_verifier(text: str) -> BaseVerifier:
+    """Return the verifier that the user wrote."""
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+
+    return build_as(BaseVerifier, "verifiers", parse_component(text), "--verifier")

@@ -1,0 +1,109 @@
+"""``nlp-retrieval evidence add``, ``search`` and ``stats``: what was read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.evidence.projects import Json, Project, Retrievers, existing_project, open_project
+
+if TYPE_CHECKING:
+    from nlp_retrieval.evidence.index.records import EvidencePassage
+
+Quality = Annotated[str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by rules.")]
+MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sources of this grade or a better one.")]
+
+
+def add(
+    project: Project,
+    sources: Annotated[list[Path], typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines.")],
+    url: Annotated[str | None, typer.Option("--url", help="Where a single file was read; by default its file:// address.")] = None,
+    quality: Quality = None,
+    rules: Annotated[Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")] = None,
+    fetch_date: Annotated[str, typer.Option("--date", help="When they were fetched, ISO 8601; by default now.")] = "",
+    build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
+    retriever: Retrievers = None,
+) -> None:
+    """Add sources to a project.
+
+    Each is on the disk before the next is read. The same text under two URLs is one text; a changed page under one URL is a
+    new version.
+    """
+    from nlp_retrieval.core.progress import progress
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.evidence.reading.sources import read_sources
+
+    if url is not None and (len(sources) > 1 or sources[0].is_dir()):
+        raise ConfigurationError("--url is for a single file; leave it out for folders and several files")
+    index = open_project(project, retriever)
+    new = known = 0
+    url_of = None if url is None else lambda _: url
+    with progress("reading", None) as advance:
+        for document in read_sources(sources, quality, rules, fetch_date, url_of):
+            added = index.add_document(
+                document.content, document.url, document.title, document.quality, document.fetch_date
+            )
+            new, known = new + added, known + (not added)
+            advance(1)
+    if build:
+        index.build_index()
+    stats = index.stats()
+    note = f", {known:,} known before" if known else ""
+    say(f"{new:,} sources added{note}; {stats['document_count']:,} texts, {stats['passage_count']:,} passages in {project}")
+
+
+def search(
+    project: Project,
+    query: Annotated[str, typer.Argument(help="A claim, a question, or keywords.")],
+    k: Annotated[int, typer.Option("-k", help="At most this many passages.")] = 5,
+    min_quality: MinQuality = None,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Search the sources of a project."""
+    found = existing_project(project, retriever).search(query, k, min_quality)
+    if as_json:
+        typer.echo(json.dumps([asdict(passage) for passage in found], indent=1))
+        return
+    print_passages(found)
+
+
+def stats(project: Project, as_json: Json = False) -> None:
+    """Say what a project holds, and what was asked of it."""
+    figures = existing_project(project, None).stats()
+    if as_json:
+        typer.echo(json.dumps(figures, indent=1))
+        return
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {shown}")
+
+
+def print_passages(passages: list[EvidencePassage]) -> None:
+    """Print passages for people.
+
+    Args:
+        passages: best first.
+    """
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from nlp_retrieval.text.printable import printable
+
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    if not passages:
+        console.print(Text("nothing found", "dim"))
+    for rank, passage in enumerate(passages, start=1):
+        heading = Text(f"{rank:>3}  ")
+        heading.append(printable(passage.title or passage.url), "bold cyan")
+        heading.append(f"  {passage.quality}  {printable(passage.url)}", "dim")
+        console.print(heading)
+        console.print(Padding(Text(printable(" ".join(passage.content.split()))), (0, 0, 1, 5)))

@@ -1,0 +1,55 @@
+"""Origins are counted, not URLs."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.evidence.claims.independence import origins_of
+
+STORY = "The dam above the town broke on Monday after a week of rain, and three hundred people had to leave their houses. " * 3
+OTHER = "Engineers had warned for years that the wall was too thin; the council put off its repair twice, records show. " * 3
+
+
+def members(domains: list[str], texts: list[str]) -> list[tuple[int, ...]]:
+    return [origin.members for origin in origins_of(domains, texts)]
+
+
+def test_different_texts_of_different_domains_are_two_origins() -> None:
+    assert members(["a.example", "b.example"], [STORY, OTHER]) == [(0,), (1,)]
+
+
+def test_two_pages_of_one_domain_are_one_origin() -> None:
+    (origin,) = origins_of(["a.example", "a.example"], [STORY, OTHER])
+    assert origin.members == (0, 1)
+    assert origin.reasons == ("one domain: a.example",)
+
+
+def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
+    texts = [f"Outlet {number}. {STORY} Subscribe to outlet {number}." for number in range(40)]
+    (origin,) = origins_of([f"outlet{number}.example" for number in range(40)], texts)
+    assert len(origin.members) == 40
+    assert origin.reasons == ("nearly the same text",)
+
+
+@pytest.mark.parametrize("mark", ["DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- "])
+def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
+    (origin,) = origins_of(["a.example", "b.example"], [mark + STORY, mark + OTHER])
+    assert origin.reasons[0].startswith("one news agency: ")
+
+
+def test_an_agency_that_is_named_in_the_middle_of_a_long_text_is_no_mark() -> None:
+    long = f"{STORY * 6} As (Reuters) once wrote. {OTHER * 6}"
+    assert len(origins_of(["a.example", "b.example"], [long, f"(Reuters) {OTHER[:150]}"])) == 2
+
+
+def test_origins_are_joined_in_chains() -> None:
+    texts = [STORY, f"(AFP) {STORY}", f"(AFP) {OTHER}", "A third text about the bridge and its many tolls, which nobody pays."]
+    assert members(["a.example", "b.example", "c.example", "d.example"], texts) == [(0, 1, 2), (3,)]
+
+
+def test_a_short_quote_does_not_join_two_long_texts() -> None:
+    assert len(origins_of(["a.example", "b.example"], [f"{STORY} {OTHER[:80]}", OTHER])) == 2
+
+
+def test_nothing_has_no_origins() -> None:
+    assert origins_of([], []) == []

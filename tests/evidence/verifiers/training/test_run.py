@@ -1,0 +1,129 @@
+"""Training learns what can be learnt, goes on where it was stopped, and touches nothing that is not its own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from rerankers.tiny_models import save_bert
+
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
+from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
+from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.evidence.verifiers.training.run import train_verifier
+
+SETTINGS = TrainingSettings(epochs=3, learning_rate=2e-2, batch_tokens=400, max_length=40, plants=0.0, held_out=0.2)
+ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
+
+
+def judged(n: int = 120) -> list[JudgedPair]:
+    """Claims of a colour, beside a text that has it, has none, or is of something else."""
+    rng = random.Random(0)
+    pairs = []
+    for number in range(n):
+        colour = rng.choice(COLOURS)
+        label = ("support", "contradict", "neutral")[number % 3]
+        text = {"support": "the novel", "contradict": "the film", "neutral": "shining"}[label]
+        claim = f"{colour} {rng.choice(ANIMALS)}"
+        pairs.append(JudgedPair(claim, f"{text} that {colour} wrote", label, family=str(number), collection="toy"))  # type: ignore[arg-type]
+    return pairs
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    return str(save_bert(tmp_path / "base", head=False))
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(base: str, tmp_path: Path) -> None:
+    report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
+    assert report.losses[-1] < 0.5  # chance is 1.1
+    verifier = PairModelVerifier(str(tmp_path / "model"))
+    passages = ["the novel that red wrote", "the film that red wrote", "shining that red wrote"]
+    support, contradict, neutral = verifier.judge(["red fox"] * 3, passages)
+    assert support.support > 0.5
+    assert contradict.contradict > 0.5
+    assert neutral.neutral > 0.5
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_verifier(judged(), base, tmp_path / "whole", SETTINGS)
+    monkeypatch.setattr("nlp_retrieval.evidence.verifiers.training.run._STEPS_BETWEEN_CHECKPOINTS", 3)
+    taken, original = 0, FineTuning._loss
+
+    def stopping(tuning: FineTuning, batch: object) -> object:
+        nonlocal taken
+        taken += 1
+        if taken in {5, 14}:
+            raise KeyboardInterrupt
+        return original(tuning, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FineTuning, "_loss", stopping)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train_verifier(judged(), base, tmp_path / "stopped", SETTINGS)
+    train_verifier(judged(), base, tmp_path / "stopped", SETTINGS)
+    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+    assert not list((tmp_path / "stopped").glob("*checkpoint*"))
+
+
+def test_a_finished_run_is_not_done_again(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
+    monkeypatch.setattr(FineTuning, "train", lambda *_: pytest.fail("it is trained again"))
+    assert train_verifier(judged(), base, tmp_path / "model", SETTINGS) == first
+
+
+def test_a_folder_of_another_run_or_of_something_else_is_left_alone(base: str, tmp_path: Path) -> None:
+    train_verifier(judged(), base, tmp_path / "model", SETTINGS)
+    kept = weights(tmp_path / "model")
+    with pytest.raises(ConfigurationError, match="a model of other pairs, settings or another base model"):
+        train_verifier(judged(90), base, tmp_path / "model", SETTINGS)
+    assert weights(tmp_path / "model") == kept
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigurationError, match="is not empty and holds no training run"):
+        train_verifier(judged(), base, tmp_path / "mine", SETTINGS)
+
+
+def test_a_damaged_checkpoint_is_named(base: str, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "training_checkpoint.safetensors").write_bytes(b"\xff" * 100)
+    with pytest.raises(ConfigurationError, match="is no checkpoint of a training run"):
+        train_verifier(judged(), base, tmp_path / "model", SETTINGS)
+
+
+def test_held_out_families_are_never_trained_on(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+    module = "nlp_retrieval.evidence.verifiers.training.run"
+    from nlp_retrieval.evidence.verifiers.training.examples import held_out_families, with_plants
+
+    def watched(pairs: list[JudgedPair], *others: object) -> list[JudgedPair]:
+        seen.update(pair.family for pair in pairs)
+        return with_plants(pairs, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(f"{module}.with_plants", watched)
+    report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
+    held = held_out_families(judged(), SETTINGS.held_out, SETTINGS.seed)
+    assert not seen & held
+    assert (report.pairs, report.held_out) == (96, 24)
+
+
+def test_nothing_to_train_on_is_an_error(base: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no pairs"):
+        train_verifier([], base, tmp_path / "model")
+    with pytest.raises(ConfigurationError, match="every pair is of one family"):
+        train_verifier([JudgedPair("a", "b", "support", family="f")], base, tmp_path / "model")
+
+
+def test_a_base_that_is_no_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="does not load as a model to fine-tune"):
+        train_verifier(judged(), str(tmp_path / "base"), tmp_path / "model", SETTINGS)
