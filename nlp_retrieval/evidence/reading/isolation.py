@@ -14,7 +14,7 @@ import nlp_retrieval
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import EngineError, SourceError
 from nlp_retrieval.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS
-from nlp_retrieval.evidence.reading.page import ReadText
+from nlp_retrieval.evidence.reading.read_text import ReadText
 from nlp_retrieval.evidence.reading.removed import Removed
 
 __all__ = ["read_in_child"]

@@ -1,4 +1,4 @@
-"""A PDF to its title and plain text; to be called in a child process that has limits, since a PDF can keep a reader busy for ever.
+"""A PDF to its title and plain text; to be called in a child process with limits, since a PDF can keep a reader busy for ever.
 
 Text that a PDF draws invisibly is read as well, since the recognised text of a scan is drawn so.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.evidence.reading.limits import LARGEST_TEXT, MOST_PAGES
-from nlp_retrieval.evidence.reading.page import ReadText
+from nlp_retrieval.evidence.reading.read_text import ReadText
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

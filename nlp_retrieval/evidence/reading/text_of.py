@@ -10,7 +10,7 @@ from nlp_retrieval.evidence.reading.cleaning import clean_text
 from nlp_retrieval.evidence.reading.decoding import decode_text
 from nlp_retrieval.evidence.reading.isolation import read_in_child
 from nlp_retrieval.evidence.reading.limits import CHILD_SECONDS, LARGEST_FILE, LARGEST_MARKUP, LARGEST_TEXT, READ_HERE
-from nlp_retrieval.evidence.reading.page import ReadText
+from nlp_retrieval.evidence.reading.read_text import ReadText
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["SUFFIXES", "read_bytes"]
@@ -47,7 +47,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
 
     What the source is, its media type says, or else the end of its name; bytes that begin as a PDF are one whatever they are
     called. Text in plain sight is kept as it is, whatever it says; what no reader would see is removed and counted
-    (:mod:`~nlp_retrieval.evidence.reading.cleaning`, :mod:`~nlp_retrieval.evidence.reading.hidden`). PDFs and large pages are
+    (:mod:`~nlp_retrieval.evidence.reading.cleaning`, :mod:`~nlp_retrieval.evidence.reading.markup.hidden`). PDFs and large pages are
     read in a child process with limits of time and memory.
 
     Args:
@@ -115,6 +115,6 @@ def _read_text(kind: str, text: str, where: str, seconds: float) -> ReadText:
     data = text.encode("utf-8", "replace")
     if len(data) > READ_HERE:
         return read_in_child(kind, data, where, seconds)
-    from nlp_retrieval.evidence.reading.markup import read_html, read_markdown
+    from nlp_retrieval.evidence.reading.markup.page import read_html, read_markdown
 
     return (read_html if kind == "html" else read_markdown)(text, where)

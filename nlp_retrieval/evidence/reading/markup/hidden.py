@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.evidence.reading.removed import Removed
-from nlp_retrieval.evidence.reading.sheets import HiddenNames, hidden_names
-from nlp_retrieval.evidence.reading.styles import colour, declarations, hides
+from nlp_retrieval.evidence.reading.markup.sheets import HiddenNames, hidden_names
+from nlp_retrieval.evidence.reading.markup.styles import colour, declarations, hides
 
 __all__ = ["remove_hidden"]
 
@@ -27,7 +27,7 @@ def remove_hidden(page: Any) -> Removed:
     """Remove the hidden parts of a page in place, and count those that held text.
 
     Hidden is an element, with all that is in it, that has the attribute ``hidden`` or ``aria-hidden="true"``; whose style
-    hides it (:func:`~nlp_retrieval.evidence.reading.styles.hides`), in its ``style`` attribute or in a simple rule of a
+    hides it (:func:`~nlp_retrieval.evidence.reading.markup.styles.hides`), in its ``style`` attribute or in a simple rule of a
     style sheet in the page; or whose colour is that of the nearest background that an attribute gives, or white where no
     element around it has a class, an id or a background of its own. Never shown, and removed as well, are comments,
     processing instructions, scripts, style sheets, ``template``, ``noscript``, the fallback text of media, and the fields

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nlp_retrieval.evidence.reading.styles import declarations, hides
+from nlp_retrieval.evidence.reading.markup.styles import declarations, hides
 
 __all__ = ["HiddenNames", "hidden_names"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evidence.reading.blocks import block_text, raise_digits
+from nlp_retrieval.evidence.reading.markup.blocks import block_text, raise_digits
 from nlp_retrieval.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.evidence.reading.hidden import remove_hidden
-from nlp_retrieval.evidence.reading.page import ReadText
+from nlp_retrieval.evidence.reading.markup.hidden import remove_hidden
+from nlp_retrieval.evidence.reading.read_text import ReadText
 
 __all__ = ["read_html", "read_markdown"]
 
