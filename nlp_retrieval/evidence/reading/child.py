@@ -14,8 +14,8 @@ from dataclasses import astuple
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS, LARGEST_TEXT
 from nlp_retrieval.evidence.reading.markup.page import read_html, read_markdown
-from nlp_retrieval.evidence.reading.read_text import ReadText
 from nlp_retrieval.evidence.reading.pdf import read_pdf
+from nlp_retrieval.evidence.reading.read_text import ReadText
 
 LARGEST_REPLY = 5 * LARGEST_TEXT
 """Bytes: a character has four at most, and few have to be escaped."""

@@ -46,9 +46,9 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     """Return the title and the plain text of a source.
 
     What the source is, its media type says, or else the end of its name; bytes that begin as a PDF are one whatever they are
-    called. Text in plain sight is kept as it is, whatever it says; what no reader would see is removed and counted
-    (:mod:`~nlp_retrieval.evidence.reading.cleaning`, :mod:`~nlp_retrieval.evidence.reading.markup.hidden`). PDFs and large pages are
-    read in a child process with limits of time and memory.
+    called. Text in plain sight is kept as it is, whatever it says; what no reader would see is removed and counted, as
+    :mod:`~nlp_retrieval.evidence.reading.cleaning` and :mod:`~nlp_retrieval.evidence.reading.markup.hidden` say. PDFs and large
+    pages are read in a child process with limits of time and memory.
 
     Args:
         data: all bytes of the source.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nlp_retrieval.evidence.reading.removed import Removed
 from nlp_retrieval.evidence.reading.markup.sheets import HiddenNames, hidden_names
 from nlp_retrieval.evidence.reading.markup.styles import colour, declarations, hides
+from nlp_retrieval.evidence.reading.removed import Removed
 
 __all__ = ["remove_hidden"]
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evidence.reading.markup.blocks import block_text, raise_digits
 from nlp_retrieval.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.evidence.reading.markup.blocks import block_text, raise_digits
 from nlp_retrieval.evidence.reading.markup.hidden import remove_hidden
 from nlp_retrieval.evidence.reading.read_text import ReadText
+from nlp_retrieval.evidence.reading.removed import Removed
 
 __all__ = ["read_html", "read_markdown"]
 
@@ -22,6 +23,9 @@ _LEAST_MAIN_TEXT = 250
 
 _DEEPEST = 250
 """Elements inside each other; the parser stops at 256, and would leave out what comes after."""
+
+_DEEPEST_MARKDOWN = 100
+"""Quotes inside each other, and half as many lists; the parser calls itself for each, and leaves out what lies deeper."""
 
 
 def read_html(text: str, where: str) -> ReadText:
@@ -37,7 +41,8 @@ def read_html(text: str, where: str) -> ReadText:
     Raises:
         SourceError: it is nested too deeply, or holds no text.
     """
-    return _read(text, where, main_text_only=True)
+    cleaned, removed = clean_text(text)
+    return _read(cleaned, where, removed, main_text_only=True)
 
 
 def read_markdown(text: str, where: str) -> ReadText:
@@ -54,12 +59,16 @@ def read_markdown(text: str, where: str) -> ReadText:
     """
     from markdown_it import MarkdownIt
 
-    return _read(MarkdownIt("commonmark", {"html": True}).enable("table").render(text), where, main_text_only=False)
-
-
-def _read(text: str, where: str, main_text_only: bool) -> ReadText:
     cleaned, removed = clean_text(text)
-    page = _parsed(cleaned, where)
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": _DEEPEST_MARKDOWN}).enable("table")
+    marks = parser.parse(cleaned)
+    if any(mark.level >= _DEEPEST_MARKDOWN - 1 for mark in marks):
+        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} lists or quotes stand inside each other; flatten it")
+    return _read(parser.renderer.render(marks, parser.options, {}), where, removed, main_text_only=False)
+
+
+def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> ReadText:
+    page = _parsed(text, where)
     raise_digits(page)
     removed += remove_hidden(page)
     title, removed_there = clean_title(_title(page))

@@ -22,7 +22,7 @@ _FAR = -500.0
 _TINY = 3.0
 _FAINT = 0.05
 _FUNCTION = re.compile(r"([a-z0-9]{1,12})\(([^()]{0,100})\)")
-_HEX = re.compile(r"#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
+_HEX = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})(?![0-9a-f])")
 _NAMED = {
     "white": (255, 255, 255),
     "black": (0, 0, 0),
@@ -99,7 +99,7 @@ def _is_faint(value: str) -> bool:
 
 
 def _is_tiny(style: Mapping[str, str]) -> bool:
-    sizes = [style.get("font-size", ""), *style.get("font", "").replace("/", " ").split()[:6]]
+    sizes = [style.get("font-size", ""), *style.get("font", "").partition("/")[0].split()[:6]]
     return any(
         (size := _pixels(value)) is not None and 0 <= size < _TINY for value in sizes if not value.isdigit() or value == "0"
     )
