@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
-import nlp_retrieval
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import EngineError, SourceError
 from nlp_retrieval.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS
@@ -70,7 +69,7 @@ def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SEC
 
 
 def _environment() -> dict[str, str]:
-    here = str(Path(nlp_retrieval.__file__).parent.parent)
+    here = str(Path(__file__).parents[3])
     paths = [here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -84,6 +83,11 @@ def _answer(raw: bytes, where: str) -> ReadText:
     match reply:
         case {"error": str(message)}:
             raise SourceError(message)
-        case {"title": str(title), "text": str(text), "removed": [*counts], "unread_pages": int(unread)}:
+        case {
+            "title": str(title),
+            "text": str(text),
+            "removed": [int(), int(), int(), int(), int(), int()] as counts,
+            "unread_pages": int(unread),
+        }:
             return ReadText(title, text, Removed(*counts), unread)
     raise EngineError(f"{where}: the process that reads it gave no answer that can be understood")

@@ -26,9 +26,9 @@ LARGEST_MARKUP = 10 * 2**20
 LARGEST_TEXT = 20 * 2**20
 """Characters of text that one source may hold once it is read."""
 
-READ_HERE = 2**18
-"""Bytes of HTML or Markdown that this process reads itself, since nothing so small takes longer than some seconds; a larger
-page is read in a child process, which can be stopped."""
+READ_HERE = {"html": 2**18, "markdown": 2**15}
+"""Bytes of a page that this process reads itself, since nothing so small takes longer than some seconds, however it is made. A
+larger one is read in a child process, which can be stopped."""
 
 CHILD_SECONDS = 60.0
 """How long a child process may read one source."""

@@ -21,6 +21,7 @@ __all__ = ["join_lines", "read_pdf"]
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_INNER_LINE_END = re.compile(r"\n(?![•‣◦▪●·] ?)")
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
 _SHORT = 0.75
 """A line this much shorter than the longest ones, and with the end of a sentence, ends a paragraph."""
@@ -96,7 +97,8 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int
 def join_lines(text: str) -> str:
     """Join the printed lines of a page to paragraphs, and the words that were parted at the end of a line.
 
-    A paragraph ends at an empty line, and where a short line ends with a sentence. ``exam-`` and ``ple`` become ``example``;
+    A paragraph ends at an empty line, and where a short line ends with a sentence; an item behind a bullet keeps its line.
+    ``exam-`` and ``ple`` become ``example``;
     a word that is written with a hyphen and parted at it loses it.
 
     Args:
@@ -110,4 +112,4 @@ def join_lines(text: str) -> str:
             paragraphs[-1].append(line)
         if not line or (line.endswith(_SENTENCE_END) and len(line) < _SHORT * longest):
             paragraphs.append([])
-    return "\n\n".join(_HYPHEN.sub("", "\n".join(part)).replace("\n", " ") for part in paragraphs if part)
+    return "\n\n".join(_INNER_LINE_END.sub(" ", _HYPHEN.sub("", "\n".join(part))) for part in paragraphs if part)

@@ -113,7 +113,7 @@ def _read_text(kind: str, text: str, where: str, seconds: float) -> ReadText:
         cleaned, removed = clean_text(text)
         return ReadText("", cleaned.strip(), removed)
     data = text.encode("utf-8", "replace")
-    if len(data) > READ_HERE:
+    if len(data) > READ_HERE[kind]:
         return read_in_child(kind, data, where, seconds)
     from nlp_retrieval.evidence.reading.markup.page import read_html, read_markdown
 

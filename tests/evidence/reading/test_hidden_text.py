@@ -165,6 +165,13 @@ def test_what_a_reader_sees_or_can_unfold_stays(rule: str, element: str) -> None
     assert not read.removed
 
 
+@pytest.mark.parametrize("around", ['<style media="print">{}</style>', "<noscript><style>{}</style></noscript>"])
+def test_a_style_sheet_for_paper_or_without_scripts_hides_nothing(around: str) -> None:
+    read = read_bytes(page('<p class="x">A visible sentence.</p>', head=around.format(".x{display:none}")), "rain.html")
+    assert "A visible sentence." in read.text
+    assert not read.removed.hidden
+
+
 def test_a_body_that_a_page_hides_while_it_loads_is_read() -> None:
     read = read_bytes(page("").replace(b"<body>", b'<body style="opacity:0" hidden>'), "rain.html")
     assert SEEN in read.text

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evidence.reading.isolation import read_in_child
+from nlp_retrieval.errors import EngineError, SourceError
+from nlp_retrieval.evidence.reading.isolation import _answer, _environment, read_in_child
 from nlp_retrieval.evidence.reading.limits import MOST_PAGES
 from nlp_retrieval.evidence.reading.pdf import join_lines, read_pdf
 from nlp_retrieval.evidence.reading.removed import Removed
@@ -120,6 +120,7 @@ def test_the_lines_of_a_page_become_paragraphs() -> None:
         "The third one stands alone",
     ]
     assert join_lines("in 2010-\n2020 and the CO-\nemission") == "in 2010- 2020 and the COemission"
+    assert join_lines("Seen were:\n• rain,\n• snow that\nlay long.") == "Seen were:\n• rain,\n• snow that lay long."
     assert join_lines("") == ""
 
 
@@ -130,10 +131,26 @@ def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
     for module in ("json.py", "pypdf.py", "lxml.py"):
         (tmp_path / module).write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    from nlp_retrieval.evidence.reading.isolation import _environment
-
     assert "OPENAI_API_KEY" not in _environment()
     assert read_in_child("pdf", GOOD, "rain.pdf").text == TEXT
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"error": 1}',
+        b'{"title": "", "text": ""}',
+        b'{"title": "", "text": null, "removed": [0, 0, 0, 0, 0, 0], "unread_pages": 0}',
+        b'{"title": "", "text": "", "removed": [0], "unread_pages": 0}',
+        b"[" * 10_000,
+    ],
+)
+def test_a_child_that_gives_no_answer_is_an_error_of_ours(reply: bytes) -> None:
+    with pytest.raises(EngineError, match=r"^a\.pdf: the process that reads it gave no answer"):
+        _answer(reply, "a.pdf")
 
 
 def test_the_child_limits_its_memory_time_and_output_before_it_reads() -> None:

@@ -24,7 +24,7 @@ def raise_digits(tree: Any) -> None:
     Args:
         tree: an lxml tree; changed are its ``sup`` elements that hold digits, signs, brackets and ``n`` alone.
     """
-    for element in tree.iter("sup"):
+    for element in list(tree.iter("sup")):
         text = "".join((element.text_content() or "").split())
         if 0 < len(text) <= 8 and not text.strip(_MAY_BE_RAISED):
             for inner in list(element):

@@ -6,6 +6,7 @@ What is taken out is counted, so that a person can be told.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nlp_retrieval.evidence.reading.markup.sheets import HiddenNames, hidden_names
@@ -41,7 +42,7 @@ def remove_hidden(page: Any) -> Removed:
     """
     from lxml import etree
 
-    names = hidden_names([element.text or "" for element in page.iter("style")])
+    names = hidden_names([element.text or "" for element in page.iter("style") if _applies(element)])
     unseen: list[tuple[Any, str]] = []
     walk = etree.iterwalk(page, events=("start", "comment", "pi"))
     for event, element in walk:
@@ -57,6 +58,12 @@ def remove_hidden(page: Any) -> Removed:
         unrendered += bool(held and held.strip() and reason != "hidden")
         _drop(element)
     return Removed(hidden=hidden, unrendered=unrendered)
+
+
+def _applies(sheet: Any) -> bool:
+    """Whether a style sheet is for what a reader with scripts sees on a screen."""
+    media = sheet.attrib.get("media", "").lower()
+    return sheet.getparent().tag != "noscript" and (not media.strip() or "screen" in media or "all" in media)
 
 
 def _drop(element: Any) -> None:
@@ -97,7 +104,7 @@ def _reason(element: Any, names: HiddenNames) -> str | None:
     return "hidden" if is_hidden else None
 
 
-def _is_camouflaged(element: Any, style: dict[str, str]) -> bool:
+def _is_camouflaged(element: Any, style: Mapping[str, str]) -> bool:
     ink = colour(style.get("color", "") or element.attrib.get("color", "").lower())
     if ink is None:
         return False
@@ -107,7 +114,7 @@ def _is_camouflaged(element: Any, style: dict[str, str]) -> bool:
     return paper is not None and all(abs(one - other) <= _NEAR for one, other in zip(ink, paper, strict=True))
 
 
-def _background(element: Any, style: dict[str, str]) -> tuple[int, int, int] | None:
+def _background(element: Any, style: Mapping[str, str]) -> tuple[int, int, int] | None:
     """The colour behind an element; None where a style sheet or a picture may decide it."""
     while element is not None:
         given = style.get("background-color") or style.get("background") or element.attrib.get("bgcolor", "").lower()

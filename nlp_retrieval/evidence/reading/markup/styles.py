@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 __all__ = ["colour", "declarations", "hides"]
 
@@ -48,7 +49,8 @@ _CLEAR = {"0", "0.0", ".0", "0%"}
 Colour = tuple[int, int, int]
 
 
-def declarations(style: str) -> dict[str, str]:
+@lru_cache(maxsize=512)
+def declarations(style: str) -> Mapping[str, str]:
     """Return the declarations of a style by name, in lower case, without comments and escapes; the last of a name counts.
 
     Args:
