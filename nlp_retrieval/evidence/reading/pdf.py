@@ -98,8 +98,7 @@ def join_lines(text: str) -> str:
     """Join the printed lines of a page to paragraphs, and the words that were parted at the end of a line.
 
     A paragraph ends at an empty line, and where a short line ends with a sentence; an item behind a bullet keeps its line.
-    ``exam-`` and ``ple`` become ``example``;
-    a word that is written with a hyphen and parted at it loses it.
+    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and parted at it loses it.
 
     Args:
         text: of a page, a line end for each printed line.

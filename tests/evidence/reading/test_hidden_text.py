@@ -231,6 +231,12 @@ def test_characters_that_nobody_sees_are_left_out_of_every_kind_of_source(hidden
     assert sum((read.removed.zero_width, read.removed.tags, read.removed.directional, read.removed.controls)) >= len(hidden) - 4
 
 
+def test_entities_of_control_characters_beside_what_is_removed_do_no_harm() -> None:
+    read = read_bytes(b"<p>Mean&#1;<!-- x -->&#2; rain<span hidden>x</span>&#xFFFE;fall<?x?>&#0; rose.</p>", "rain.html")
+    assert read.text.replace("\ufffd", "") == "Mean rainfall rose."
+    assert (read.removed.hidden, read.removed.unrendered) == (1, 2)
+
+
 def test_entities_do_not_bring_them_back() -> None:
     read = read_bytes(page("<p>Mean rain&#8203;&#xE0049;&shy;&#8238;fall rose.</p>"), "rain.html")
     assert "Mean rainfall rose." in read.text

@@ -19,6 +19,9 @@ _NO_TEXT = frozenset("script style link meta base input img source track param c
 _NEVER_SHOWN = frozenset(
     "template noscript noframes noembed iframe object embed audio video canvas desc metadata annotation annotation-xml".split()
 )
+_LEFT_OUT = "left-out-of-the-text"
+"""The tag of what is to be removed: parts are removed together, since text with control characters cannot be moved one by one."""
+
 _WHITE = (255, 255, 255)
 _NEAR = 12
 """How far apart, of 255, two colours may be in each part and still cannot be told from one another."""
@@ -56,7 +59,9 @@ def remove_hidden(page: Any) -> Removed:
         held = reason and (element.text if reason == "comment" else element.text_content())
         hidden += bool(held and held.strip() and reason == "hidden")
         unrendered += bool(held and held.strip() and reason != "hidden")
-        _drop(element)
+        if isinstance(element.tag, str):
+            element.tag = _LEFT_OUT
+    etree.strip_elements(page, _LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     return Removed(hidden=hidden, unrendered=unrendered)
 
 
@@ -64,20 +69,6 @@ def _applies(sheet: Any) -> bool:
     """Whether a style sheet is for what a reader with scripts sees on a screen."""
     media = sheet.attrib.get("media", "").lower()
     return sheet.getparent().tag != "noscript" and (not media.strip() or "screen" in media or "all" in media)
-
-
-def _drop(element: Any) -> None:
-    """Remove an element and keep the text that follows it; lxml's own way needs a class that comments do not have."""
-    parent, tail = element.getparent(), element.tail
-    if parent is None:
-        return
-    if tail:
-        before = element.getprevious()
-        if before is None:
-            parent.text = (parent.text or "") + tail
-        else:
-            before.tail = (before.tail or "") + tail
-    parent.remove(element)
 
 
 def _reason(element: Any, names: HiddenNames) -> str | None:
