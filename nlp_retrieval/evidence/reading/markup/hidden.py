@@ -20,7 +20,7 @@ _NEVER_SHOWN = frozenset(
     "template noscript noframes noembed iframe object embed audio video canvas desc metadata annotation annotation-xml".split()
 )
 _LEFT_OUT = "left-out-of-the-text"
-"""The tag of what is to be removed: parts are removed together, since text with control characters cannot be moved one by one."""
+"""The tag of what is to be removed, all at once: lxml refuses to move text with control characters from part to part."""
 
 _WHITE = (255, 255, 255)
 _NEAR = 12
