@@ -1,0 +1,53 @@
+"""What was left out of a source because no reader of it sees it, as counts and as a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+__all__ = ["Removed"]
+
+_WORDS = {
+    "hidden": ("hidden element", "hidden elements"),
+    "unrendered": ("comment or element that browsers do not show", "comments or elements that browsers do not show"),
+    "zero_width": ("zero-width character", "zero-width characters"),
+    "directional": ("control of the writing direction", "controls of the writing direction"),
+    "tags": ("Unicode tag character", "Unicode tag characters"),
+    "controls": ("control character", "control characters"),
+}
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Counts of what was removed from a text; two of them can be added.
+
+    Args:
+        hidden: elements of a page that hold text and are styled or marked so that nobody sees it.
+        unrendered: comments and elements that hold text and that a browser does not show: template, noscript and the like.
+        zero_width: characters without width, soft hyphens among them, where they have no function.
+        directional: characters that change the direction of the writing around them.
+        tags: characters of the Unicode tag block, which mirror ASCII and are invisible.
+        controls: control characters other than tab and line feed, and halves of surrogate pairs.
+    """
+
+    hidden: int = 0
+    unrendered: int = 0
+    zero_width: int = 0
+    directional: int = 0
+    tags: int = 0
+    controls: int = 0
+
+    def __add__(self, other: Removed) -> Removed:
+        return Removed(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, one.name) for one in fields(self))
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether more was removed than an ordinary page has: hidden elements, tag characters or directional controls."""
+        return bool(self.hidden or self.tags or self.directional)
+
+    def describe(self) -> str:
+        """Return what was left out, for people: ``2 hidden elements, 1 zero-width character``; empty for nothing."""
+        counts = {one.name: int(getattr(self, one.name)) for one in fields(self)}
+        return ", ".join(f"{count:,} {_WORDS[name][count != 1]}" for name, count in counts.items() if count)
