@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
 from filelock import FileLock, Timeout
 
-from nlp_retrieval.core.files.atomic import clear_asides, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, replace_file
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evidence.index.counters import QueryStatistics
 from nlp_retrieval.evidence.index.store import StoredText
@@ -148,7 +149,9 @@ def is_held(text: StoredText, held: Mapping[str, int]) -> bool:
 
 
 def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
-    """Write the file; if that fails there is a warning, because all that it says stands elsewhere.
+    """Replace the file whole; if that fails there is a warning, because all that it says stands elsewhere.
+
+    Nobody waits for the disk: after a power failure the file may be cut off until the next change, and nothing else is.
 
     Args:
         path: of the file.
@@ -157,13 +160,28 @@ def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
     try:
         with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
             clear_asides(path, seconds=0)
-            write_atomically(path, (json.dumps(described(), indent=2, ensure_ascii=False) + "\n").encode())
+            replace_file(path, f"{_indented(described())}\n".encode())
     except (OSError, Timeout) as error:
         warnings.warn(
             f"{path} could not be written ({error}); the sources are kept, and the next change writes it again",
             RetrievalWarning,
             stacklevel=2,
         )
+
+
+def _indented(metadata: IndexMetadata) -> str:
+    """The same as ``json.dumps(metadata, indent=2)``, whose encoder is so slow that adding a source would wait for it."""
+    entries = [
+        f"    {_plain(key)}: {{\n      {_plain(entry, separators=(_NEXT, ': '))[1:-1]}\n    }}"
+        for key, entry in metadata["sources"].items()
+    ]
+    whole = json.dumps({**metadata, "sources": {}}, indent=2, ensure_ascii=False)
+    before, _, after = whole.rpartition('"sources": {}')
+    return f'{before}"sources": {{\n{_BETWEEN.join(entries)}\n  }}{after}' if entries else whole
+
+
+_plain = partial(json.dumps, ensure_ascii=False)
+_NEXT, _BETWEEN = ",\n      ", ",\n"
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -129,12 +129,8 @@ class SearchablePassages:
             self._remove()
             return
         spans = store.spans()
-        try:
-            searcher = self.current()
-            found = None if searcher is None else _metadata(searcher.opened)
-        except (IndexMissingError, IndexMismatchError, IndexDamagedError):
-            found = None
-        if searcher is None or found is None:
+        searcher, found = self._readable()
+        if searcher is None:
             self._searcher.index(_items(store, wanted, spans), self.folder, replace=True)
             self._is_open = True
             return
@@ -151,6 +147,14 @@ class SearchablePassages:
         gone = [item_id for item_id in found if not _is_wanted(item_id, wanted, spans)]
         if gone:
             searcher.delete(gone)
+
+    def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
+        """The searcher and the metadata of what its index holds; None where there is none that it can read."""
+        try:
+            searcher = self.current()
+            return searcher, {} if searcher is None else _metadata(searcher.opened)
+        except (IndexMissingError, IndexMismatchError, IndexDamagedError):
+            return None, {}
 
     def _remove(self) -> None:
         """Remove the index; whoever reads it keeps what was opened."""

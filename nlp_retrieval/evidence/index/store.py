@@ -256,7 +256,7 @@ def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) ->
 
 def _versions(rows: list[Row]) -> list[StoredVersion]:
     for row in rows:
-        if not all(isinstance(value, wanted) for value, wanted in zip(row, _TYPES, strict=True)) or row[6] not in GRADES:
+        if tuple(map(type, row)) != _TYPES or row[6] not in GRADES:
             raise IndexDamagedError(
                 "the database of sources holds a version that this package did not write; it was tampered with"
             )
