@@ -145,7 +145,9 @@ class EvidenceDatabase:
         with explained_writes(self.path):
             make_folder(self.path.parent)
         writable = os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
-        target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?immutable=1")
+        # without the right to write, a file that nobody is writing to is read as it is
+        logged = self.path.with_name(f"{self.path.name}-wal").exists()
+        target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?mode=ro" if logged else "?immutable=1")
         connection = sqlite3.connect(target, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
         try:
             for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):

@@ -12,6 +12,7 @@ from typing import Self
 
 from filelock import FileLock, Timeout
 
+from nlp_retrieval.core.files.atomic import explained_writes
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.models import RetrievalResult, join_title
 from nlp_retrieval.core.queries import check_k, check_queries
@@ -151,7 +152,10 @@ class EvidenceIndex(SourceArchive):
         if not self._store.database.path.exists():
             return
         try:
-            with FileLock(self.index_path.parent / ".build.lock", timeout=_BUILD_WAIT):
+            with (
+                explained_writes(self.index_path.parent),
+                FileLock(self.index_path.parent / ".build.lock", timeout=_BUILD_WAIT),
+            ):
                 self._passages.bring_up(self._store)
         except Timeout:
             raise IndexLockedError(

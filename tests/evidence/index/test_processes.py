@@ -37,6 +37,17 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path):
     assert told(index)["document_count"] == 45
 
 
+def test_processes_that_build_at_once_wait_for_each_other(tmp_path):
+    workers = [started("work", tmp_path, name, 4) for name in ("one", "two")]
+    assert [worker.wait(timeout=300) for worker in workers] == [0, 0]
+    for worker in workers:
+        worker.stdout.close()
+    index = lexical(tmp_path)
+    assert len(index.sources()) == 6
+    assert all(source.searchable for source in index.sources())
+    assert len(held_ids(index)) == 6
+
+
 def test_the_searches_of_all_readers_are_counted(tmp_path):
     two_sources(tmp_path).close()
     workers = [started("ask", tmp_path, name, 20) for name in ("one", "two")]
