@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hashed_tokens import HashedTokens
 
 from evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
-from nlp_retrieval import Bm25sRetriever, OverlapReranker, Searcher
+from nlp_retrieval import Bm25sRetriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
 from nlp_retrieval.evidence.index.counters import relevance_of
@@ -46,6 +47,11 @@ def test_late_interaction_has_a_folder_of_its_own(tmp_path):
     index = EvidenceIndex.colbert(tmp_path, model="colbert-ir/colbertv2.0")
     assert index.index_path == tmp_path / "10_graph" / "colbert_index"
     assert index.search("nothing is opened for this") == []
+    index = EvidenceIndex(tmp_path, Searcher([ColbertRetriever(HashedTokens(16), bits=None)]), "colbert_index")
+    index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
+    index.build_index()
+    assert index.search("lake january")[0].url == LAKE
+    assert lexical(tmp_path).search("lake") == []
 
 
 def test_a_second_build_adds_what_is_new_and_writes_nothing_else(tmp_path):
