@@ -1,0 +1,275 @@
+"""The sources of a project: texts by what they say, and versions by the URL and the time of their fetching.
+
+A text is one text however many URLs it has. The versions of a URL are ordered by when they were fetched (when they were
+added, where that is not known), and the newest is the one that is searched: a text is live while it is the newest version
+of some URL. Older versions stay, and can be cited by date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.evidence.index.database import EvidenceDatabase, Row
+from nlp_retrieval.evidence.index.dates import moment_of, now
+from nlp_retrieval.evidence.index.grades import GRADES
+from nlp_retrieval.evidence.index.passages import passage_spans
+
+__all__ = ["EvidenceStore", "NewSource", "StoredText", "StoredVersion"]
+
+_VERSION = (
+    "SELECT t.sha256, t.key, t.passage_count, v.canonical, v.url, v.title, v.quality, v.fetch_date, v.id, v.moment, "
+    "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
+    "FROM versions v JOIN texts t ON t.id = v.text_id"
+)
+_SPANS = "SELECT t.sha256, p.start, p.stop FROM passages p JOIN texts t ON t.id = p.text_id"
+_TYPES = (str, str, int, str, str, str, str, str, int, str, int)
+_MOST_VALUES = 500
+
+
+@dataclass(frozen=True)
+class NewSource:
+    """What is to be added, checked.
+
+    Args:
+        text: normalised.
+        canonical: form of the URL.
+        url: as it was given.
+        title: of the page; empty where there is none.
+        quality: its grade.
+        fetch_date: as it was given; may be empty.
+        moment: when it was fetched, or now; sorts by time.
+    """
+
+    text: str
+    canonical: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    moment: str
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """One text under one URL.
+
+    Args:
+        sha256: of the text.
+        key: its shown key.
+        passage_count: of the text.
+        canonical: form of the URL.
+        url: as it was added.
+        title: of the page.
+        quality: its grade.
+        fetch_date: as it was given.
+        number: counts versions in the order of their adding.
+        moment: from when on this was the version of the URL.
+        newest: whether no other version of this URL came later.
+    """
+
+    sha256: str
+    key: str
+    passage_count: int
+    canonical: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    number: int
+    moment: str
+    newest: bool
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """One text, as results show it.
+
+    Args:
+        first: the first added of its live versions, or of all, where none is live.
+        quality: the best grade among its live versions.
+        live: whether it is the newest version of some URL.
+    """
+
+    first: StoredVersion
+    quality: str
+    live: bool
+
+    @property
+    def shown(self) -> StoredVersion:
+        """The first version, with the best grade."""
+        return replace(self.first, quality=self.quality)
+
+
+class EvidenceStore:
+    """The sources of one project.
+
+    Args:
+        path: of the file.
+    """
+
+    shortest_key = 12
+    """Characters of a shown key; one more for as long as another text has the same key."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = EvidenceDatabase(path)
+
+    def add(self, source: NewSource) -> bool:
+        """Add a source; whether that gave the URL a version that it did not have.
+
+        Where the URL had this text at that time already, or has it next, its title (unless empty), grade and date (unless
+        older or empty) are brought up to date, and nothing else.
+        """
+        sha256 = hashlib.sha256(source.text.encode()).hexdigest()
+        spans = passage_spans(source.text)  # before the change begins, which others wait for
+        with self.database.changing() as connection:
+            text = self._text_id(connection, sha256, source.text, spans)
+            connection.execute("DELETE FROM deleted WHERE canonical = ?", (source.canonical,))
+            here = "SELECT id, text_id, moment FROM versions WHERE canonical = ? AND moment"
+            before = connection.execute(f"{here} <= ? ORDER BY moment DESC, id DESC LIMIT 1", (source.canonical, source.moment))
+            after = connection.execute(f"{here} > ? ORDER BY moment, id LIMIT 1", (source.canonical, source.moment))
+            same = next((row for row in (before.fetchone(), after.fetchone()) if row is not None and row[1] == text), None)
+            if same is not None:
+                _refresh(connection, same[0], source)
+                return False
+            connection.execute(
+                "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date),
+            )
+        return True
+
+    def delete(self, canonical: str) -> int:
+        """Delete all versions of a URL, and the texts that no URL has any more; return how many versions there were."""
+        if not self.versions(canonical):
+            return 0
+        with self.database.changing() as connection:
+            texts = connection.execute("SELECT DISTINCT text_id FROM versions WHERE canonical = ?", (canonical,)).fetchall()
+            count = connection.execute("DELETE FROM versions WHERE canonical = ?", (canonical,)).rowcount
+            for text in texts:
+                if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
+                    connection.execute("DELETE FROM passages WHERE text_id = ?", text)
+                    connection.execute("DELETE FROM texts WHERE id = ?", text)
+            if count:
+                connection.execute("INSERT OR REPLACE INTO deleted VALUES (?, ?)", (canonical, now()))
+        return count
+
+    def was_deleted(self, canonical: str) -> bool:
+        """Whether a URL had versions that were deleted, and has none now."""
+        return bool(self.database.rows("SELECT 1 FROM deleted WHERE canonical = ?", (canonical,)))
+
+    def versions(self, canonical: str) -> list[StoredVersion]:
+        """The versions of a URL, oldest first."""
+        return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))
+
+    def all_versions(self) -> list[StoredVersion]:
+        """Every version of every URL, in the order of their adding."""
+        return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
+
+    def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
+        """What is to be shown of texts, by their SHA-256.
+
+        Args:
+            sha256s: of which texts; those that are not there are left out. By default of all.
+        """
+        if sha256s is None:
+            return _texts(self.all_versions())
+        wanted = list(dict.fromkeys(sha256s))
+        found: list[StoredVersion] = []
+        for begin in range(0, len(wanted), _MOST_VALUES):
+            part = wanted[begin : begin + _MOST_VALUES]
+            places = ", ".join("?" * len(part))
+            found += _versions(self.database.rows(f"{_VERSION} WHERE t.sha256 IN ({places}) ORDER BY v.id", part))
+        return _texts(found)
+
+    def sha256_of(self, key: str) -> str | None:
+        """The SHA-256 of the text with a shown key, or with this SHA-256; None where there is none."""
+        rows = self.database.rows("SELECT sha256 FROM texts WHERE key = ? OR sha256 = ?", (key, key))
+        return None if not rows else str(rows[0][0])
+
+    def content(self, sha256: str) -> str | None:
+        """A text; None where it is not there.
+
+        Raises:
+            IndexDamagedError: it is not what its SHA-256 says.
+        """
+        rows = self.database.rows("SELECT content FROM texts WHERE sha256 = ?", (sha256,))
+        if not rows:
+            return None
+        content = rows[0][0]
+        if not isinstance(content, str) or hashlib.sha256(content.encode()).hexdigest() != sha256:
+            raise self._damaged(f"the text {sha256[:12]} is not what its checksum says")
+        return content
+
+    def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
+        """The spans of the passages by the SHA-256 of their text, in order.
+
+        Args:
+            sha256: of one text; by default of all.
+        """
+        values = () if sha256 is None else (sha256,)
+        of_one = "WHERE t.sha256 = ? " if values else ""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for text, start, end in self.database.rows(f"{_SPANS} {of_one}ORDER BY p.text_id, p.number", values):
+            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
+                raise self._damaged(f"a passage of the text {str(text)[:12]} begins or ends nowhere")
+            spans.setdefault(text, []).append((start, end))
+        return spans
+
+    def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
+        known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
+        if known is not None:
+            return int(known[0])
+        key = next(
+            sha256[:length]
+            for length in range(self.shortest_key, len(sha256) + 1)
+            if connection.execute("SELECT 1 FROM texts WHERE key = ?", (sha256[:length],)).fetchone() is None
+        )
+        number = connection.execute(
+            "INSERT INTO texts (sha256, key, content, passage_count) VALUES (?, ?, ?, ?)", (sha256, key, text, len(spans))
+        ).lastrowid
+        connection.executemany(
+            "INSERT INTO passages VALUES (?, ?, ?, ?)", ((number, place, *span) for place, span in enumerate(spans))
+        )
+        return int(number or 0)
+
+    def _damaged(self, what: str) -> IndexDamagedError:
+        return IndexDamagedError(
+            f"{self.database.path}: {what}; put back a copy of it, or move it away and add the sources again"
+        )
+
+
+def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) -> None:
+    connection.execute(
+        "UPDATE versions SET quality = ?, moment = min(moment, ?), title = CASE WHEN ? = '' THEN title ELSE ? END WHERE id = ?",
+        (source.quality, source.moment, source.title, source.title, version),
+    )
+    if source.fetch_date:
+        (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()
+        if not dated or moment_of(dated) < source.moment:
+            connection.execute("UPDATE versions SET fetch_date = ? WHERE id = ?", (source.fetch_date, version))
+
+
+def _versions(rows: list[Row]) -> list[StoredVersion]:
+    for row in rows:
+        if tuple(map(type, row)) != _TYPES or row[6] not in GRADES:
+            raise IndexDamagedError(
+                "the database of sources holds a version that this package did not write; it was tampered with"
+            )
+    return [StoredVersion(*(*row[:-1], bool(row[-1]))) for row in rows]
+
+
+def _texts(versions: list[StoredVersion]) -> dict[str, StoredText]:
+    by_text: dict[str, list[StoredVersion]] = {}
+    for version in versions:
+        by_text.setdefault(version.sha256, []).append(version)
+    texts = {}
+    for sha256, found in by_text.items():
+        live = [version for version in found if version.newest]
+        shown = live or found
+        texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live))
+    return texts

@@ -1,0 +1,179 @@
+"""Which URLs name the same page: one canonical form of each, and the registrable domain that a page belongs to.
+
+Pages have http and https URLs; documents read from a disk have file URLs. Nothing else is a URL of a source: what has a DOI
+or another number is added under the URL where it was read. No network is asked, also not for the list of public suffixes.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.errors import DependencyError, InputError
+from nlp_retrieval.text.printable import printable
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+__all__ = ["canonical_url", "registrable_domain"]
+
+MAX_URL = 8192
+"""The longest URL, in characters; browsers and servers take less."""
+
+_INSTALL = "pip install 'nlp_retrieval[evidence]'"
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
+_SAFE_IN_FILES = "/!$&'()*+,;=:@~"
+_TRACKING = frozenset(
+    """
+    gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid li_fat_id igshid igsh mc_cid mc_eid _hsenc _hsmi
+    __hstc __hssc __hsfp hsctatracking mkt_tok oly_anon_id oly_enc_id vero_id vero_conv wickedid ref_src ref_url s_cid cmpid
+    _ga _gl _ke srsltid epik rb_clickid
+    """.split()
+)
+_TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
+
+
+def canonical_url(url: str) -> str:
+    """Return the form that all URLs of one page share; the canonical form of a canonical form is itself.
+
+    Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
+    fragment, parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
+    sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
+    because they may name different pages. Of a file URL the path counts, and a query as it stands.
+
+    Args:
+        url: an http, https or file URL; white space around it is ignored.
+
+    Raises:
+        InputError: it is none, holds a user name, or is longer than 8,192 characters.
+        DependencyError: w3lib or idna is not installed.
+    """
+    parts = _split(url)
+    if parts.scheme == "file":
+        return _file(parts, url)
+    try:
+        from w3lib.url import canonicalize_url
+    except ImportError:
+        raise DependencyError(f"comparing URLs needs w3lib: {_INSTALL}") from None
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    host = _host(parts.hostname or "", url)
+    where = host if port in (None, 80, 443) else f"{host}:{port}"
+    query = f"?{parts.query}" if parts.query else ""
+    clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
+    kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
+    # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
+    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "")
+
+
+def registrable_domain(url: str) -> str:
+    """Return the domain that somebody registered to publish a page: "bbc.co.uk" for "https://news.bbc.co.uk/1".
+
+    By the public suffixes of registries alone: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
+    with many free sites does not count as many. An address or a name without a public suffix is returned whole; a file has
+    none, and the result is empty.
+
+    Args:
+        url: as for :func:`canonical_url`.
+
+    Raises:
+        InputError: it is no URL.
+        DependencyError: tldextract is not installed.
+    """
+    parts = urlsplit(canonical_url(url))
+    host = parts.hostname or ""
+    return (_suffixes()(host).top_domain_under_public_suffix or host) if parts.scheme == "https" else ""
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    try:
+        from tldextract import TLDExtract
+    except ImportError:
+        raise DependencyError(f"counting domains needs tldextract: {_INSTALL}") from None
+    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that came with the package
+
+
+def _split(url: str) -> SplitResult:
+    if not isinstance(url, str):
+        raise InputError(f"a URL is a string, not {type(url).__name__}")
+    if (half := half_of_pair(url)) is not None:
+        raise InputError(no_text("the URL", half))
+    text = url.strip()
+    if not text:
+        raise InputError("no URL is given; every source needs the URL under which it is cited")
+    if len(text) > MAX_URL:
+        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are taken")
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+        raise _refused(url, "it holds a control character or a line end")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    if parts.scheme not in ("http", "https", "file"):
+        cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
+        raise _refused(url, cure)
+    if "@" in parts.netloc:
+        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; leave out what stands before the @")
+    return parts
+
+
+def _host(host: str, url: str) -> str:
+    """A host in one spelling."""
+    host = host.removesuffix(".")
+    if not host.isascii():
+        try:
+            import idna
+        except ImportError:
+            raise DependencyError(f"comparing URLs needs idna: {_INSTALL}") from None
+        try:
+            host = idna.encode(host, uts46=True).decode().removesuffix(".")
+        except (idna.IDNAError, UnicodeError) as error:
+            raise _refused(url, f"its host is no domain name ({error})") from None
+    if ":" in host:
+        try:
+            return f"[{ipaddress.IPv6Address(host.partition('%')[0]).compressed}]"
+        except ValueError as error:
+            raise _refused(url, str(error)) from None
+    if not _HOST.fullmatch(host):
+        raise _refused(url, "its host is no domain name" if host else "it names no host")
+    return host
+
+
+def _path(path: str) -> str:
+    """A path without dot segments and slashes at its end."""
+    kept: list[str] = []
+    for segment in path.split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept).rstrip("/")
+
+
+def _tracks(parameter: str) -> bool:
+    name = unquote(parameter.partition("=")[0]).lower()
+    return name in _TRACKING or name.startswith(_TRACKING_PREFIXES)
+
+
+def _file(parts: SplitResult, url: str) -> str:
+    path = unquote(parts.path)
+    if parts.hostname not in (None, "localhost") or not path.startswith("/"):
+        raise _refused(url, "a file URL is file:/// and the whole path")
+    if any(unicodedata.category(char) == "Cc" for char in path):
+        raise _refused(url, "it holds a control character")
+    query = f"?{quote(parts.query, safe='%' + _SAFE_IN_FILES)}" if parts.query else ""
+    return f"file://{quote(_path(path), safe=_SAFE_IN_FILES)}{query}"
+
+
+def _refused(url: str, why: str) -> InputError:
+    shown = printable(url if len(url) <= 100 else f"{url[:97]}...")
+    return InputError(f"{shown!r} is no URL of a source: {why}")
