@@ -1,0 +1,133 @@
+"""Where sentences end.
+
+A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. What is uncertain is left together:
+half a sentence misleads whoever reads it, two sentences do not. The work is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["CLOSERS", "ENDS", "sentence_spans"]
+
+ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
+"""Characters that end sentences."""
+
+CLOSERS = "\"')]}”\u2019»」』\uff09】"
+"""Characters that may stand between the end of a sentence and the next one."""
+
+_UNSPACED = "。\uff01\uff1f\uff0e｡"
+_OPENERS = "\"'([{“\u2018«„「『\uff08【*_"
+_LONGEST = 5_000
+_END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
+_WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
+_WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
+_LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff]+\Z")
+_REACH = 60
+
+_NEVER_LAST = frozenset(
+    "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs ms "
+    "mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
+    "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b".split()
+)
+_BEFORE_NUMBERS = frozenset("ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split())
+_SOMETIMES_LAST = frozenset("al etc inc ltd co corp cos jr sr plc llc est".split())
+_BEFORE_INITIALS = frozenset("and by for from in of the to with von und".split())
+_FIRST_WORDS = frozenset(
+    "A After All Although An And Another Are As At Because Before Both But By During Each For From He Her His How However If In Is "
+    "It Its Later Many Most Moreover No Not On One Only Other Our Several She Since So Some Such That The Their Then There These "
+    "They This Those Three Thus To Today Two Under Until We What When Where Which While With You Das Der Die Ein Eine Es Im In Sie "
+    "Dies Diese".split()
+)
+_MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September Oktober November Dezember Jahrhundert".split())
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Return where each sentence begins and ends, in characters, in order; together they cover all but white space.
+
+    A text without ends of sentences is one sentence; a sentence ends after 5,000 characters at the latest.
+
+    Args:
+        text: of one paragraph; its line ends count as spaces.
+    """
+    spans = []
+    begin = 0
+    for end in (*_ends(text), len(text)):
+        while (begin := _skipped(text, begin, end)) < end:
+            cut = end if end - begin <= _LONGEST else _gap(text, begin, begin + _LONGEST)
+            spans.append((begin, begin + len(text[begin:cut].rstrip())))
+            begin = cut
+    return spans
+
+
+def _skipped(text: str, begin: int, end: int) -> int:
+    while begin < end and text[begin].isspace():
+        begin += 1
+    return begin
+
+
+def _gap(text: str, begin: int, end: int) -> int:
+    space = text.rfind(" ", begin + 1, end)
+    return space if space > 0 else end
+
+
+def _ends(text: str) -> Iterator[int]:
+    begin = 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if end == len(text):
+            return
+        unspaced = text[match.end() - len(match["closers"]) - 1] in _UNSPACED
+        if (unspaced or text[end].isspace()) and _ends_here(text, begin, match, unspaced):
+            yield end
+            begin = end
+
+
+def _ends_here(text: str, begin: int, match: re.Match[str], unspaced: bool) -> bool:
+    if unspaced:
+        return True
+    found = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
+    following = found[1] if found else ""
+    if _LOWER_CASE.match(following):
+        return False
+    mark = text[match.start() : match.start("closers")]
+    if mark != ".":
+        return True
+    before = text[max(begin, match.start() - _REACH) : match.start()]
+    found = _WORD_BEFORE.search(before)
+    if found is None:
+        return True
+    word = found[0]
+    if not text[begin : match.start() - len(word)].strip(_OPENERS + " \t\n") and word.isdigit() and len(word) <= 3:
+        return False  # the number of an item
+    return not _abbreviated(word, before[: found.start()], following)
+
+
+def _abbreviated(word: str, before: str, following: str) -> bool:
+    lower = word.lower()
+    if len(word) > 1 and word.isupper() and "." not in word:
+        return False
+    if lower in _NEVER_LAST:
+        return True
+    if lower in _BEFORE_NUMBERS:
+        return following[:1].isdigit()
+    if word.isdigit():
+        return len(word) <= 2 and following in _MONTHS
+    dotted = "." in word and all(len(part) <= 2 for part in word.split("."))
+    if lower in _SOMETIMES_LAST or dotted:
+        return following not in _FIRST_WORDS
+    if len(word) == 1 and word.isupper():
+        return following not in _FIRST_WORDS and _names(before)
+    return len(word) == 1 and word.isalpha() and len(following) == 1  # "z. B."
+
+
+def _names(before: str) -> bool:
+    """Whether a capital after these words is rather an initial than a letter, as in "vitamin C"."""
+    words = before.split()
+    if not words:
+        return True
+    last = words[-1]
+    if last in ("and", "und") and len(words) > 1 and len(words[-2].rstrip(",")) == 1:
+        return False  # "the notes C, E, and G"
+    return last[0].isupper() or last[-1] in ",(&;" or last in _BEFORE_INITIALS or (len(last) == 2 and last[1] == ".")
