@@ -27,18 +27,20 @@ _LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff]+\Z")
 _REACH = 60
 
 _NEVER_LAST = frozenset(
-    "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs ms "
-    "mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
+    "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
+    "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
     "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b".split()
 )
-_BEFORE_NUMBERS = frozenset("ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split())
+_BEFORE_NUMBERS = frozenset(
+    "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split()
+)
 _SOMETIMES_LAST = frozenset("al etc inc ltd co corp cos jr sr plc llc est".split())
 _BEFORE_INITIALS = frozenset("and by for from in of the to with von und".split())
 _FIRST_WORDS = frozenset(
-    "A After All Although An And Another Are As At Because Before Both But By During Each For From He Her His How However If In Is "
-    "It Its Later Many Most Moreover No Not On One Only Other Our Several She Since So Some Such That The Their Then There These "
-    "They This Those Three Thus To Today Two Under Until We What When Where Which While With You Das Der Die Ein Eine Es Im In Sie "
-    "Dies Diese".split()
+    "A After All Although An And Another Are As At Because Before Both But By During Each For From He Her His How However If "
+    "In Is It Its Later Many Most Moreover No Not On One Only Other Our Several She Since So Some Such That The Their "
+    "Then There These They This Those Three Thus To Today Two Under Until We What When Where Which While With You "
+    "Das Der Die Ein Eine Es Im Sie Dies Diese".split()
 )
 _MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September Oktober November Dezember Jahrhundert".split())
 
@@ -108,10 +110,8 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     lower = word.lower()
     if len(word) > 1 and word.isupper() and "." not in word:
         return False
-    if lower in _NEVER_LAST:
+    if lower in _NEVER_LAST or (lower in _BEFORE_NUMBERS and following[:1].isdigit()):
         return True
-    if lower in _BEFORE_NUMBERS:
-        return following[:1].isdigit()
     if word.isdigit():
         return len(word) <= 2 and following in _MONTHS
     dotted = "." in word and all(len(part) <= 2 for part in word.split("."))

@@ -1,11 +1,17 @@
 """An audit as JSON, for programs.
 
-The keys stay as they are within one ``format``: ``report`` (``title``), ``summary`` (``citations``, ``passed``, ``review``,
-``not_indexed``, ``reasons``), ``citations``, ``uncited`` (``sentence``, ``line``), ``missing`` (``mark``, ``sentence``, ``line``),
-``unused`` and ``duplicates`` (``mark``, ``title``, ``url``, ``line``). Each of ``citations`` has ``number``, ``mark``,
-``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``, ``support_score``, ``other_source`` and
-``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``, ``key``, ``start``, ``end`` and ``deciding``, the
-span of the deciding sentence in ``content``. The text holds no ``<``, ``>`` or ``&``, so a page may hold it as it is.
+The keys stay as they are within one ``format``:
+
+- ``report``: ``title``
+- ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``
+- ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
+  ``support_score``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``,
+  ``key``, ``start``, ``end`` and ``deciding``, the span of the deciding sentence in ``content``
+- ``uncited``: of each ``sentence``, ``line``
+- ``missing``: of each ``mark``, ``sentence``, ``line``
+- ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``
+
+The text holds no ``<``, ``>`` or ``&``, so a page may hold it as it is.
 """
 
 from __future__ import annotations

@@ -9,32 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.evidence.citations.parser import markdown_parser
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 __all__ = ["Block", "Definition", "MarkdownText", "Piece", "blocks_of", "web_address"]
 
-_LONGEST_INLINE = 4_000
-"""Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may grow with the square."""
 
-_INVISIBLE = dict.fromkeys(
-    [0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFD), *range(0xE0000, 0xE0080)]
-)
+_INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
+_INVISIBLE = {
+    code: None
+    for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+}
 """Not seen by a reader of the report, so they must not part a mark from what it marks."""
 
 _WEB = re.compile(r"https?://[^\s/]", re.IGNORECASE)
-_BARE = re.compile(r"://[^\s<>\"`{}|\\^\[\]（）【】「」『』《》，。、；]+")
-_SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
-_TRAILING = ".,;:!?*_~'\u2019\u201d)"
-_NOTE = re.compile(r"\[\^([^\s\[\]]{1,200})\]")
 _SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
 _SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
@@ -115,7 +108,7 @@ def blocks_of(text: str) -> MarkdownText:
     Raises:
         DependencyError: the Markdown parser is not installed.
     """
-    tokens = _parser().parse(text.translate(_INVISIBLE), {})
+    tokens = markdown_parser().parse(text.translate(_INVISIBLE), {})
     definitions = [
         Definition(token.meta["label"], token.meta["url"], token.meta["title"], token.map[0] + 1)
         for token in tokens
@@ -125,180 +118,139 @@ def blocks_of(text: str) -> MarkdownText:
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
-    line, level, note, depth, item = 1, 0, None, 0, ""
-    cells: list[list[Piece]] | None = None
-    heads: list[str] = []
+    walk = _Walk()
     for token in tokens:
+        if token.type == "inline":
+            yield from walk.text(token)
+        else:
+            yield from walk.mark(token)
+
+
+class _Walk:
+    """Where in a report's structure the tokens stand."""
+
+    def __init__(self) -> None:
+        self._line, self._level, self._depth = 1, 0, 0
+        self._note: str | None = None
+        self._item = ""
+        self._cells: list[list[Piece]] | None = None
+        self._heads: list[str] = []
+
+    def mark(self, token: Token) -> Iterator[Block]:
+        """Take what begins or ends a block."""
         if token.map:
-            line = token.map[0] + 1
+            self._line = token.map[0] + 1
         match token.type:
-            case "heading_open":
-                level = int(token.tag[1:])
-            case "heading_close":
-                level = 0
+            case "heading_open" | "heading_close":
+                self._level = int(token.tag[1:]) if token.nesting > 0 else 0
             case "footnote_reference_open":
-                note = str(token.meta["label"])
+                self._note = str(token.meta["label"])
                 # a note without any text has to be known too
-                yield Block("note", line, [[]], name=note)
+                yield Block("note", self._line, [[]], name=self._note)
             case "footnote_reference_close":
-                note = None
-            case "list_item_open":
-                depth, item = depth + 1, token.info or "-"
-            case "list_item_close":
-                depth, item = depth - 1, ""
+                self._note = None
+            case "list_item_open" | "list_item_close":
+                self._depth += token.nesting
+                self._item = (token.info or "-") if token.nesting > 0 else ""
             case "thead_open":
-                heads = []
+                self._heads = []
             case "tr_open":
-                cells = []
+                self._cells = []
             case "tr_close":
-                if cells is not None and heads:
-                    yield Block("row", line, cells, heads=heads)
-                elif cells is not None:
-                    heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
-                cells = None
-            case "inline":
-                pieces = list(_pieces(token.children or [], line))
-                if cells is not None:
-                    cells.append(pieces)
-                elif level:
-                    yield Block("heading", line, [pieces], level=level)
-                elif note is not None:
-                    yield Block("note", line, [pieces], name=note)
-                elif depth:
-                    yield Block("item", line, [pieces], level=depth, name=item)
-                    item = ""
-                else:
-                    yield Block("paragraph", line, [pieces])
+                yield from self._row()
+
+    def _row(self) -> Iterator[Block]:
+        cells, self._cells = self._cells or [], None
+        if self._heads:
+            yield Block("row", self._line, cells, heads=self._heads)
+        else:
+            self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
+
+    def text(self, token: Token) -> Iterator[Block]:
+        """Take the text of a block."""
+        if token.map:
+            self._line = token.map[0] + 1
+        pieces = _Pieces(self._line).read(token.children or [])
+        if self._cells is not None:
+            self._cells.append(pieces)
+        elif self._level:
+            yield Block("heading", self._line, [pieces], level=self._level)
+        elif self._note is not None:
+            yield Block("note", self._line, [pieces], name=self._note)
+        elif self._depth:
+            yield Block("item", self._line, [pieces], level=self._depth, name=self._item)
+            self._item = ""
+        else:
+            yield Block("paragraph", self._line, [pieces])
 
 
-def _pieces(children: Sequence[Token], line: int) -> Iterator[Piece]:
-    link: Token | None = None
-    inside: list[str] = []
-    raised: list[str] | None = None
-    hidden = ""
-    for token in children:
-        text = _text(token)
-        if hidden:
-            hidden = "" if token.type == "html_inline" and token.content.lower().startswith(f"</{hidden}") else hidden
-        elif token.type == "link_open":
-            link, inside = token, []
-        elif token.type == "link_close" and link is not None:
-            yield _link(link, "".join(inside), line)
-            link = None
-        elif token.type in ("softbreak", "hardbreak") or _LINE_BREAK.match(text):
-            (inside if link is not None else raised if raised is not None else []).append(" ")
-            if link is None and raised is None:
-                yield Piece("break", " ", line + (token.type != "html_inline"))
-        elif token.type == "html_inline":
-            if _SUP_OPEN.match(text) and link is None:
-                raised = []
-            elif _SUP_CLOSE.match(text) and raised is not None:
-                yield Piece("raised", "".join(raised), line)
-                raised = None
-            elif found := _HIDDEN.match(text):
-                hidden = found[1].lower()
-        elif token.type == "footnote_ref":
-            yield Piece("note", str(token.meta["label"]), line)
-        elif token.type == "bare_link":
-            yield Piece("link", "", line, url=token.content)
-        elif link is not None and text:
-            inside.append(text)
-        elif raised is not None and text:
-            raised.append(text)
-        elif text:
-            yield Piece("code" if token.type == "code_inline" else "text", text, line)
-        line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
-    if raised is not None:
-        yield Piece("raised", "".join(raised), line)
+class _Pieces:
+    """Makes pieces of what a parser found within a block; text inside a link or raised text is kept until that ends."""
 
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._pieces: list[Piece] = []
+        self._within: list[str] | None = None
+        self._link: Token | None = None
+        self._hidden = ""
 
-def _text(token: Token) -> str:
-    return token.content if token.type in ("text", "code_inline", "html_inline") else ""
+    def read(self, tokens: Sequence[Token]) -> list[Piece]:
+        """Return the pieces of a block."""
+        for token in tokens:
+            if self._hidden:
+                ended = token.type == "html_inline" and token.content.lower().startswith(f"</{self._hidden}")
+                self._hidden = "" if ended else self._hidden
+            elif token.type == "html_inline":
+                self._html(token.content)
+            else:
+                self._take(token)
+            self._line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
+        self._end_raised()
+        return self._pieces
+
+    def _take(self, token: Token) -> None:
+        match token.type:
+            case "link_open":
+                self._end_raised()
+                self._link, self._within = token, []
+            case "link_close" if self._link is not None:
+                self._pieces.append(_link(self._link, "".join(self._within or []), self._line))
+                self._link = self._within = None
+            case "softbreak" | "hardbreak":
+                self._break(self._line + 1)
+            case "footnote_ref":
+                self._pieces.append(Piece("note", str(token.meta["label"]), self._line))
+            case "bare_link":
+                self._pieces.append(Piece("link", "", self._line, url=token.content))
+            case "text" | "code_inline" if token.content and self._within is not None:
+                self._within.append(token.content)
+            case "text" | "code_inline" if token.content:
+                self._pieces.append(Piece("text" if token.type == "text" else "code", token.content, self._line))
+
+    def _break(self, line: int) -> None:
+        if self._within is not None:
+            self._within.append(" ")
+        # a line is counted where it begins, also within a link
+        self._pieces.append(Piece("break", " ", line))
+
+    def _html(self, tag: str) -> None:
+        if _LINE_BREAK.match(tag):
+            self._break(self._line)
+        elif _SUP_OPEN.match(tag) and self._link is None:
+            self._end_raised()
+            self._within = []
+        elif _SUP_CLOSE.match(tag):
+            self._end_raised()
+        elif found := _HIDDEN.match(tag):
+            self._hidden = found[1].lower()
+
+    def _end_raised(self) -> None:
+        if self._within is not None and self._link is None:
+            self._pieces.append(Piece("raised", "".join(self._within), self._line))
+            self._within = None
 
 
 def _link(token: Token, text: str, line: int) -> Piece:
     url = str(token.attrGet("href") or "")
-    named = "" if text == url or f"mailto:{text}" == url else text
+    named = "" if text in (url, url.removeprefix("mailto:")) else text
     return Piece("link", named, line, url, str(token.meta.get("label", "")), str(token.attrGet("title") or ""))
-
-
-@cache
-def _parser() -> MarkdownIt:
-    try:
-        from markdown_it import MarkdownIt
-        from mdit_py_plugins.footnote import footnote_plugin
-    except ImportError as error:
-        install = "pip install 'nlp_retrieval[evidence]'"
-        raise DependencyError(f"reading citations needs a Markdown parser: {install} ({error})") from None
-    parser = MarkdownIt("commonmark", {"store_labels": True, "inline_definitions": True}).enable(["table", "strikethrough"])
-    parser.use(footnote_plugin, inline=False, move_to_end=False)
-    parser.inline.ruler.at("footnote_ref", _note)
-    # addresses are compared with what is indexed, so they stay as they are written
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    parser.core.ruler.at("inline", _inline)
-    parser.inline.ruler.before("escape", "bare_link", _bare_link)
-    return parser
-
-
-def _inline(state: StateCore) -> None:
-    for token in state.tokens:
-        if token.type == "inline":
-            token.children = []
-            for part in _parts(token.content):
-                state.md.inline.parse(part, state.md, state.env, token.children)
-
-
-def _parts(content: str) -> Iterator[str]:
-    begin = 0
-    while len(content) - begin > _LONGEST_INLINE:
-        limit = begin + _LONGEST_INLINE
-        places = (content.rfind(gap, begin + 1, limit) + len(gap) for gap in ("\n", ". ", " "))
-        end = next((place for place in places if place > begin + 1), limit)
-        yield content[begin:end]
-        begin = end
-    yield content[begin:]
-
-
-def _note(state: StateInline, silent: bool) -> bool:
-    """A mark of a footnote, whether there is such a footnote or not."""
-    found = _NOTE.match(state.src, state.pos, state.posMax)
-    if found is None:
-        return False
-    if not silent:
-        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
-    state.pos = found.end()
-    return True
-
-
-def _bare_link(state: StateInline, silent: bool) -> bool:
-    """An address that stands in the text without any marking."""
-    if not state.src.startswith("://", state.pos) or state.linkLevel:
-        return False
-    scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
-    found = _BARE.match(state.src, state.pos, state.posMax)
-    if scheme is None or found is None or len(found[0]) < 4:
-        return False
-    rest = _trimmed(found[0])
-    if not silent:
-        if not state.pending.endswith(scheme[0]):
-            return False
-        state.pending = state.pending[: -len(scheme[0])]
-        token = state.push("bare_link", "", 0)
-        token.content = scheme[0] + rest
-    state.pos += len(rest)
-    return True
-
-
-def _trimmed(url: str) -> str:
-    """Without the punctuation after it; a bracket that it opens itself belongs to it."""
-    end = len(url)
-    surplus = url.count(")") - url.count("(")
-    while end > 3 and url[end - 1] in _TRAILING:
-        if url[end - 1] == ")":
-            if surplus <= 0:
-                break
-            surplus -= 1
-        end -= 1
-    return url[:end]
-
-

@@ -10,7 +10,7 @@ __all__ = ["states_fact"]
 
 _DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
-_BEGINS_ANEW = frozenset(":\"\u201c\u201e\u2018«(;")
+_BEGINS_ANEW = frozenset(':"\u201c\u201e\u2018«(;')
 _NO_NAMES = frozenset("I I'm I've I'd I'll I\u2019m I\u2019ve I\u2019d I\u2019ll".split())
 _FEWEST_WORDS = 3
 

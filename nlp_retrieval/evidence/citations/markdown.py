@@ -1,8 +1,8 @@
 """Reading the citations of a Markdown report.
 
-Read are ``[1]`` with a list of references at the end, footnotes, links, addresses in the text, several marks on one sentence and
-ranges of marks. Not read are ``(1)``, an author with a year, code, and what stands in blocks of HTML. Text is data: nothing in it
-is followed, and an address that is not ``http`` or ``https`` is never a link.
+Read are ``[1]`` with a list of references at the end, footnotes, links, addresses in the text, several marks on one sentence
+and ranges of marks. Not read are ``(1)``, an author with a year, code, and what stands in blocks of HTML. Text is data: nothing
+in it is followed, and an address that is not ``http`` or ``https`` is never a link.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The sentences of a block of text, and the marks of citations that stand on each.
 
-A mark belongs to the sentence that it stands in. Behind a full stop it belongs to the sentence before it, at the beginning of a
-paragraph to the one after it, and where it is the subject ("[2] shows that ...") to its own. Marks are taken out of the sentences;
-so are links that only name a source: in brackets, or after the last sentence of a paragraph.
+A mark belongs to the sentence that it stands in. Behind a full stop it belongs to the sentence before it, at the beginning
+of a paragraph to the one after it, and where it is the subject ("[2] shows that ...") to its own. Marks are taken out of the
+sentences; so are links that only name a source: in brackets, or after the last sentence of a paragraph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
 """Stand for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
 
 _SOURCE_WORD = r"(?:and|und|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|quellen?|siehe|vgl)\b"
-_GROUP = re.compile(r"[(\[（]([^()\[\]（）]{0,600})[)\]）]")
+_GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
 _NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
 _BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
 _RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")

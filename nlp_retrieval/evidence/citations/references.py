@@ -21,11 +21,15 @@ _LIST_NAMES = frozenset(
 _LIST_PHRASES = frozenset(("further reading", "works cited", "literature cited", "notes", "weiterführende literatur"))
 _BESIDE = frozenset("and und et y e of list cited consulted further reading key all used main full notes the works".split())
 _WORDS = re.compile(r"[^\W\d_]+")
-_ENTRY = re.compile(r"\s*(?:[\[【]\^?([0-9]{1,9}|\^?[^\[\]【】\s]{1,40}?)\^?[\]】]:?|\(([0-9]{1,4})\)|([0-9]{1,4})[.)](?=\s))\s*")
+_ENTRY = re.compile(
+    r"\s*(?:[\[【]\^?([0-9]{1,9}|\^?[^\[\]【】\s]{1,40}?)\^?[\]】]:?|\(([0-9]{1,4})\)|([0-9]{1,4})[.)](?=\s))\s*"
+)
 _BRACKETED = re.compile(r"\s*[\[【]\^?[0-9]{1,9}\^?[\]】](:?)")
 _WWW = re.compile(r"\bwww\.[^\s<>\"\[\]]{3,2000}", re.IGNORECASE)
 _DOI = re.compile(r"\bdoi:\s?(10\.[0-9]{4,9}/[^\s<>\"\[\]]{1,2000})", re.IGNORECASE)
-_LEAD = re.compile(r"[\s(\[<]*(?:\b(?:url|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE)
+_LEAD = re.compile(
+    r"[\s(\[<]*(?:\b(?:url|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
+)
 _AROUND = " \t.,:;|()<>[]\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 
 
@@ -95,9 +99,8 @@ def references_of(report: MarkdownText) -> References:
             if len(_lines(block)) > 1:
                 draft.read(block, _lines(block)[1:])
                 continue
-        elif within or number >= end:
-            if draft.read(block, _lines(block)):
-                continue
+        elif (within or number >= end) and draft.read(block, _lines(block)):
+            continue
         draft.close()
         found.prose.append(block)
     draft.close()
@@ -121,7 +124,7 @@ def _without_notes(blocks: Sequence[Block], found: References) -> list[Block]:
 
 
 def _before_closing_list(blocks: Sequence[Block]) -> int:
-    """Where the list of references begins that has no heading: the last blocks, if each begins with ``[n]`` and has a URL, or with ``[n]:``."""
+    """Where a list of references without a heading begins: with the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
     end = len(blocks)
     while end and blocks[end - 1].kind in ("paragraph", "item") and _closes(blocks[end - 1]):
         end -= 1

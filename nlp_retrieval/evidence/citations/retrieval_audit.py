@@ -86,9 +86,7 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
     return "\n".join(lines) + "\n"
 
 
-def write_retrieval_audit(
-    project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str
-) -> Path:
+def write_retrieval_audit(project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str) -> Path:
     """Write the audit to its place in a project; whoever reads it finds the old file or the whole new one.
 
     Args:
@@ -143,8 +141,12 @@ def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
 
 
 def _doubt(row: AuditRow) -> str:
-    mark = f" [{row.citation.mark}]" if row.citation.mark else ""
-    told = [f"- Line {row.citation.line}{_text(mark)}: {_text(row.citation.sentence) or 'no sentence'}", row.reason, _text(row.detail)]
+    mark = f" {_text(f'[{row.citation.mark}]')}" if row.citation.mark else ""
+    told = [
+        f"- Line {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
+        row.reason,
+        _text(row.detail),
+    ]
     other = f"See {_address(row.other_source)}" if row.other_source else ""
     return " — ".join(filter(None, [*told, other]))
 

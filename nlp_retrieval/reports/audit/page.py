@@ -1,7 +1,7 @@
 """The audit of a report's citations as one HTML page that needs no network: each claim beside the passage of its source.
 
-What reports and sources say is escaped, and the content security policy of the page allows its own style sheet and script alone.
-Everything stands in the HTML; the script only hides what a filter leaves out. Characters that nobody sees are named.
+What reports and sources say is escaped, and the content security policy of the page allows its own style sheet and script
+alone. Everything stands in the HTML; the script only hides what a filter leaves out. Characters that nobody sees are named.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from nlp_retrieval.evidence.citations.citation import CitedReport
 from nlp_retrieval.evidence.citations.rows import AuditRow, AuditStatus
 from nlp_retrieval.evidence.citations.summary import summary_of
 from nlp_retrieval.reports.audit.words import STATUSES, said
-from nlp_retrieval.reports.notes import counted
 from nlp_retrieval.text.printable import visible
 
 __all__ = ["AuditTable", "audit_table"]
@@ -40,14 +39,15 @@ class AuditTable:
             yield self._table(options)
         yield Text(said(summary_of(self.rows)), style="bold" if console.is_terminal else "")
         report = self.report
-        for number, noun, what in (
-            (len(report.uncited), "sentence", "without a citation that state a fact"),
-            (len(report.missing), "mark", "without a reference"),
-            (len(report.unused), "reference", "never cited"),
-            (len(report.duplicates), "reference", "with the number of an earlier one"),
-        ):
-            if number:
-                yield Text(f"{counted(number, noun)} {what}", style=dim)
+        found = {
+            "facts without a citation": report.uncited,
+            "marks without a reference": report.missing,
+            "references never cited": report.unused,
+            "references with the number of an earlier one": report.duplicates,
+        }
+        told = [f"{what}: {len(ones):,}" for what, ones in found.items() if ones]
+        if told:
+            yield Text("; ".join(told).capitalize() + ".", style=dim)
 
     def _table(self, options: ConsoleOptions) -> Table:
         narrow = options.max_width < _NARROW

@@ -11,7 +11,8 @@ from nlp_retrieval.evidence.index.records import EvidencePassage
 
 REPORT = """# The tram of Altbrunn
 
-The first line opened on 4 May 1911 between the harbour and the market [1]. It carried 2.4 million passengers in its first year [1].
+The first line opened on 4 May 1911 between the harbour and the market [1]. It carried 2.4 million passengers in its first
+year [1].
 The depot was designed by the architect Ida Rehm. [2] Wagons were built in Linz [3, 4].
 
 The line was closed in 1964, when buses replaced it [5]. It was never electrified before 1920 [2]. Tickets cost 10 pfennig
@@ -41,30 +42,66 @@ The council voted 31 to 12 for the eastern extension [9]. Works begin in 2027 [5
 """
 
 _FOUND: list[tuple[Any, ...]] = [
-    ("PASS", "", 0.97, "The line from the harbour to the market square was opened on 4 May 1911. ", "Crowds filled the quay.", "", ""),
     (
-        "REVIEW", "other number", 0.21, "In its first twelve months the line carried 1.4 million passengers. ",
-        "The town had expected fewer than a million.", "The report says 2.4 million, the source 1.4 million.", "",
+        "PASS",
+        "",
+        0.97,
+        "The line from the harbour to the market square was opened on 4 May 1911. ",
+        "Crowds filled the quay.",
+        "",
+        "",
+    ),
+    (
+        "REVIEW",
+        "other number",
+        0.21,
+        "In its first twelve months the line carried 1.4 million passengers. ",
+        "The town had expected fewer than a million.",
+        "The report says 2.4 million, the source 1.4 million.",
+        "",
     ),
     ("PASS", "", 0.91, "Rehm drew the plans of the depot in 1909. ", "Her drawings hang in the town hall.", "", ""),
     (
-        "REVIEW", "other entity", 0.18, "The wagons for Altbrunn were built in Graz and finished in Linz. ", "Forty were delivered.",
-        "The report names Linz, the source Graz.", "",
+        "REVIEW",
+        "other entity",
+        0.18,
+        "The wagons for Altbrunn were built in Graz and finished in Linz. ",
+        "Forty were delivered.",
+        "The report names Linz, the source Graz.",
+        "",
     ),
     (
-        "REVIEW", "another source", 0.12, "The network is 38 km long. ", "",
-        "Nothing on the wagons stands here.", "https://wagons.example/graz",
+        "REVIEW",
+        "another source",
+        0.12,
+        "The network is 38 km long. ",
+        "",
+        "Nothing on the wagons stands here.",
+        "https://wagons.example/graz",
     ),
     ("PASS", "", 0.88, "The last tram ran on 30 June 1964; buses took its place. ", "Many wept.", "", ""),
     (
-        "REVIEW", "contradicted", 0.03, "Electric wagons ran from the first day. ", "The power station stood behind the depot.",
-        "The source says that wagons were electric from the first day.", "",
+        "REVIEW",
+        "contradicted",
+        0.03,
+        "Electric wagons ran from the first day. ",
+        "The power station stood behind the depot.",
+        "The source says that wagons were electric from the first day.",
+        "",
     ),
     ("SOURCE_NOT_INDEXED", "", 0.0, "", "", "", ""),
     ("PASS", "", 0.94, "The line that was opened in 2003 has a length of 11.2 km. ", "It has 22 stops.", "", ""),
     ("PASS", "", 0.82, "On an average day 61,000 people travel with us. ", "Children below six travel free.", "", ""),
     ("REVIEW", "no reference", 0.0, "", "", "The reference has no address, so nothing can be compared.", ""),
-    ("REVIEW", "not found", 0.31, "The works train their own fitters. ", "Courses begin in spring.", "No passage speaks of drivers.", ""),
+    (
+        "REVIEW",
+        "not found",
+        0.31,
+        "The works train their own fitters. ",
+        "Courses begin in spring.",
+        "No passage speaks of drivers.",
+        "",
+    ),
     ("PASS", "", 0.9, "On Fridays and Saturdays night trams run until four. ", "", "", ""),
     ("SOURCE_NOT_INDEXED", "deleted source", 0.0, "", "", "The source was deleted on 2026-10-02.", ""),
     ("REVIEW", "no reference", 0.0, "", "", "No entry has this mark.", ""),
@@ -96,7 +133,7 @@ def tram_audit() -> tuple[list[AuditRow], CitedReport]:
 
 def attacked_audit(text: str) -> tuple[list[AuditRow], CitedReport]:
     """An audit in which every word that comes from outside is this text."""
-    rows, report = [], tram_report()
+    rows: list[AuditRow] = []
     for status, url in (("REVIEW", text), ("PASS", "https://safe.example/" + text), ("SOURCE_NOT_INDEXED", text)):
         citation = Citation(len(rows) + 1, text, text, url, text, 1)
         passage = EvidencePassage(text * 2, text, text, text, text, 1.0, text, 0, 2 * len(text))
