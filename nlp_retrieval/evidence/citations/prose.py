@@ -29,6 +29,7 @@ _NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*"
 _BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
 _RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
 _SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
+_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.]?", re.IGNORECASE)
 _LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
 _NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
@@ -90,9 +91,7 @@ def _row(block: Block, reader: MarkReader) -> list[MarkedSentence]:
 def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _Draft:
     draft = _Draft()
     for piece in pieces:
-        if piece.kind == "text":
-            _add_text(draft, piece, reader)
-        elif piece.kind == "break":
+        if piece.kind == "break":
             draft.parts.append(f" {_LINE}")
             draft.lines.append(piece.line)
         elif piece.kind == "note":
@@ -101,8 +100,10 @@ def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _Draft:
             _mark(draft, Mark(names, piece.line))
         elif piece.kind == "link":
             _add_link(draft, piece, reader)
-        else:
+        elif piece.kind == "code":
             draft.parts.append(re.sub(r"\s+", " ", piece.text))
+        else:
+            _add_text(draft, piece, reader)
     return draft
 
 
@@ -156,7 +157,8 @@ def _clean(text: str) -> str:
 def _with_names(text: str, marks: Sequence[Mark]) -> str:
     """The text with the names of those links that are part of a sentence, and nothing in place of the others."""
     text, sources = _without_groups(text)
-    sources |= _at_the_end(text)
+    text, closing = _without_closing(text)
+    sources |= closing
     numbers = count()
 
     def named(_: re.Match[str]) -> str:
@@ -187,17 +189,21 @@ def _without_groups(text: str) -> tuple[str, set[int]]:
     return _GROUP.sub(bare, text), sources
 
 
-def _at_the_end(text: str) -> set[int]:
-    """The numbers of the marks after the end of the last sentence, or after a dash at the end, with nothing but such beside."""
+def _without_closing(text: str) -> tuple[str, set[int]]:
+    """The text without "Source:" before the marks that close it, and the numbers of these marks.
+
+    They stand after the end of the last sentence, or after a dash, with nothing but such beside them.
+    """
     end = len(text)
     while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
         end = word.start()
     first = text.find(_SLOT, end)
-    before = text[end:first].rstrip(f" {_LINE}") if end and first >= 0 else ""
-    if not before or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[:end][-1] in ENDS):
-        return set()
+    before = text[end:first] if end and first >= 0 else ""
+    if not before.strip(f" {_LINE}") or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[end - 1] in ENDS):
+        return text, set()
     total = text.count(_SLOT)
-    return set(range(total - text.count(_SLOT, first), total))
+    between = _SOURCE_LEAD.sub("", before)
+    return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
 
 
 def _is_no_name(mark: Mark) -> bool:

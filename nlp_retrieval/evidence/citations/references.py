@@ -30,7 +30,9 @@ _DOI = re.compile(r"\bdoi:\s?(10\.[0-9]{4,9}/[^\s<>\"\[\]]{1,2000})", re.IGNOREC
 _LEAD = re.compile(
     r"[\s(\[<]*(?:\b(?:url|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
 )
-_AROUND = " \t.,:;|()<>[]\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
+_AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
+_AFTER_ADDRESS = ".,;:)]>\"'"
+_EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
 
 
 @dataclass
@@ -151,8 +153,11 @@ class _Draft:
         if block.kind == "row":
             return self._row(block)
         first = _ENTRY.match(_plain(lines[0][1][:3]))
+        has_url = any(_url(pieces) for _, pieces in lines)
         goes_on = bool(self._pieces) and block.kind == "item" and (not block.name or block.level > self._depth)
-        if block.kind == "paragraph" and not first and not any(_url(pieces) for _, pieces in lines):
+        if goes_on and not self._depth and has_url and _url(self._pieces):
+            goes_on = False
+        if block.kind == "paragraph" and not first and not has_url:
             return False
         if block.kind == "item" and not (goes_on and not first):
             self._begin(block.name if not first and block.name.isdecimal() else "", lines[0][0], block.level)
@@ -259,9 +264,9 @@ def _url(pieces: Sequence[Piece]) -> str:
         return url
     for piece in pieces:
         if piece.kind == "text" and (found := _DOI.search(piece.text)):
-            return "https://doi.org/" + found[1].rstrip(_AROUND)
+            return "https://doi.org/" + found[1].rstrip(_AFTER_ADDRESS)
         if piece.kind == "text" and (found := _WWW.search(piece.text)):
-            return "https://" + found[0].rstrip(_AROUND)
+            return "https://" + found[0].rstrip(_AFTER_ADDRESS)
     return ""
 
 
@@ -274,6 +279,6 @@ def _reference(mark: str, pieces: Sequence[Piece], line: int) -> Reference:
 
 
 def _title(texts: Sequence[str]) -> str:
-    title = " ".join("".join(texts).split())
+    title = _EMPTY.sub("", " ".join("".join(texts).split())).rstrip()
     shorter = _LEAD.sub("", title[-200:])
     return (title[:-200] + shorter).strip(_AROUND)
