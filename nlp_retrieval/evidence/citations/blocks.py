@@ -16,7 +16,7 @@ from nlp_retrieval.evidence.citations.parser import markdown_parser
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["Block", "Definition", "MarkdownText", "Piece", "blocks_of", "web_address"]
+__all__ = ["TextBlock", "Definition", "MarkdownText", "Piece", "blocks_of", "web_address"]
 
 
 _INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
@@ -56,7 +56,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Block:
+class TextBlock:
     """A stretch of the report that holds whole sentences.
 
     Args:
@@ -90,7 +90,7 @@ class Definition:
 class MarkdownText:
     """The blocks of a report and the definitions of its links."""
 
-    blocks: list[Block]
+    blocks: list[TextBlock]
     definitions: list[Definition]
 
 
@@ -117,7 +117,7 @@ def blocks_of(text: str) -> MarkdownText:
     return MarkdownText(list(_blocks(tokens)), definitions)
 
 
-def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
+def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
     walk = _Walk()
     for token in tokens:
         if token.type == "inline":
@@ -136,7 +136,7 @@ class _Walk:
         self._cells: list[list[Piece]] | None = None
         self._heads: list[str] = []
 
-    def mark(self, token: Token) -> Iterator[Block]:
+    def mark(self, token: Token) -> Iterator[TextBlock]:
         """Take what begins or ends a block."""
         if token.map:
             self._line = token.map[0] + 1
@@ -146,7 +146,7 @@ class _Walk:
             case "footnote_reference_open":
                 self._note = str(token.meta["label"])
                 # a note without any text has to be known too
-                yield Block("note", self._line, [[]], name=self._note)
+                yield TextBlock("note", self._line, [[]], name=self._note)
             case "footnote_reference_close":
                 self._note = None
             case "list_item_open" | "list_item_close":
@@ -159,14 +159,14 @@ class _Walk:
             case "tr_close":
                 yield from self._row()
 
-    def _row(self) -> Iterator[Block]:
+    def _row(self) -> Iterator[TextBlock]:
         cells, self._cells = self._cells or [], None
         if self._heads:
-            yield Block("row", self._line, cells, heads=self._heads)
+            yield TextBlock("row", self._line, cells, heads=self._heads)
         else:
             self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
 
-    def text(self, token: Token) -> Iterator[Block]:
+    def text(self, token: Token) -> Iterator[TextBlock]:
         """Take the text of a block."""
         if token.map:
             self._line = token.map[0] + 1
@@ -174,14 +174,14 @@ class _Walk:
         if self._cells is not None:
             self._cells.append(pieces)
         elif self._level:
-            yield Block("heading", self._line, [pieces], level=self._level)
+            yield TextBlock("heading", self._line, [pieces], level=self._level)
         elif self._note is not None:
-            yield Block("note", self._line, [pieces], name=self._note)
+            yield TextBlock("note", self._line, [pieces], name=self._note)
         elif self._depth:
-            yield Block("item", self._line, [pieces], level=self._depth, name=self._item)
+            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item)
             self._item = ""
         else:
-            yield Block("paragraph", self._line, [pieces])
+            yield TextBlock("paragraph", self._line, [pieces])
 
 
 class _Pieces:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from urllib.parse import urlsplit
 
-from nlp_retrieval.evidence.citations.blocks import Block, Piece, web_address
+from nlp_retrieval.evidence.citations.blocks import TextBlock, Piece, web_address
 from nlp_retrieval.evidence.citations.marks import Mark, MarkReader, key_of, numbers_of
 from nlp_retrieval.text.sentences import CLOSERS, ENDS, sentence_spans
 
@@ -55,7 +55,7 @@ class MarkedSentence:
 
 
 @dataclass
-class _Draft:
+class _SlottedText:
     """Text with a character for each mark and for each beginning of a line."""
 
     parts: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class _Draft:
     lines: list[int] = field(default_factory=list)
 
 
-def marked_sentences(block: Block, reader: MarkReader) -> list[MarkedSentence]:
+def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
     """Return the sentences of a block; one without text where it holds marks alone, none where it holds nothing.
 
     A row of a table is one sentence, ``"France; Population: 68 million"``.
@@ -77,7 +77,7 @@ def marked_sentences(block: Block, reader: MarkReader) -> list[MarkedSentence]:
     return _sentences(_drafted(block.pieces[0], reader), block.line)
 
 
-def _row(block: Block, reader: MarkReader) -> list[MarkedSentence]:
+def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
     cells = [_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
     marks = [mark for cell in cells for one in cell for mark in one.marks]
     told: list[str] = []
@@ -88,8 +88,8 @@ def _row(block: Block, reader: MarkReader) -> list[MarkedSentence]:
     return [MarkedSentence("; ".join(told), block.line, marks)] if told or marks else []
 
 
-def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _Draft:
-    draft = _Draft()
+def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
+    draft = _SlottedText()
     for piece in pieces:
         if piece.kind == "break":
             draft.parts.append(f" {_LINE}")
@@ -107,12 +107,12 @@ def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _Draft:
     return draft
 
 
-def _mark(draft: _Draft, mark: Mark) -> None:
+def _mark(draft: _SlottedText, mark: Mark) -> None:
     draft.parts.append(_SLOT)
     draft.marks.append(mark)
 
 
-def _add_text(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
+def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     begin = 0
     text = re.sub(r"\s+", " ", piece.text)
     for start, end, names in reader.find(text):
@@ -122,7 +122,7 @@ def _add_text(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
     draft.parts.append(text[begin:])
 
 
-def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
+def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     number = numbers_of(piece.text)
     url = piece.url if web_address(piece.url) else ""
     label = key_of(piece.label)
@@ -138,7 +138,7 @@ def _add_link(draft: _Draft, piece: Piece, reader: MarkReader) -> None:
         _add_text(draft, piece, reader)
 
 
-def _sentences(draft: _Draft, line: int) -> list[MarkedSentence]:
+def _sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
     text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
     spans = sentence_spans(text)
     if not spans:
@@ -229,7 +229,7 @@ def _joined(run: re.Match[str]) -> str:
     return f"{kept} " if " " in run[0] or (before in ENDS and after.isupper()) else kept
 
 
-def _read(text: str, draft: _Draft, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
+def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
     """Plain text, where in it each mark stands, and where each line begins; a mark that is a subject stays a character."""
     marks, numbers = iter(draft.marks), iter(draft.lines)
     parts: list[str] = []

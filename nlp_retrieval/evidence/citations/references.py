@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nlp_retrieval.evidence.citations.blocks import Block, MarkdownText, Piece, web_address
+from nlp_retrieval.evidence.citations.blocks import TextBlock, MarkdownText, Piece, web_address
 from nlp_retrieval.evidence.citations.citation import Reference
 from nlp_retrieval.evidence.citations.marks import key_of, numbers_of
 
@@ -53,7 +53,7 @@ class References:
     notes: dict[str, Reference] = field(default_factory=dict)
     unmarked: list[Reference] = field(default_factory=list)
     duplicates: list[Reference] = field(default_factory=list)
-    prose: list[Block] = field(default_factory=list)
+    prose: list[TextBlock] = field(default_factory=list)
 
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names: of its own kind where there is one.
@@ -89,7 +89,7 @@ def references_of(report: MarkdownText) -> References:
     blocks = _without_notes(report.blocks, found)
     end = _before_closing_list(blocks)
     within = 0
-    draft = _Draft(found)
+    draft = _OpenEntry(found)
     for number, block in enumerate(blocks):
         if block.kind == "heading":
             named = _is_list_name(_plain(block.pieces[0]))
@@ -109,9 +109,9 @@ def references_of(report: MarkdownText) -> References:
     return found
 
 
-def _without_notes(blocks: Sequence[Block], found: References) -> list[Block]:
-    kept: list[Block] = []
-    note: Block | None = None
+def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextBlock]:
+    kept: list[TextBlock] = []
+    note: TextBlock | None = None
     pieces: list[Piece] = []
     for block in (*blocks, None):
         if block is not None and block.kind == "note" and block.pieces != [[]]:
@@ -125,7 +125,7 @@ def _without_notes(blocks: Sequence[Block], found: References) -> list[Block]:
     return kept
 
 
-def _before_closing_list(blocks: Sequence[Block]) -> int:
+def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
     """Where a list of references without a heading begins: with the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
     end = len(blocks)
     while end and blocks[end - 1].kind in ("paragraph", "item") and _closes(blocks[end - 1]):
@@ -133,12 +133,12 @@ def _before_closing_list(blocks: Sequence[Block]) -> int:
     return end
 
 
-def _closes(block: Block) -> bool:
+def _closes(block: TextBlock) -> bool:
     found = _BRACKETED.match(_plain(block.pieces[0][:3]))
     return found is not None and (bool(found[1]) or any(_url(line) for _, line in _lines(block)))
 
 
-class _Draft:
+class _OpenEntry:
     """An entry that may go on in the next line or block."""
 
     def __init__(self, found: References) -> None:
@@ -148,7 +148,7 @@ class _Draft:
         self._depth = 0
         self._pieces: list[Piece] = []
 
-    def read(self, block: Block, lines: list[tuple[int, list[Piece]]]) -> bool:
+    def read(self, block: TextBlock, lines: list[tuple[int, list[Piece]]]) -> bool:
         """Read the entries of a block; whether it holds any."""
         if block.kind == "row":
             return self._row(block)
@@ -182,7 +182,7 @@ class _Draft:
         self._line = self._line or number
         self._pieces += [*pieces, Piece("break", " ", number)]
 
-    def _row(self, block: Block) -> bool:
+    def _row(self, block: TextBlock) -> bool:
         cells = [_plain(cell).strip() for cell in block.pieces]
         pieces = [piece for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))]
         mark = numbers_of(cells[0].rstrip(".")) if cells else ""
@@ -222,7 +222,7 @@ def _is_list_name(text: str, alone: bool = False) -> bool:
     return 0 < len(words) <= 5 and any(word in _LIST_NAMES for word in words) and set(words) <= _LIST_NAMES | _BESIDE
 
 
-def _lines(block: Block) -> list[tuple[int, list[Piece]]]:
+def _lines(block: TextBlock) -> list[tuple[int, list[Piece]]]:
     lines: list[tuple[int, list[Piece]]] = [(block.line, [])]
     for piece in (piece for cell in block.pieces for piece in cell):
         if piece.kind == "break":

@@ -6,6 +6,7 @@ alone. Everything stands in the HTML; the script only hides what a filter leaves
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,13 +28,13 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport) -> str:
         report: that was audited.
     """
     summary = summary_of(rows)
-    present = {row.status for row in rows}
+    counts = Counter(row.status for row in rows)
     return rendered(
         "audit.html",
         rows=rows,
         report=report,
         said=said(summary),
-        statuses={status: word for status, word in STATUSES.items() if status in present},
+        statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary.reasons,
         missing={one.number for one in report.missing},
