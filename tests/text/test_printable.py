@@ -17,7 +17,9 @@ def test_what_nobody_sees_is_named():
 
 
 def test_joiners_between_letters_that_join_stay():
-    assert visible("می\u200cخواهم 👩\u200d🔬") == "می\u200cخواهم 👩\u200d🔬"
+    persian, emoji = "\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f52c"
+    assert visible(persian) == persian
+    assert visible(emoji) == emoji
 
 
 def test_lines_become_spaces_and_commands_become_signs():

@@ -30,7 +30,8 @@ def test_a_text_is_parted_where_its_sentences_end(expected):
 
 
 def test_sentences_without_spaces_between_them_are_parted():
-    assert sentences("今日は晴れ。明日は雨！本当？はい") == ["今日は晴れ。", "明日は雨！", "本当？", "はい"]
+    expected = ["今日は晴れ。", "明日は雨\uff01", "本当\uff1f", "はい"]
+    assert sentences("".join(expected)) == expected
 
 
 def test_a_sentence_without_an_end_is_cut():

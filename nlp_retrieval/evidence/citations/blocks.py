@@ -16,7 +16,7 @@ from nlp_retrieval.evidence.citations.parser import markdown_parser
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["TextBlock", "Definition", "MarkdownText", "Piece", "blocks_of", "web_address"]
+__all__ = ["Definition", "MarkdownText", "Piece", "TextBlock", "blocks_of", "web_address"]
 
 
 _INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"

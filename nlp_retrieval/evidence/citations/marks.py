@@ -1,4 +1,4 @@
-"""Marks of citations within a line of text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[cite: 4]``, ``【4†source】``, raised numbers.
+"""Marks of citations within a line of text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[cite: 4]``, ``【4†source】``, raised numbers.
 
 Not read are ``(1)``, which counts things as often as it cites, and an author with a year.
 """
@@ -17,10 +17,11 @@ _NUMBER = r"[0-9]{1,9}"
 _DASH = "[-\u2010-\u2015]"
 _ITEM = rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?"
 _ITEMS = rf"{_ITEM}(?: ?[,;] ?{_ITEM})*"
+_PLACE = r"(?:[,:]? ?(?:pp?|sec|sections?|ch|chapters?|figs?|tables?|para|§)\.? ?[0-9][0-9.\u2010-\u2015-]{0,10})?"
 _LIST = re.compile(rf" ?({_ITEMS}) ?")
 _MARK = re.compile(
     rf"\[({_NUMBER})\] ?{_DASH} ?\[({_NUMBER})\]"
-    rf"|\[ ?(?:(?:cite|sources?|refs?)\.?:? ?)?({_ITEMS}) ?\]"
+    rf"|\[ ?(?:(?:cite|sources?|refs?)\.?:? ?)?({_ITEMS}){_PLACE} ?\]"
     rf"|[【\[]({_NUMBER})(?:[†:][^\[\]【】]{{0,80}})?[】\]]"
     r"|([\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?:[,\u02d2\u207b\u2013-][\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+)*)",
     re.IGNORECASE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from urllib.parse import urlsplit
 
-from nlp_retrieval.evidence.citations.blocks import TextBlock, Piece, web_address
+from nlp_retrieval.evidence.citations.blocks import Piece, TextBlock, web_address
 from nlp_retrieval.evidence.citations.marks import Mark, MarkReader, key_of, numbers_of
 from nlp_retrieval.text.sentences import CLOSERS, ENDS, sentence_spans
 

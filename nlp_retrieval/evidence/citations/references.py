@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nlp_retrieval.evidence.citations.blocks import TextBlock, MarkdownText, Piece, web_address
+from nlp_retrieval.evidence.citations.blocks import MarkdownText, Piece, TextBlock, web_address
 from nlp_retrieval.evidence.citations.citation import Reference
 from nlp_retrieval.evidence.citations.marks import key_of, numbers_of
 
@@ -28,7 +28,7 @@ _BRACKETED = re.compile(r"\s*[\[【]\^?[0-9]{1,9}\^?[\]】](:?)")
 _WWW = re.compile(r"\bwww\.[^\s<>\"\[\]]{3,2000}", re.IGNORECASE)
 _DOI = re.compile(r"\bdoi:\s?(10\.[0-9]{4,9}/[^\s<>\"\[\]]{1,2000})", re.IGNORECASE)
 _LEAD = re.compile(
-    r"[\s(\[<]*(?:\b(?:url|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
+    r"[\s(\[<]*(?:\b(?:url|doi|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
 )
 _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 _AFTER_ADDRESS = ".,;:)]>\"'"

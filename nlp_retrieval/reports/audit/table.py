@@ -39,7 +39,7 @@ class AuditTable:
             yield self._table(options)
         yield Text(said(summary_of(self.rows)), style="bold" if console.is_terminal else "")
         report = self.report
-        found = {
+        found: dict[str, Sequence[object]] = {
             "facts without a citation": report.uncited,
             "marks without a reference": report.missing,
             "references never cited": report.unused,

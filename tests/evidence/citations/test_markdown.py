@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.errors import InputError
+from nlp_retrieval.errors import DependencyError, InputError
 from nlp_retrieval.evidence.citations import markdown
 from nlp_retrieval.evidence.citations.citation import CitedReport
 from nlp_retrieval.evidence.citations.markdown import read_report
+from nlp_retrieval.evidence.citations.parser import markdown_parser
 
 A, B, C = "https://a.example/one", "https://b.example/two_x_y/", "https://c.example/three?q=1&r=2"
 LIST = f"\n\n## References\n\n[1] First title. {A}\n[2] Second title. {B}\n[3] Third title. {C}\n"
@@ -76,6 +79,7 @@ STYLES = {
             ("3", "Ants do not."),
         ],
     ),
+    "with a page": ("Bees dance [1, p. 5]. Ants do not [2, Section 3.1].", [("1", "Bees dance."), ("2", "Ants do not.")]),
     "as the subject": ("Bees dance [1]. [2] shows that ants do not.", [("1", "Bees dance."), ("2", "shows that ants do not.")]),
     "after an abbreviation": (
         "Frisch et al. [1] saw it, cf. Fig. 2 [2].",
@@ -115,7 +119,7 @@ STYLES = {
 }
 
 
-@pytest.mark.parametrize("text, expected", STYLES.values(), ids=STYLES.keys())
+@pytest.mark.parametrize(("text", "expected"), STYLES.values(), ids=STYLES.keys())
 def test_marks_are_read(text, expected):
     report = read_report(text + LIST)
     assert [(one.mark, one.sentence) for one in report.citations] == expected
@@ -266,6 +270,23 @@ def test_what_ranges_may_become_is_limited():
     assert len(read_report("[1-99] " * 3_000).citations) <= 110_000
 
 
+def test_without_the_parser_the_error_says_what_to_install(monkeypatch):
+    markdown_parser.cache_clear()
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[evidence\]'"):
+        read_report("Bees dance.")
+
+
+def test_a_work_is_found_by_its_doi_and_an_address_without_its_scheme():
+    report = read_report(
+        "Bees dance [1]. Ants do not [2].\n\n## References\n\n1. Alpha. doi:10.1000/xyz.1\n2. Beta, www.b.example/x."
+    )
+    assert [(one.url, one.title) for one in report.citations] == [
+        ("https://doi.org/10.1000/xyz.1", "Alpha"),
+        ("https://www.b.example/x", "Beta"),
+    ]
+
+
 def test_a_report_that_is_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(markdown, "MAX_CHARACTERS", 10)
     with pytest.raises(InputError, match="11 characters, and at most 10 are read; audit it in parts"):
@@ -296,9 +317,9 @@ def test_hostile_reports_are_read(text):
     assert all(1 <= one.line <= lines for one in read_report(text).citations)
 
 
-BITS = ["[1]", "[^a]", "[2, 3]", "[a](https://a.example)", ". ", " ", "\n", "\n\n", "# ", "- ", "> ", "1. ", "| a | b |\n|--|--|\n",
-        "References", "[1]: ", "https://x.example", "Bees", "12", "<sup>", "</sup>", "`", "(", ")", "[", "]", "\t", "\u200b", "<br>", "*",
-        "[^a]: ", "et al.", "\r\n", "【1】", "![x](y)"]  # fmt: skip
+BITS = """[1]|[^a]|[2, 3]|[a](https://a.example)|. | |# |- |> |1. |References|[1]: |https://x.example|Bees|12|<sup>|</sup>|`|(|)|[|]|
+|\t|\u200b|<br>|*|[^a]: |et al.|\r\n|【1】|![x](y)|\n\n|.""".split("|")
+BITS += ["\n", "|", "| a | b |\n|--|--|\n"]
 
 
 @given(st.lists(st.sampled_from(BITS) | st.text(max_size=5), max_size=40).map("".join))

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
+from reports.audit.attacks import ATTACKS
+from reports.audit.audit_data import attacked_audit, tram_audit
 
 from nlp_retrieval.errors import OutputError
 from nlp_retrieval.evidence.citations.audit_json import audit_json
 from nlp_retrieval.evidence.citations.retrieval_audit import RetrievalStatistics, retrieval_audit, write_retrieval_audit
 from nlp_retrieval.evidence.citations.summary import AuditSummary, summary_of
-from reports.audit.attacks import ATTACKS
-from reports.audit.audit_data import attacked_audit, tram_audit
 
 STATISTICS = RetrievalStatistics(47, 382, 23, 156, 7.4, 3)
 ENGINE = "BM25 and dense vectors, fused"
