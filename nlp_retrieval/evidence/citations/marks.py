@@ -1,4 +1,4 @@
-"""Marks of citations within a line of text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[cite: 4]``, ``【4†source】``, raised numbers.
+"""Marks of citations in a line of text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[cite: 4]``, ``【4†source】``, raised.
 
 Not read are ``(1)``, which counts things as often as it cites, and an author with a year.
 """
