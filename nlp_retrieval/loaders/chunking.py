@@ -18,6 +18,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
+from nlp_retrieval.text.sentences import CLOSERS, ENDS
 
 __all__ = ["ChunkingLoader"]
 
@@ -26,8 +27,6 @@ _UNSPACED = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u
 """Scripts whose characters count as one word each: Han, kana and their punctuation."""
 
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-_ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
-_CLOSERS = "\"')]}”\u2019»」』\uff09】"
 _KEYS = ("parent_id", "chunk", "start", "end")
 
 
@@ -153,8 +152,8 @@ class _Words:
             before, after = self.ends[boundary - 1], self.begins[boundary]
             word = self.text[self.begins[boundary - 1] : before]
             space = word[-1:] if word.isspace() else self.text[before:after]
-            ended = word.rstrip(_CLOSERS)[-1:] in _ENDS and (space or not word.isascii())
-            if "\n" in space or (ended and self.text[after] not in _CLOSERS):
+            ended = word.rstrip(CLOSERS)[-1:] in ENDS and (space or not word.isascii())
+            if "\n" in space or (ended and self.text[after] not in CLOSERS):
                 return boundary
             if space and gap is None:
                 gap = boundary

@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 
 _OBEYED = ("Cc", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
 
 
 def printable(text: str) -> str:
@@ -15,3 +16,24 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in _OBEYED else char for char in text)
+
+
+def visible(text: str) -> str:
+    """Replace what :func:`printable` does by spaces, and name what no reader can see: ``"[U+202E]"`` turns text around.
+
+    Joiners between letters that are joined (Persian, emoji) stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown = []
+    for place, char in enumerate(text):
+        category = unicodedata.category(char)
+        if category == "Cf" and not (char in _JOINERS and place and not text[place - 1].isascii()):
+            shown.append(f"[U+{ord(char):04X}]")
+        elif category == "Cs":
+            shown.append("\N{REPLACEMENT CHARACTER}")
+        elif category in _OBEYED:
+            shown.append(" " if char.isspace() else "\N{REPLACEMENT CHARACTER}")
+        else:
+            shown.append(char)
+    return "".join(shown)

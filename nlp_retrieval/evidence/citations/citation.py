@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Citation", "CitedReport", "Reference", "UncitedSentence"]
 
@@ -68,6 +68,7 @@ class CitedReport:
         uncited: sentences that state a fact and carry no citation.
         missing: citations whose mark has no entry.
         unused: entries that are never cited.
+        duplicates: entries whose mark an earlier entry has; the earlier one counts.
     """
 
     title: str
@@ -75,3 +76,4 @@ class CitedReport:
     uncited: list[UncitedSentence]
     missing: list[Citation]
     unused: list[Reference]
+    duplicates: list[Reference] = field(default_factory=list)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
-from importlib import resources
 from itertools import groupby
 from pathlib import Path
 
@@ -27,7 +25,7 @@ from nlp_retrieval.reports.notes import counted, listed
 from nlp_retrieval.reports.page.charts import quality_latency, quality_price, recall_curves
 from nlp_retrieval.reports.page.explorer import DATA, explorer_section
 from nlp_retrieval.reports.page.pairwise import pairwise_section
-from nlp_retrieval.reports.page.templating import rendered
+from nlp_retrieval.reports.page.templating import asset, rendered
 from nlp_retrieval.reports.view import ReportView, view_of
 
 LIMIT = 7_500_000
@@ -52,7 +50,7 @@ def render_page(
         retrievers: the ranks of gold documents in the lists of each retriever alone; see
             :func:`~nlp_retrieval.evaluation.pool.gold_ranks`.
     """
-    view, (style, script) = view_of(report), (_asset("report.css") + _asset("explorer.css"), _asset("report.js"))
+    view, (style, script) = view_of(report), (asset("report.css") + asset("explorer.css"), asset("report.js"))
     report = view.report
     parts = {
         "figures": rendered(
@@ -69,7 +67,7 @@ def render_page(
         "style": style,
         "n_configurations": len(report.configurations),
     }
-    with_explorer = script + Markup().join(map(_asset, _EXPLORER))
+    with_explorer = script + Markup().join(map(asset, _EXPLORER))
     why = Markup()
     if lists is not None and lists.listings and lists.query_ids and report.k_values:
         room = LIMIT - len(rendered("page.html", **parts, why=why, script=with_explorer).encode())
@@ -98,12 +96,6 @@ def write_page(
         OutputError: the folder or the file cannot be written.
     """
     write_output(Path(path), render_page(report, lists, per_query, retrievers).encode())
-
-
-@cache
-def _asset(name: str) -> Markup:
-    text = resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-    return Markup(text)  # noqa: S704 - a file of this package
 
 
 def _facts(view: ReportView) -> list[str]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
+from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,13 +21,14 @@ from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
+from nlp_retrieval.evidence.citations.blocks import web_address
 from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
 from nlp_retrieval.reports.page.charts import interval_course, interval_scale, series_class, stage_bar
 from nlp_retrieval.reports.page.drawing import finite
 from nlp_retrieval.reports.pareto import MARK
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printable import printable, visible
 
 
 def rendered(template: str, **values: object) -> Markup:
@@ -37,6 +39,17 @@ def rendered(template: str, **values: object) -> Markup:
         values: what it is made of, by name.
     """
     return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
+
+
+@cache
+def asset(name: str) -> Markup:
+    """Return a style sheet or a script of this package.
+
+    Args:
+        name: its file in ``assets``.
+    """
+    text = resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - a file of this package
 
 
 @cache
@@ -71,9 +84,10 @@ def _environment() -> Environment:
         "stage_bar": stage_bar,
         "text_lines": _text_lines,
         "unit": unit,
+        "visible": visible,
         "verdict": lambda comparison: verdict(comparison, ALPHA),
     }
-    environment.tests["finite"] = lambda value: finite(value) is not None
+    environment.tests |= {"finite": lambda value: finite(value) is not None, "web_address": web_address}
     environment.globals |= {
         "ALPHA": f"{ALPHA:g}",
         "CALLS_AND_TOKENS": CALLS_AND_TOKENS,

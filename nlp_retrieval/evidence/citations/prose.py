@@ -1,0 +1,252 @@
+"""The sentences of a block of text, and the marks of citations that stand on each.
+
+A mark belongs to the sentence that it stands in. Behind a full stop it belongs to the sentence before it, at the beginning
+of a paragraph to the one after it, and where it is the subject ("[2] shows that ...") to its own. Marks are taken out of the
+sentences; so are links that only name a source: in brackets, or after the last sentence of a paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from urllib.parse import urlsplit
+
+from nlp_retrieval.evidence.citations.blocks import Piece, TextBlock, web_address
+from nlp_retrieval.evidence.citations.marks import Mark, MarkReader, key_of, numbers_of
+from nlp_retrieval.text.sentences import CLOSERS, ENDS, sentence_spans
+
+__all__ = ["MarkedSentence", "marked_sentences"]
+
+_SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
+"""Stand for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
+
+_SOURCE_WORD = r"(?:and|und|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|quellen?|siehe|vgl)\b"
+_GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
+_NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
+_BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
+_RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
+_SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
+_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.]?", re.IGNORECASE)
+_LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
+_NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
+_LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
+_TIGHT = frozenset(",.;:!?)]}”»")
+_TRAIL = f"{_SLOT}{_LINE} ,;:|/·&.!?\u2013\u2014"
+
+
+@dataclass
+class MarkedSentence:
+    """A sentence and what stands on it.
+
+    Args:
+        text: plain, without marks, with single spaces.
+        line: where it begins.
+        marks: in order.
+        states: whether it is a sentence that states something; a heading is none.
+    """
+
+    text: str
+    line: int
+    marks: list[Mark] = field(default_factory=list)
+    states: bool = True
+
+
+@dataclass
+class _SlottedText:
+    """Text with a character for each mark and for each beginning of a line."""
+
+    parts: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
+    """Return the sentences of a block; one without text where it holds marks alone, none where it holds nothing.
+
+    A row of a table is one sentence, ``"France; Population: 68 million"``.
+
+    Args:
+        block: of a report.
+        reader: knows what is a mark.
+    """
+    if block.kind == "row":
+        return _row(block, reader)
+    return _sentences(_drafted(block.pieces[0], reader), block.line)
+
+
+def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
+    cells = [_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
+    marks = [mark for cell in cells for one in cell for mark in one.marks]
+    told: list[str] = []
+    for head, cell in zip(block.heads, cells, strict=False):
+        text = " ".join(one.text for one in cell if one.text)
+        if text:
+            told.append(f"{head.strip()}: {text}" if told and head.strip() else text)
+    return [MarkedSentence("; ".join(told), block.line, marks)] if told or marks else []
+
+
+def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
+    draft = _SlottedText()
+    for piece in pieces:
+        if piece.kind == "break":
+            draft.parts.append(f" {_LINE}")
+            draft.lines.append(piece.line)
+        elif piece.kind == "note":
+            _mark(draft, Mark((piece.text,), piece.line, note=True))
+        elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
+            _mark(draft, Mark(names, piece.line))
+        elif piece.kind == "link":
+            _add_link(draft, piece, reader)
+        elif piece.kind == "code":
+            draft.parts.append(re.sub(r"\s+", " ", piece.text))
+        else:
+            _add_text(draft, piece, reader)
+    return draft
+
+
+def _mark(draft: _SlottedText, mark: Mark) -> None:
+    draft.parts.append(_SLOT)
+    draft.marks.append(mark)
+
+
+def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+    begin = 0
+    text = re.sub(r"\s+", " ", piece.text)
+    for start, end, names in reader.find(text):
+        draft.parts.append(text[begin:start])
+        _mark(draft, Mark(names, piece.line))
+        begin = end
+    draft.parts.append(text[begin:])
+
+
+def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+    number = numbers_of(piece.text)
+    url = piece.url if web_address(piece.url) else ""
+    label = key_of(piece.label)
+    if number and label and label != number:
+        # "[1][2]" is a link called 1 for the parser, and two marks for its writer
+        _mark(draft, Mark((number,), piece.line))
+        _mark(draft, Mark((piece.label,), piece.line, url=url, title=piece.title))
+    elif number or (url and label and label == key_of(piece.text)):
+        _mark(draft, Mark((number or piece.label,), piece.line, url=url, title=piece.title))
+    elif url:
+        _mark(draft, Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
+    else:
+        _add_text(draft, piece, reader)
+
+
+def _sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
+    text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
+    spans = sentence_spans(text)
+    if not spans:
+        return [MarkedSentence("", line, [mark for mark, _ in places])] if places else []
+    starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
+    found = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
+    for mark, place in places:
+        found[max(0, bisect_left(starts, place) - 1)].marks.append(mark)
+    return [one for one in found if one.text or one.marks]
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.replace(_SLOT, " ").split()).lstrip(" ,;:")
+
+
+def _with_names(text: str, marks: Sequence[Mark]) -> str:
+    """The text with the names of those links that are part of a sentence, and nothing in place of the others."""
+    text, sources = _without_groups(text)
+    text, closing = _without_closing(text)
+    sources |= closing
+    numbers = count()
+
+    def named(_: re.Match[str]) -> str:
+        mark = marks[number := next(numbers)]
+        return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
+
+    text = re.sub(_SLOT, named, text)
+    text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
+    return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
+
+
+def _without_groups(text: str) -> tuple[str, set[int]]:
+    """The text without the brackets around nothing but sources, and the numbers of the marks that stood in them."""
+    sources: set[int] = set()
+    seen = place = 0
+
+    def bare(group: re.Match[str]) -> str:
+        nonlocal seen, place
+        if _SLOT not in group[1]:
+            return group[0]
+        seen += text.count(_SLOT, place, group.start())
+        place = group.start()
+        if not _NAMES_SOURCES.fullmatch(group[1]):
+            return group[0]
+        sources.update(range(seen, seen + group[1].count(_SLOT)))
+        return "".join(char for char in group[1] if char in (_SLOT, _LINE))
+
+    return _GROUP.sub(bare, text), sources
+
+
+def _without_closing(text: str) -> tuple[str, set[int]]:
+    """The text without "Source:" before the marks that close it, and the numbers of these marks.
+
+    They stand after the end of the last sentence, or after a dash, with nothing but such beside them.
+    """
+    end = len(text)
+    while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
+        end = word.start()
+    first = text.find(_SLOT, end)
+    before = text[end:first] if end and first >= 0 else ""
+    if not before.strip(f" {_LINE}") or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[end - 1] in ENDS):
+        return text, set()
+    total = text.count(_SLOT)
+    between = _SOURCE_LEAD.sub("", before)
+    return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
+
+
+def _is_no_name(mark: Mark) -> bool:
+    if _NO_NAME.fullmatch(mark.text):
+        return True
+    try:
+        host = urlsplit(mark.url).netloc.lower()
+    except ValueError:
+        return False
+    return mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
+
+
+def _joined(run: re.Match[str]) -> str:
+    """Marks without the spaces around them that a reader would not miss."""
+    text = run.string
+    before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+    kept = run[0].replace(" ", "")
+    if not before or not after or after in _TIGHT or before in "([{":
+        return kept
+    stands_apart = run[0].startswith((" ", _LINE)) and run[0].endswith((" ", _LINE))
+    if stands_apart and (before in ENDS or before in CLOSERS) and _LOWER_CASE_WORD.match(text, run.end()):
+        return f" {kept.replace(_SLOT, _SLOT + _NAMED)} "
+    return f"{kept} " if " " in run[0] or (before in ENDS and after.isupper()) else kept
+
+
+def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
+    """Plain text, where in it each mark stands, and where each line begins; a mark that is a subject stays a character."""
+    marks, numbers = iter(draft.marks), iter(draft.lines)
+    parts: list[str] = []
+    places: list[tuple[Mark, int]] = []
+    lines = [(0, line)]
+    length = 0
+    for stretch in re.split(f"({_SLOT}{_NAMED}|[{_SLOT}{_NAMED}{_LINE}])", text):
+        if stretch == _LINE:
+            lines.append((length, next(numbers)))
+        elif stretch == _SLOT:
+            places.append((next(marks), length))
+        elif stretch in (_NAMED, _SLOT + _NAMED):
+            places.append((next(marks), length + 1))
+            stretch = stretch[:-1]  # noqa: PLW2901 - what of it is text
+            parts.append(stretch)
+            length += len(stretch)
+        else:
+            parts.append(stretch)
+            length += len(stretch)
+    return "".join(parts), places, lines

@@ -1,0 +1,57 @@
+"""The audit of a report's citations as one HTML page that needs no network: each claim beside the passage of its source.
+
+What reports and sources say is escaped, and the content security policy of the page allows its own style sheet and script
+alone. Everything stands in the HTML; the script only hides what a filter leaves out. Characters that nobody sees are named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.evidence.citations.citation import CitedReport
+from nlp_retrieval.evidence.citations.rows import AuditRow
+from nlp_retrieval.evidence.citations.summary import summary_of
+from nlp_retrieval.reports.audit.words import STATUSES, said
+from nlp_retrieval.reports.page.templating import asset, rendered
+
+__all__ = ["render_audit", "write_audit_page"]
+
+
+def render_audit(rows: Sequence[AuditRow], report: CitedReport) -> str:
+    """Return the page.
+
+    Args:
+        rows: one for each citation.
+        report: that was audited.
+    """
+    summary = summary_of(rows)
+    counts = Counter(row.status for row in rows)
+    return rendered(
+        "audit.html",
+        rows=rows,
+        report=report,
+        said=said(summary),
+        statuses={status: counts[status] for status in STATUSES if counts[status]},
+        words=STATUSES,
+        reasons=summary.reasons,
+        missing={one.number for one in report.missing},
+        style=asset("report.css") + asset("audit.css"),
+        script=asset("audit.js"),
+    )
+
+
+def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path) -> None:
+    """Write the page; whoever reads the path finds the old page or the whole new one.
+
+    Args:
+        rows: one for each citation.
+        report: that was audited.
+        path: the file to write. Its folder is made where it is missing.
+
+    Raises:
+        OutputError: the folder or the file cannot be written.
+    """
+    write_output(Path(path), render_audit(rows, report).encode())
