@@ -35,6 +35,7 @@ from nlp_retrieval.cli import (
     verify,
 )
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.evidence import app as evidence
 from nlp_retrieval.cli.streams import patient_streams
 from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
@@ -73,6 +74,7 @@ _COMMANDS = (
 )
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)
+app.add_typer(evidence.app, name=evidence.NAME)
 
 
 def _version(asked: bool) -> None:

@@ -17,7 +17,7 @@ def command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers or links; all by default."
+            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links or verifiers; all by default."
         ),
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,

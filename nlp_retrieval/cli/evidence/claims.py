@@ -22,6 +22,7 @@ from nlp_retrieval.cli.evidence.projects import (
 
 if TYPE_CHECKING:
     from nlp_retrieval.evidence.citations.auditor import CitationAudit
+    from nlp_retrieval.evidence.citations.retrieval_audit import RetrievalStatistics
     from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerdict
     from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 
@@ -93,7 +94,7 @@ def audit(
     text = _report(report)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     with progress("auditing", None) as advance:
-        done = auditor.audit(text, lambda number, total: advance(1))
+        done = auditor.audit(text, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
     written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines))]
@@ -105,7 +106,7 @@ def audit(
     if json_file is not None:
         from nlp_retrieval.core.files.output import write_output
 
-        write_output(json_file, audit_json(done.rows, done.report))
+        write_output(json_file, audit_json(done.rows, done.report).encode())
         written.append(json_file)
     _print_audit(done)
     say("written: " + ", ".join(map(str, written)))
@@ -130,13 +131,23 @@ def _report(path: Path) -> str:
 
 
 def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
+    from nlp_retrieval.evidence.citations.retrieval_audit import RetrievalStatistics
+
     stats = index.stats()
-    return stats
+    queries = stats["total_queries"]
+    return RetrievalStatistics(
+        stats["document_count"],
+        stats["passage_count"],
+        stats["unique_domains"],
+        queries,
+        stats["average_relevance"] if queries else None,
+        stats["zero_result_queries"],
+        "Relevance is ten times the share of a query's words that stand in the best passage found.",
+    )
 
 
 def _print_verdict(verdict: ClaimVerdict) -> None:
     from rich.console import Console
-    from rich.padding import Padding
     from rich.text import Text
 
     from nlp_retrieval.text.printable import printable
@@ -150,7 +161,7 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
             line.append(printable(one.passage.title or one.passage.url), "bold cyan")
             line.append(f"  {one.passage.quality}  {printable(one.passage.url)}", "dim")
             console.print(line)
-            console.print(Padding(Text(f"\N{LEFT DOUBLE QUOTATION MARK}{printable(one.quote)}\N{RIGHT DOUBLE QUOTATION MARK}"), (0, 0, 0, 6)))
+            console.print(Text(f"      \N{LEFT DOUBLE QUOTATION MARK}{printable(one.quote)}\N{RIGHT DOUBLE QUOTATION MARK}"))
 
 
 def _print_audit(done: CitationAudit) -> None:

@@ -19,8 +19,8 @@ Retrievers = Annotated[
     typer.Option(
         "--retriever",
         "-r",
-        help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a new one "
-        "bm25s and faiss.",
+        help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a "
+        "new one bm25s and faiss.",
     ),
 ]
 VerifierOption = Annotated[

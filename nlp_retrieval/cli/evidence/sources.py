@@ -23,9 +23,13 @@ MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sour
 def add(
     project: Project,
     sources: Annotated[list[Path], typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines.")],
-    url: Annotated[str | None, typer.Option("--url", help="Where a single file was read; by default its file:// address.")] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Where a single file was read; by default its file:// address.")
+    ] = None,
     quality: Quality = None,
-    rules: Annotated[Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
+    ] = None,
     fetch_date: Annotated[str, typer.Option("--date", help="When they were fetched, ISO 8601; by default now.")] = "",
     build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
     retriever: Retrievers = None,
@@ -46,9 +50,7 @@ def add(
     url_of = None if url is None else lambda _: url
     with progress("reading", None) as advance:
         for document in read_sources(sources, quality, rules, fetch_date, url_of):
-            added = index.add_document(
-                document.content, document.url, document.title, document.quality, document.fetch_date
-            )
+            added = index.add_document(document.content, document.url, document.title, document.quality, document.fetch_date)
             new, known = new + added, known + (not added)
             advance(1)
     if build:
@@ -106,4 +108,5 @@ def print_passages(passages: list[EvidencePassage]) -> None:
         heading.append(printable(passage.title or passage.url), "bold cyan")
         heading.append(f"  {passage.quality}  {printable(passage.url)}", "dim")
         console.print(heading)
-        console.print(Padding(Text(printable(" ".join(passage.content.split()))), (0, 0, 1, 5)))
+        content = Text(printable(" ".join(passage.content.split())))
+        console.print(Padding(content, (0, 0, 1, 5)) if sys.stdout.isatty() else Text("     ") + content)

@@ -12,7 +12,9 @@ from nlp_retrieval.cli.evidence.projects import VerifierOption, chosen_verifier
 
 Data = Annotated[
     Path,
-    typer.Argument(help="Judged pairs: a file of JSON lines, or a folder with one folder per collection holding train.jsonl[.gz]."),
+    typer.Argument(
+        help="Judged pairs: a file of JSON lines, or a folder with one folder per collection holding train.jsonl[.gz]."
+    ),
 ]
 
 
@@ -41,7 +43,9 @@ def calibrate(
 def train_verifier(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a run that was stopped goes on there.")],
-    base: Annotated[str, typer.Option(help="Model to begin with: hub name or folder.")] = "sentence-transformers/all-MiniLM-L6-v2",
+    base: Annotated[
+        str, typer.Option(help="Model to begin with: hub name or folder.")
+    ] = "sentence-transformers/all-MiniLM-L6-v2",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 3,
     learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1e-4,
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor computes in it.")] = "float32",

@@ -10,7 +10,18 @@ from importlib.metadata import EntryPoint, entry_points
 from nlp_retrieval.core.components.code import is_own
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "links", "language_models")
+KINDS = (
+    "loaders",
+    "processors",
+    "retrievers",
+    "rerankers",
+    "encoders",
+    "fusions",
+    "searchers",
+    "links",
+    "verifiers",
+    "language_models",
+)
 
 
 @cache

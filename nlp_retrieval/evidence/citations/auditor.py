@@ -13,7 +13,7 @@ from nlp_retrieval.core.models import join_title
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
 from nlp_retrieval.evidence.citations.markdown import read_report
-from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow
+from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
 from nlp_retrieval.evidence.claims.judged import judge_passages, sentence_in
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
@@ -101,7 +101,7 @@ class CitationAuditor:
             return _unread(citation, "REVIEW", "no reference", f"[{citation.mark}] has no entry with a URL")
         source = self._source(citation.url)
         if source is None:
-            return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
+            return self._not_indexed(citation)
         claim = citation.sentence[:_LONGEST_SENTENCE]
         read = self._text(claim, citation.url, source)
         title = source.title
@@ -119,6 +119,15 @@ class CitationAuditor:
             return self.index.source(url)
         except InputError:  # what the report names is no URL: nothing can be stored under it
             return None
+
+    def _not_indexed(self, citation: Citation) -> AuditRow:
+        try:
+            deleted = self.index.was_deleted(citation.url)
+        except InputError:
+            deleted = False
+        if deleted:
+            return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
+        return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
     def _text(self, claim: str, url: str, source: SourceVersion) -> _Text:
         """The whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
@@ -157,8 +166,8 @@ class CitationAuditor:
         return max(judged, key=lambda one: one.judgement.support).passage.url if judged else ""
 
 
-def _unread(citation: Citation, status: str, reason: AuditReason, detail: str) -> AuditRow:
-    return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)  # type: ignore[arg-type]
+def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:
+    return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
 
 
 def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:

@@ -27,7 +27,7 @@ _INVISIBLE = {
 }
 """Not seen by a reader of the report, so they must not part a mark from what it marks."""
 
-_WEB = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
 _SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
 _SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
@@ -95,7 +95,7 @@ class MarkdownText:
 
 
 def web_address(url: str) -> bool:
-    """Whether this is the address of a page on the web."""
+    """Whether this is the address of a page on the web, or of a file."""
     return bool(_WEB.match(url))
 
 

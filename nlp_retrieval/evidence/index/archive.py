@@ -39,6 +39,11 @@ class SourceArchive:
         self._store = EvidenceStore(self.project_path / GRAPH_FOLDER / "evidence.sqlite3")
         self._passages = SearchablePassages(self.index_path, searcher)
 
+    @property
+    def engines(self) -> list[str]:
+        """What finds passages: the labels of the searcher's retrievers."""
+        return self._passages.engines
+
     def was_deleted(self, url: str) -> bool:
         """Whether there was a source under this URL that was deleted."""
         return self._store.was_deleted(canonical_url(url))

@@ -51,6 +51,11 @@ class SearchablePassages:
         self._lock = Lock()
 
     @property
+    def engines(self) -> list[str]:
+        """The labels of the searcher's retrievers."""
+        return list(self._searcher.retrievers)
+
+    @property
     def is_built(self) -> bool:
         """Whether there is an index to search."""
         return (self.folder / MANIFEST_FILE).is_file()

@@ -68,7 +68,7 @@ class FittedVerifier:
 def fit_verifier(
     verifier: BaseVerifier, pairs: Sequence[JudgedPair], plants: float = 0.25, limit: int | None = None, seed: int = 0
 ) -> FittedVerifier:
-    """Fit the calibration of a verifier; collections count alike, however many pairs they have.
+    """Fit the calibration of a verifier; each label of each collection counts alike, however many pairs have it.
 
     Args:
         verifier: its signals are used, not its probabilities.
@@ -92,8 +92,8 @@ def fit_verifier(
         signals += [one.signals for one in verifier.judge([pair.claim for pair in some], texts)]
     names = list(signals[0])
     labels = [pair.label for pair in taken]
-    counts = Counter(pair.collection for pair in taken)
-    weights = np.array([1 / counts[pair.collection] for pair in taken])
+    counts = Counter((pair.collection, pair.label) for pair in taken)
+    weights = np.array([1 / counts[pair.collection, pair.label] for pair in taken])
     rng.shuffle(families)
     fold_of = {family: number % min(_FOLDS, len(families)) for number, family in enumerate(families)}
     folds = np.array([fold_of[pair.family] for pair in taken])
@@ -102,7 +102,8 @@ def fit_verifier(
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         fitted = fit_calibration([signals[n] for n in inside], [labels[n] for n in inside], names, weights[inside].tolist())
         probabilities[outside] = fitted.probabilities([signals[n] for n in outside])
-    said = f"{len(taken):,} pairs of {len(counts)} collections ({', '.join(sorted(counts))}), made-up claims among them"
+    collections = sorted({pair.collection for pair in taken})
+    said = f"{len(taken):,} pairs of {', '.join(collections)}, made-up claims among them"
     whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=said)
     return FittedVerifier(whole, _figures(taken, probabilities))
 
@@ -146,7 +147,7 @@ def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float
     """
     called = [("support", "contradict", "neutral")[number] for number in probabilities.argmax(axis=1)]
     if "not_support" in labels:
-        called = [call if call == "support" or call == label else "not_support" for call, label in zip(called, labels, strict=True)]
+        called = [call if call in {"support", label} else "not_support" for call, label in zip(called, labels, strict=True)]
     scores = []
     for label in sorted(set(labels)):
         right = sum(call == label == true for call, true in zip(called, labels, strict=True))

@@ -17,7 +17,7 @@ from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
-from nlp_retrieval.evidence.verifiers.signals.sentences import Span, sentence_spans, window_spans
+from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of, window_spans
 from nlp_retrieval.rerankers.pair_models import OnnxPairs, PairModel, TorchPairs, find_pair_model
 from nlp_retrieval.text.surfaces import words_of
 
@@ -156,7 +156,7 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
     ) -> list[Span]:
         """Of each window, the sentence that speaks most for the verdict when it is read alone."""
         sentences = [
-            [(begin + start, begin + stop) for start, stop in sentence_spans(passage[begin:end])]
+            [(begin + start, begin + stop) for start, stop in sentences_of(passage[begin:end])]
             for passage, (begin, end) in zip(passages, windows, strict=True)
         ]
         several = [(pair, span) for pair, spans in enumerate(sentences) if len(spans) > 1 for span in spans]

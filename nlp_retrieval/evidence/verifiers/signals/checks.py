@@ -9,7 +9,7 @@ from itertools import pairwise
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import negations, opposite_words
 from nlp_retrieval.evidence.verifiers.signals.numbers import numbers_of, unmatched_numbers
-from nlp_retrieval.evidence.verifiers.signals.sentences import Span, sentence_spans
+from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.surfaces import words_of
 
@@ -19,6 +19,8 @@ SIGNALS = (
     "overlap",
     "sentence_overlap",
     "bigrams",
+    "longest_run",
+    "verbatim",
     "numbers_missing",
     "names_missing",
     "negation",
@@ -27,6 +29,7 @@ SIGNALS = (
 )
 """Names of the signals, in order."""
 
+_MOST_WORDS = 300
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
 
 
@@ -36,9 +39,10 @@ class Checks:
 
     Args:
         signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
-            (``sentence_overlap``), and of its neighbouring words (``bigrams``); the shares of its numbers and names that the
-            passage lacks; 1 where one of claim and sentence is negated and the other is not (``negation``); how many words
-            of the claim meet their opposite there (``opposite``); 1 where the claim is negated (``claim_negated``).
+            (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim stands there word for
+            word in one piece (``longest_run``), and 1 where all of it does (``verbatim``); the shares of its numbers and
+            names that the passage lacks; 1 where one of claim and sentence is negated and the other is not (``negation``);
+            how many words of the claim meet their opposite there (``opposite``); 1 where the claim is negated.
         sentence: where in the passage the nearest sentence is.
         missing_numbers: of the claim, as written.
         missing_names: of the claim.
@@ -64,10 +68,13 @@ def check(claim: str, passage: str) -> Checks:
     numbers = [number.written for number in unmatched_numbers(claim, passage)]
     names = unmatched_names(claim, passage)
     pairs, pairs_there = _neighbours(claim), _neighbours(passage)
+    run = _longest_run(words_of(claim), words_of(nearest))
     signals = {
         "overlap": _share(wanted, there),
         "sentence_overlap": sentence_overlap,
         "bigrams": len(pairs & pairs_there) / len(pairs) if pairs else 0.0,
+        "longest_run": run,
+        "verbatim": float(run == 1.0),
         "numbers_missing": len(numbers) / max(1, len(numbers_of(claim))),
         "names_missing": len(names) / max(1, len(names_of(claim))),
         "negation": float((negations(claim) > 0) != (negations(nearest) > 0)),
@@ -79,7 +86,7 @@ def check(claim: str, passage: str) -> Checks:
 
 def _nearest(wanted: frozenset[str], passage: str) -> tuple[Span, float]:
     """The sentence with the largest share of the claim's words, rarer ones counting more, and that share."""
-    spans = sentence_spans(passage)
+    spans = sentences_of(passage)
     if not spans:
         return (0, 0), 0.0
     contents = [_content(passage[begin:end]) for begin, end in spans]
@@ -87,6 +94,20 @@ def _nearest(wanted: frozenset[str], passage: str) -> tuple[Span, float]:
     shares = [sum(weight[word] for word in wanted & content) for content in contents]
     best = max(range(len(spans)), key=lambda number: (shares[number], -number))
     return spans[best], _share(wanted, contents[best])
+
+
+def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
+    """The longest run of words that both have, as a share of the claim's."""
+    if not claim:
+        return 0.0
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(sentence[:_MOST_WORDS]):
+        places.setdefault(word, []).append(place)
+    best, before = 0, dict[int, int]()
+    for word in claim[:_MOST_WORDS]:
+        runs = {place: before.get(place - 1, 0) + 1 for place in places.get(word, ())}
+        best, before = max([best, *runs.values()]), runs
+    return best / min(len(claim), _MOST_WORDS)
 
 
 def _share(wanted: frozenset[str], there: frozenset[str]) -> float:

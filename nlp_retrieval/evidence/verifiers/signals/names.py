@@ -14,7 +14,8 @@ from nlp_retrieval.text.surfaces import words_of
 __all__ = ["names_of", "unmatched_names"]
 
 _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+-]*[\w+]|[^\W_]")
-_JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du", "for", "in"})
+_JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
+_BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
 
 
@@ -26,20 +27,21 @@ def names_of(claim: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     begin = end = -1
-    capitals = sum(_is_capital(token[0]) for token in _TOKEN.finditer(claim))
-    shouting = capitals > 0.8 * max(1, len(_TOKEN.findall(claim))) and capitals > 3
-    for number, token in enumerate(_TOKEN.finditer(claim)):
+    tokens = list(_TOKEN.finditer(claim))
+    capitals = sum(_is_capital(token[0]) for token in tokens)
+    shouting = capitals > max(3, 0.8 * len(tokens))
+    for number, token in enumerate(tokens):
         word = token[0]
         if shouting and not word.isupper():
             continue
-        ends = begin >= 0 and re.search(r"[,;:()\"“”.!?]", claim[end : token.start()])
-        if _is_capital(word) and not (number == 0 and _is_common(word)) and word.lower() not in FUNCTION_WORDS:
-            if begin < 0 or ends:
-                if begin >= 0:
-                    spans.append((begin, end))
+        apart = begin >= 0 and _BREAK.search(claim, end, token.start())
+        plain = number == 0 and _is_common(word) and not _goes_on(claim, tokens)
+        if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
+            if begin < 0 or apart:
+                spans += [(begin, end)] if begin >= 0 else []
                 begin = token.start()
             end = token.end()
-        elif begin >= 0 and (word.lower() not in _JOINING or ends):
+        elif begin >= 0 and (word.lower() not in _JOINING or apart):
             spans.append((begin, end))
             begin = -1
         if len(spans) == _MOST:
@@ -73,6 +75,11 @@ def _is_capital(word: str) -> bool:
 def _is_common(word: str) -> bool:
     """Whether the first word of a sentence may be capitalised for that alone."""
     return word[1:].islower() or len(word) == 1
+
+
+def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
+    """Whether the first word is the beginning of a name: the next one, with nothing but space between, is capitalised."""
+    return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
 
 
 def _stem(word: str) -> str:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from nlp_retrieval.core.models import join_title
 from nlp_retrieval.evidence.verifiers.signals.names import names_of
-from nlp_retrieval.evidence.verifiers.signals.sentences import Span, sentence_spans, window_spans
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, Label
 from nlp_retrieval.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
+from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of, window_spans
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["TrainingExample", "examples_of", "held_out_families", "nearest_windows", "with_plants"]
@@ -87,7 +87,7 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
     found = []
     if len(pair.rationale) == 1:
         found.append(TrainingExample(pair.claim, (_text(pair, pair.rationale[0]),), pair.label, pair.collection))
-    others = [span for span in sentence_spans(pair.passage) if not any(_meet(span, one) for one in pair.rationale)]
+    others = [span for span in sentences_of(pair.passage) if not any(_meet(span, one) for one in pair.rationale)]
     if others and len(pair.rationale) < 3:
         found.append(TrainingExample(pair.claim, (_text(pair, rng.choice(others)),), "neutral", pair.collection))
     return found

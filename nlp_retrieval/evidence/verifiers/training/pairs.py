@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, get_args
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evidence.verifiers.signals.sentences import Span
+from nlp_retrieval.evidence.verifiers.windows import Span
 
 __all__ = ["JudgedPair", "Label", "read_pairs"]
 
