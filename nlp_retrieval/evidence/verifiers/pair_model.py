@@ -124,8 +124,10 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
         checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
         signals = [_signals(best[pair], checks[pair]) for pair in range(len(claims))]
         return [
-            Judgement(*map(float, probabilities), sentence, signal)
-            for probabilities, sentence, signal in zip(self._probabilities(best, signals), sentences, signals, strict=True)
+            Judgement(float(support), float(contradict), float(neutral), sentence, signal)
+            for (support, contradict, neutral), sentence, signal in zip(
+                self._probabilities(best, signals), sentences, signals, strict=True
+            )
         ]
 
     def _windows(self, claim: str, passage: str) -> list[tuple[Span, int]]:

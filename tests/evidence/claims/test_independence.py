@@ -39,7 +39,15 @@ def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
 
 def test_an_agency_that_is_named_in_the_middle_of_a_long_text_is_no_mark() -> None:
     long = f"{STORY * 6} As (Reuters) once wrote. {OTHER * 6}"
-    assert len(origins_of(["a.example", "b.example"], [long, "(Reuters) Fishermen of the north coast say that their nets have been empty since spring."])) == 2
+    assert (
+        len(
+            origins_of(
+                ["a.example", "b.example"],
+                [long, "(Reuters) Fishermen of the north coast say that their nets have been empty since spring."],
+            )
+        )
+        == 2
+    )
 
 
 def test_origins_are_joined_in_chains() -> None:

@@ -31,7 +31,9 @@ def test_another_number_speaks_against_support() -> None:
 
 
 def test_a_negation_speaks_for_contradict() -> None:
-    right, wrong = LexicalVerifier().judge(["The bridge was opened in 1932.", "The bridge was not opened in 1932."], [PASSAGE] * 2)
+    right, wrong = LexicalVerifier().judge(
+        ["The bridge was opened in 1932.", "The bridge was not opened in 1932."], [PASSAGE] * 2
+    )
     assert (right.signals["negation"], wrong.signals["negation"]) == (0.0, 1.0)
     assert wrong.contradict > right.contradict
 

@@ -20,10 +20,9 @@ _ORDINALS = (
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
     " sixteenth seventeenth eighteenth nineteenth twentieth"
 ).split()
-_WORDS: dict[str, float] = {word: value for value, word in enumerate(_SMALL)} | {
-    word: 10 * value for value, word in enumerate(_TENS, 2)
-}
-_WORDS |= {word: value for value, word in enumerate(_ORDINALS) if word not in {"second", "zeroth"}}
+_WORDS: dict[str, float] = {word: float(value) for value, word in enumerate(_SMALL)}
+_WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS, 2)}
+_WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS) if word not in {"second", "zeroth"}}
 _WORDS |= {"once": 1, "twice": 2, "thrice": 3, "half": 0.5, "dozen": 12, "single": 1, "both": 2, "double": 2, "triple": 3}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "m": 1e6, "bn": 1e9, "k": 1e3}
 _SPELLED = "|".join(sorted(_WORDS, key=len, reverse=True))

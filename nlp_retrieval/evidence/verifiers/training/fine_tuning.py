@@ -189,7 +189,7 @@ class FineTuning:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.settings.learning_rate * self._warmth()
             loss = self._loss(batches[number])
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)

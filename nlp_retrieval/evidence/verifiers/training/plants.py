@@ -39,13 +39,12 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
     if not usable:
         return None
     number = rng.choice(usable)
-    same_kind = [other for other in there if other.percent == number.percent and not agreeing(number, other)]
-    if same_kind and rng.random() < 0.3:
-        written = rng.choice(same_kind).written
-    else:
-        written = _other(number, rng)
-        if written is None or any(agreeing(other, found) for other in numbers_of(written) for found in there):
-            return None
+    inside = [other.written for other in there if other.percent == number.percent and not agreeing(number, other)]
+    written = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
+    if written is None:
+        return None
+    if written not in inside and any(agreeing(other, found) for other in numbers_of(written) for found in there):
+        return None
     claim = pair.claim[: number.begin] + written + pair.claim[number.begin + len(number.written) :]
     return _made(pair, claim, "contradict", "number")
 
