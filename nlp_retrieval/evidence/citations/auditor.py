@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nlp_retrieval.core.models import join_title
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
 from nlp_retrieval.evidence.citations.markdown import read_report
 from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
-from nlp_retrieval.evidence.claims.judged import judge_passages, sentence_in
+from nlp_retrieval.evidence.claims.judged import judge_passages
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.evidence.verifiers.signals.checks import check
+from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 
 __all__ = ["CitationAudit", "CitationAuditor"]
 
@@ -62,10 +61,13 @@ class _Text:
 class CitationAuditor:
     """Audits the citations of reports.
 
+    A citation passes where the verifier gives support at least the threshold, and every number of the sentence stands in the
+    source: no verifier is believed against a number that is not there.
+
     Args:
         index: of the sources.
         verifier: judges a sentence by the text of a source.
-        threshold: a citation passes where the verifier gives support at least this probability.
+        threshold: the least probability of support that passes.
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
@@ -104,14 +106,12 @@ class CitationAuditor:
             return self._not_indexed(citation)
         claim = citation.sentence[:_LONGEST_SENTENCE]
         read = self._text(claim, citation.url, source)
-        title = source.title
-        (judgement,) = self.verifier.judge([claim], [join_title(title, read.text)])
-        before = len(join_title(title, read.text)) - len(read.text)
-        sentence = sentence_in(claim, read.text, judgement.sentence, before)
-        passage, span = _passage_at(read, sentence)
-        if judgement.support >= self.threshold:
+        (judgement,) = self.verifier.judge([claim], [read.text])
+        passage, span = _passage_at(read, judgement.sentence)
+        checks = check(claim, f"{source.title}\n\n{self.index.text(source.key)}")
+        if judgement.support >= self.threshold and not checks.missing_numbers:
             return AuditRow(citation, "PASS", "", judgement.support, passage, span, "", "")
-        reason, other, detail = self._reason(claim, source, f"{title} {read.text}", judgement)
+        reason, other, detail = self._reason(claim, source, checks, judgement)
         return AuditRow(citation, "REVIEW", reason, judgement.support, passage, span, other, detail)
 
     def _source(self, url: str) -> SourceVersion | None:
@@ -144,10 +144,9 @@ class CitationAuditor:
             length += len(one.content) + 2
         return _Text("\n\n".join(parts), begins)
 
-    def _reason(self, claim: str, source: SourceVersion, text: str, judgement: Judgement) -> tuple[AuditReason, str, str]:
+    def _reason(self, claim: str, source: SourceVersion, checks: Checks, judgement: Judgement) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
-        checks = check(claim, text)
-        if checks.missing_numbers and not checks.missing_names:
+        if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
             return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
         if checks.missing_names and judgement.contradict >= judgement.neutral:
             return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.models import join_title
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
@@ -88,8 +87,8 @@ def fit_verifier(
     signals: list[dict[str, float]] = []
     batches = [taken[first : first + _AT_ONCE] for first in range(0, len(taken), _AT_ONCE)]
     for some in tracked("judging", batches, len(taken)):
-        texts = [join_title(pair.title, pair.passage) for pair in some]
-        signals += [one.signals for one in verifier.judge([pair.claim for pair in some], texts)]
+        judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
+        signals += [one.signals for one in judgements]
     names = list(signals[0])
     labels = [pair.label for pair in taken]
     counts = Counter((pair.collection, pair.label) for pair in taken)

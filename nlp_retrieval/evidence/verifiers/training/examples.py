@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.core.models import join_title
 from nlp_retrieval.evidence.verifiers.signals.names import names_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, Label
 from nlp_retrieval.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
@@ -20,8 +19,6 @@ from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of, window_
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["TrainingExample", "examples_of", "held_out_families", "nearest_windows", "with_plants"]
-
-_LONGEST_TITLE = 100
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
 
 
 def _text(pair: JudgedPair, span: Span) -> str:
-    return join_title(pair.title[:_LONGEST_TITLE], pair.passage[span[0] : span[1]])
+    return pair.passage[span[0] : span[1]]
 
 
 def _meet(one: Span, other: Span) -> bool:

@@ -1,0 +1,105 @@
+"""The audit of citations whose truth is known: 40 reports, 400 citations, six ways to be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.evidence.measures import Figure, mean_of
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+
+KINDS = ("contradicted", "wrong_source", "changed_number", "negated", "swapped_entity", "not_indexed")
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Citations with their truth, and the status and reason that the audit gave."""
+
+    truth: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+
+    @property
+    def families(self) -> list[str]:
+        """Of each citation."""
+        return [one["family"] for one in self.truth]
+
+
+def audited(data: Path, verifier: BaseVerifier, work: Path, kept: Path, threshold: float) -> Audited:
+    """Audit all reports, or read what was kept of an earlier run."""
+    truth = [json.loads(line) for line in (data / "truth.jsonl").read_text("utf-8").splitlines()]
+    if not kept.is_file():
+        index = EvidenceIndex(work / "audit-project", Searcher([Bm25sRetriever()]))
+        if not index.sources():
+            sources = [json.loads(line) for line in (data / "sources.jsonl").read_text("utf-8").splitlines()]
+            for one in sources:
+                index.add_document(one["text"], one["url"], one["title"], one["quality"], one["fetch_date"])
+            index.build_index()
+        auditor = CitationAuditor(index, verifier, threshold)
+        found = []
+        for report in sorted({one["report"] for one in truth}):
+            for row in auditor.audit((data / "reports" / report).read_text("utf-8")).rows:
+                plain = {"report": report, "citation": row.citation.number, "status": row.status, "reason": row.reason}
+                found.append(plain | {"support": row.support_score, "other": row.other_source})
+            print(f"{kept.stem}: {report}", flush=True)
+        kept.write_text("\n".join(map(json.dumps, found)))
+    by_place = {(row["report"], row["citation"]): row for row in map(json.loads, kept.read_text().splitlines())}
+    missing = {"status": "missing", "reason": "", "support": 1.0, "other": ""}
+    return Audited(truth, [by_place.get((one["report"], one["citation"]), missing) for one in truth])
+
+
+def figures(audit: Audited, threshold: float) -> dict[str, Figure]:
+    """Precision and recall of "not right", false alarms, recall by kind, and whether dead citations are named."""
+    wrong = np.array([one["truth"] != "supported" for one in audit.truth])
+    flagged = np.array([_flagged(row, threshold) for row in audit.rows])
+    dead = np.array([row["status"] == "SOURCE_NOT_INDEXED" for row in audit.rows])
+    kinds = np.array([one["truth"] for one in audit.truth])
+
+    def share(of: NDArray[np.bool_], among: NDArray[np.bool_]) -> Figure:
+        def figure(rows: NDArray[np.int64]) -> float:
+            some = rows[among[rows]]
+            return float(of[some].mean()) if len(some) else float("nan")
+
+        return figure
+
+    found = {"precision": share(wrong, flagged), "recall": share(flagged, wrong), "false alarms": share(flagged, ~wrong)}
+    found |= {kind: share(flagged, kinds == kind) for kind in KINDS}
+    found["not_indexed named"] = share(dead, kinds == "not_indexed")
+    found["living called dead"] = share(dead, kinds != "not_indexed")
+    return found
+
+
+def reasons(audit: Audited, threshold: float) -> dict[str, dict[str, int]]:
+    """How often each reason was given, by what was planted."""
+    counts: dict[str, dict[str, int]] = {}
+    for one, row in zip(audit.truth, audit.rows, strict=True):
+        reason = "pass" if not _flagged(row, threshold) else row["reason"] or row["status"].lower().replace("_", " ")
+        by_reason = counts.setdefault(one["truth"], {})
+        by_reason[reason] = by_reason.get(reason, 0) + 1
+    return counts
+
+
+def right_source_named(audit: Audited) -> Figure:
+    """Of the citations of a wrong source, how often the right one is named."""
+    rows = [(one, row) for one, row in zip(audit.truth, audit.rows, strict=True) if one["truth"] == "wrong_source"]
+    return mean_of([float(bool(row["other"]) and row["other"] == one.get("right_url")) for one, row in rows])
+
+
+def without(audit: Audited, origins: Sequence[str]) -> Audited:
+    """The same, without citations of some origins."""
+    kept = [number for number, one in enumerate(audit.truth) if one["origin"] not in origins]
+    return Audited([audit.truth[number] for number in kept], [audit.rows[number] for number in kept])
+
+
+def _flagged(row: dict[str, Any], threshold: float) -> bool:
+    if row["status"] in {"SOURCE_NOT_INDEXED", "missing"}:
+        return True
+    return bool(row["status"] == "REVIEW" and row["reason"] == "other number") or bool(row["support"] < threshold)
