@@ -29,7 +29,9 @@ FLOORS = (
     "text",
     "loaders encoders lm graph evaluation",
     "processors retrievers rerankers",
-    "pipelines evidence",
+    "pipelines evidence evidence.index evidence.reading evidence.verifiers",
+    "evidence.claims",
+    "evidence.citations",
     "benchmarks",
     "reports",
     "demo",
@@ -50,9 +52,9 @@ CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | 
 
 
 def room_of(module: str) -> str:
-    """The room of a module, by its full name; the rooms of ``core`` are rooms of their own."""
+    """The room of a module, by its full name; the rooms of ``core`` and ``evidence`` are rooms of their own."""
     parts = module.split(".")[1:]
-    if parts[:1] == ["core"] and ".".join(parts[:2]) in FLOOR:
+    if ".".join(parts[:2]) in FLOOR:
         return ".".join(parts[:2])
     return parts[0] if parts else ""
 

@@ -36,7 +36,7 @@ _MOST_CLAIM = 1000
 
 
 @dataclass(frozen=True)
-class _Window:
+class _ReadWindow:
     """A window of a passage: which passage, where, and how many words it shares with the claim."""
 
     pair: int
@@ -107,7 +107,7 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
-            _Window(pair, span, shared)
+            _ReadWindow(pair, span, shared)
             for pair, (claim, passage) in enumerate(zip(claims, passages, strict=True))
             for span, shared in self._windows(claim, passage)
         ]

@@ -87,7 +87,7 @@ def train_verifier(
     finished = _finished(folder, identity)
     if finished is not None:
         return finished
-    model, tokenizer = _opened(model_folder)
+    model, tokenizer = _opened(model_folder, chosen.seed)
     first_epoch = _epoch_batches(trained, chosen, 0, tokenizer)
     tuning = FineTuning(model, tokenizer, chosen, len(first_epoch) * chosen.epochs)
     state = _resumed(folder, identity, tuning)
@@ -197,12 +197,14 @@ def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
     return state
 
 
-def _opened(folder: Path) -> tuple[Any, Any]:
+def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
+    import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    torch.manual_seed(seed)  # the layer that gives the labels is new
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model = AutoModelForSequenceClassification.from_pretrained(
@@ -250,5 +252,11 @@ def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:
 
 
 def _save(folder: Path, tuning: FineTuning) -> None:
-    tuning.model.save_pretrained(folder)
+    from safetensors.torch import save
+
     tuning.tokenizer.save_pretrained(folder)
+    config = tuning.model.config
+    config.architectures = [type(tuning.model).__name__]
+    config.save_pretrained(folder)
+    weights = {name: value.detach().contiguous() for name, value in tuning.model.state_dict().items()}
+    write_atomically(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))

@@ -14,11 +14,11 @@ from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, Tr
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 
-SETTINGS = TrainingSettings(epochs=12, learning_rate=2e-2, batch_tokens=400, max_length=40, plants=0.0, held_out=0.2)
+SETTINGS = TrainingSettings(epochs=3, learning_rate=1e-2, batch_tokens=60, max_length=40, plants=0.0, held_out=0.2)
 ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
 
 
-def judged(n: int = 120) -> list[JudgedPair]:
+def judged(n: int = 300) -> list[JudgedPair]:
     """Claims of a colour, beside a text that has it, has none, or is of something else."""
     rng = random.Random(0)
     pairs = []
@@ -42,7 +42,7 @@ def weights(folder: Path) -> bytes:
 
 def test_what_can_be_learnt_is_learnt_and_judged_by_the_verifier(base: str, tmp_path: Path) -> None:
     report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
-    assert min(report.losses) < 0.5  # chance is 1.1
+    assert min(report.losses) < 0.3  # chance is 1.1
     verifier = PairModelVerifier(str(tmp_path / "model"))
     passages = ["the novel that red wrote", "the film that red wrote", "shining that red wrote"]
     support, contradict, neutral = verifier.judge(["red fox"] * 3, passages)
@@ -55,13 +55,13 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train_verifier(judged(), base, tmp_path / "whole", SETTINGS)
-    monkeypatch.setattr("nlp_retrieval.evidence.verifiers.training.run._STEPS_BETWEEN_CHECKPOINTS", 3)
+    monkeypatch.setattr("nlp_retrieval.evidence.verifiers.training.run._STEPS_BETWEEN_CHECKPOINTS", 8)
     taken, original = 0, FineTuning._loss
 
     def stopping(tuning: FineTuning, batch: object) -> object:
         nonlocal taken
         taken += 1
-        if taken in {5, 14}:
+        if taken in {20, 60}:
             raise KeyboardInterrupt
         return original(tuning, batch)  # type: ignore[arg-type]
 
@@ -112,7 +112,7 @@ def test_held_out_families_are_never_trained_on(base: str, tmp_path: Path, monke
     report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
     held = held_out_families(judged(), SETTINGS.held_out, SETTINGS.seed)
     assert not seen & held
-    assert (report.pairs, report.held_out) == (96, 24)
+    assert (report.pairs, report.held_out) == (240, 60)
 
 
 def test_nothing_to_train_on_is_an_error(base: str, tmp_path: Path) -> None:
