@@ -7,7 +7,9 @@ reciprocal ranks (Cormack et al., SIGIR 2009). ``round_robin`` takes the lists' 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 import numpy as np
@@ -21,6 +23,19 @@ MergeRule = Literal["max", "rrf", "round_robin"]
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+_expected: ContextVar[bool] = ContextVar("nlp_retrieval_nothing_expected", default=False)
+
+
+@contextmanager
+def nothing_expected() -> Iterator[None]:
+    """Let searches inside the block find nothing without a warning: the caller tells it in its own way."""
+    token = _expected.set(True)
+    try:
+        yield
+    finally:
+        _expected.reset(token)
 
 
 def merge_candidates(
@@ -46,7 +61,7 @@ def merge_candidates(
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
     batch = merge_subqueries(hits, places, counts, rule, label, k)
     empty = np.flatnonzero(np.diff(batch.offsets) == 0)
-    if len(empty):
+    if len(empty) and not _expected.get():
         first = unrepeated[int(empty[0])]
         shown = repr(first[0][:60]) if first else "no sub-queries"
         warnings.warn(

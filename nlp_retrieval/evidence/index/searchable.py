@@ -21,6 +21,7 @@ from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.search.merge import nothing_expected
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.evidence.index.store import EvidenceStore, StoredText
 
@@ -113,7 +114,8 @@ class SearchablePassages:
             return []
         depth = k
         while True:
-            (found,) = searcher.search([query], depth, where)
+            with nothing_expected():
+                (found,) = searcher.search([query], depth, where)
             kept = [result for result in found if wanted(result)]
             if len(kept) >= k or len(found) < depth:
                 return kept[:k]
