@@ -12,7 +12,6 @@ from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 
 from ..sources import SOURCES, project
 
-
 NOWHERE = "stands nowhere"
 
 
@@ -55,7 +54,7 @@ def verified(
         ("Ada Winter", NOWHERE, "SUPPORTED", 1),
         ("1932", "40 million", "DISPUTED", 2),
         (NOWHERE, "40 million", "REFUTED", 0),
-        ("-", NOWHERE, "UNVERIFIED", 0),
+        (NOWHERE, NOWHERE, "UNVERIFIED", 0),
     ],
 )
 def test_the_status_follows_from_independent_origins(
