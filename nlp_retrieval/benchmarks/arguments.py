@@ -15,7 +15,7 @@ def check_kinds(searchers: object, loader: object, queries: object, gold: object
     """Refuse arguments of another kind than a benchmark takes, and say how they are written.
 
     Raises:
-        ConfigurationError: searchers that are no mapping or none, something that is no loader, cutoffs that are no list.
+        ConfigurationError: searchers that are no mapping or none, something that is not a loader, cutoffs that are no list.
         QueryError: queries that are no list of queries.
         GoldError: gold that is no list of gold.
     """
@@ -26,7 +26,7 @@ def check_kinds(searchers: object, loader: object, queries: object, gold: object
     if not isinstance(loader, BaseLoader):
         raise ConfigurationError(f"the corpus is given by a loader, not as {type(loader).__name__}; write JsonlLoader(path)")
     if not isinstance(k_values, Collection) or isinstance(k_values, str):
-        raise ConfigurationError(f"k_values={k_values!r}: a list is wanted; write [{k_values!r}]")
+        raise ConfigurationError(f"k_values={k_values!r}: a list is expected; write [{k_values!r}]")
     _check_list(queries, Query, "queries", QueryError)
     _check_list(gold, Gold, "gold", GoldError)
 
@@ -43,7 +43,7 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     """Return the gold in the order of the queries.
 
     Raises:
-        QueryError: no queries, two of one id, or one that is no text.
+        QueryError: no queries, two of one id, or one that is not text.
         GoldError: gold that does not line up with the queries.
     """
     if not queries:

@@ -135,7 +135,7 @@ def _cutoffs(value: Any, where: str) -> list[int]:
     values = value if isinstance(value, list) else [value]
     for k in values:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise ConfigurationError(f"{where}: k: {k!r} is no integer of at least 1")
+            raise ConfigurationError(f"{where}: k: {k!r} is not an integer of at least 1")
     return values
 
 

@@ -50,10 +50,10 @@ class Halving:
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, str):
-            raise ConfigurationError(f"halving.measure: {self.measure!r} is no measure; write it as recall@10")
+            raise ConfigurationError(f"halving.measure: {self.measure!r} is not a measure; write it as recall@10")
         for name, value, least in (("queries", self.queries, 1), ("factor", self.factor, 2)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigurationError(f"halving.{name}: {value!r} is no integer of at least {least}")
+                raise ConfigurationError(f"halving.{name}: {value!r} is not an integer of at least {least}")
 
     def check(self, settings: BenchmarkSettings) -> None:
         """Refuse a benchmark that cannot be halved so.

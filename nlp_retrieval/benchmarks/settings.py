@@ -42,7 +42,7 @@ class BenchmarkSettings:
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             a value of another kind.
-        QueryError: no queries, two of one id, or a cutoff that is no positive integer.
+        QueryError: no queries, two of one id, or a cutoff that is not a positive integer.
         GoldError: gold that does not line up with the queries.
     """
 

@@ -48,7 +48,7 @@ class TrecRun(Component):
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except ValueError:
-            raise SourceError(f"{self.path!r} is no path of a file: it holds a zero byte") from None
+            raise SourceError(f"{self.path!r} is not a path of a file: it holds a zero byte") from None
         told = {"name": self.name, "content": content}
         return hashlib.sha256(canonical_json(told).encode()).hexdigest()
 

@@ -122,7 +122,7 @@ def check_words(words: Sequence[str]) -> None:
     for number, word in enumerate(words, start=1):
         if half_of_pair(word) is not None:
             raise InputError(
-                f"argument {number} is no text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
+                f"argument {number} is not text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
                 "give the file another name"
             )
 

@@ -31,7 +31,7 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
     for option in options:
         key, equals, value = option.partition("=")
         if not equals or not key:
-            raise ConfigurationError(f"{option!r} is no key=value")
+            raise ConfigurationError(f"{option!r} is not key=value")
         parsed[key.strip()] = _value(option, value)
     return parsed
 
@@ -48,7 +48,7 @@ def _value(option: str, value: str) -> Any:
         return parse_yaml(value, "the value")
     except ConfigurationError as error:
         raise ConfigurationError(
-            f"{option[:80]!r}: the value is no list or mapping; write [one, two] or {{key: value}} ({error})"
+            f"{option[:80]!r}: the value is neither a list nor a mapping; write [one, two] or {{key: value}} ({error})"
         ) from None
 
 

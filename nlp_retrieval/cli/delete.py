@@ -36,7 +36,7 @@ def command(
         try:
             lines = (sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()).decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
-            raise SourceError(f"{file} is no UTF-8 text (byte {error.start}); convert it") from None
+            raise SourceError(f"{file} is not UTF-8 text (byte {error.start}); convert it") from None
         except OSError as error:
             raise SourceError(f"{file} cannot be read ({error.strerror}); check the path") from None
         ids += [line.removesuffix("\r") for line in lines if line.strip()]

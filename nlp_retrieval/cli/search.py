@@ -89,7 +89,7 @@ def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -
     try:
         wanted = parse_json(where)
     except ValueError as error:
-        raise QueryError(f'--where is no JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
+        raise QueryError(f'--where is not JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
     # a benchmark filters nothing, so what it drives need not take a filter
     return cast("Searcher", searcher).search(queries, k, wanted)
 
@@ -100,7 +100,7 @@ def _standard_input() -> list[str]:
     try:
         return sys.stdin.buffer.read().decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise QueryError(f"standard input is no UTF-8 text ({error}); convert it first") from None
+        raise QueryError(f"standard input is not UTF-8 text ({error}); convert it first") from None
 
 
 def _configured(config: Path, name: str | None) -> Benchmarkable:

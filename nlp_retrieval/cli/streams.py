@@ -1,7 +1,7 @@
 """Standard streams that nothing a reader does can interrupt the work on.
 
 A closed pipe or a full device does not end a command half-way: what cannot be written is left out, the work goes on, and
-the command then says so. A closed pipe is no error: whoever reads has what they wanted, as ``head`` in a pipe has.
+the command then says so. A closed pipe is not an error: whoever reads has what they wanted, as ``head`` in a pipe has.
 """
 
 from __future__ import annotations

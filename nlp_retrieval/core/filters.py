@@ -185,9 +185,9 @@ def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ..
 
 def _scalar(value: object, place: str) -> Scalar:
     if value is None:
-        raise QueryError(f'{place}: null is no value; {{"exists": false}} finds items without the key')
+        raise QueryError(f'{place}: null is not a value; {{"exists": false}} finds items without the key')
     if isinstance(value, float) and not math.isfinite(value):
-        raise QueryError(f"{place}: {value} is no number to compare with")
+        raise QueryError(f"{place}: {value} is not a number to compare with")
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")

@@ -29,4 +29,4 @@ def half_of_pair(value: object) -> str | None:
 
 def no_text(what: str, half: str) -> str:
     """Return the message about something that holds such a half."""
-    return f"{what} holds half of a surrogate pair ({half}), which is no text; decode its source with errors='replace'"
+    return f"{what} holds half of a surrogate pair ({half}), which is not text; decode its source with errors='replace'"

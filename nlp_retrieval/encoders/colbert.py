@@ -192,7 +192,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         model = super().open_model()
         if is_new and not self.is_multi_vector:
             warnings.warn(
-                f"{self.model} is no multi-vector checkpoint: it is read token by token"
+                f"{self.model} is not a multi-vector checkpoint: it is read token by token"
                 + (f", through a fixed random projection to {self.projection} dimensions" if self.projection else "")
                 + "; it was not trained for late interaction, as colbert-ir/colbertv2.0 was",
                 RetrievalWarning,

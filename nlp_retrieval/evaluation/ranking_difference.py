@@ -61,7 +61,7 @@ class HitDifference:
     Args:
         item_id: of the item.
         title: empty where it has none.
-        grade: 0 where it is no gold of the query.
+        grade: 0 where it is not gold of the query.
         one_rank: in the first list, from 1; beyond k too where the list goes on; None where it is not in the list.
         other_rank: the same in the second.
         one_score: in the first list.

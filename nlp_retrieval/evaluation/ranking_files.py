@@ -78,7 +78,7 @@ def queries_table(lists: RunLists) -> pa.Table:
 def hits_table(lists: RunLists) -> pa.Table:
     """Return one row for each hit of each configuration, best first.
 
-    ``grade`` is 0 where the hit is no gold of its query, and ``signals`` are where the score came from.
+    ``grade`` is 0 where the hit is not gold of its query, and ``signals`` are where the score came from.
     """
     ids, titles = pa.array(lists.item_ids, pa.string()), pa.array(lists.titles, pa.string())
     queries = pa.array(lists.query_ids, pa.string())

@@ -122,7 +122,7 @@ class RunLists:
         return self.grades(configuration) > 0
 
     def grades(self, configuration: str) -> Rows:
-        """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is no gold of its query."""
+        """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is not gold of its query."""
         listing, n_items = self.listing(configuration), max(1, len(self.item_ids))
         gold = np.repeat(np.arange(len(self.query_ids)), np.diff(self.gold_offsets)) * n_items + self.gold_items
         hits = np.repeat(np.arange(len(self.query_ids)), np.diff(listing.offsets)) * n_items + listing.items

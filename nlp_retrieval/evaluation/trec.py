@@ -227,7 +227,7 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
 def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str], list[bytes]]]:
     """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
     if "\0" in str(path):
-        raise SourceError(f"{str(path)!r} is no path of a file: it holds a zero byte")
+        raise SourceError(f"{str(path)!r} is not a path of a file: it holds a zero byte")
     number = 0
     try:
         with Path(path).open("rb") as raw:

@@ -1,6 +1,6 @@
 """Which figures are marked as better or worse than the baseline's, and what goes with the marks in words.
 
-A mark is the verdict of the corrected test and of nothing else; that a value is the best measured is no verdict. The
+A mark is the verdict of the corrected test and of nothing else; that a value is the best measured is not a verdict. The
 terminal, the page and the tables in files all take their marks and their words from here.
 """
 

@@ -59,7 +59,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     view = view_of(report)
     names, notes = list(run.lists.listings), view.cautions
     before = _trec_files(files["results"])
-    remove_output(target / REPORT)  # until all is written the folder is no finished run
+    remove_output(target / REPORT)  # until all is written the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
         write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
     write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())

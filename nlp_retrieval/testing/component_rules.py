@@ -94,7 +94,7 @@ class ComponentRules:
             broken(
                 rule,
                 made,
-                f"{error}. An unknown name means that the component, or one inside it, is no installed entry point of the "
+                f"{error}. An unknown name means that the component, or one inside it, is not an installed entry point of the "
                 f"group nlp_retrieval.{made.kind}",
             )
         if again != made:

@@ -115,7 +115,7 @@ class LoaderRules(ComponentRules):
         loader = self.make_big(items)
         if loader is None:
             return
-        list(islice(loader.stream(), 1))  # what a first use imports and keeps is no part of the source
+        list(islice(loader.stream(), 1))  # what a first use imports and keeps is not a part of the source
         for rule, wanted in (
             ("the first items come before the source is read whole", _FEW),
             ("streaming holds a bounded part of the source in memory", _BIG_ITEMS),

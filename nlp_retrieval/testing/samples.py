@@ -88,7 +88,7 @@ FILTERS: tuple[tuple[Mapping[str, Any], Predicate], ...] = (
 
 
 def shares_a_word(query: str, item: SearchableItem) -> bool:
-    """Whether a query and an item share a word that is no stop word; words that begin alike count as one, as stems do."""
+    """Whether a query and an item share a word that is not a stop word; words that begin alike count as one, as stems do."""
     return bool(_stems(query) & _stems(item.text))
 
 

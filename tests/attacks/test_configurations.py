@@ -168,7 +168,7 @@ def test_aliases_within_reason_are_read(tmp_path: Path) -> None:
         "overflow": ("a: 1.0e+999", "no finite number"),
         "nan": ("a: .nan", "no finite number"),
         "truth": ("a: !!bool perhaps", "is no bool"),
-        "twice": ("a: 1\na: 2", "stands twice"),
+        "twice": ("a: 1\na: 2", "appears twice"),
     }.values(),
 )
 def test_what_is_no_reasonable_configuration_is_one_error(text: str, said: str, tmp_path: Path, tally: Tally) -> None:

@@ -128,7 +128,7 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
 def test_a_model_that_a_manifest_names_is_taken_from_the_cache_and_from_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    """A folder of that name in the working directory is no model of the cache."""
+    """A folder of that name in the working directory is not a model of the cache."""
     model, _ = planted(tmp_path, own_architecture, head=False)
     (tmp_path / "organisation").mkdir()
     model.rename(tmp_path / "organisation" / "model")

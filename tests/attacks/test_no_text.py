@@ -115,6 +115,8 @@ def test_bytes_that_are_no_text_on_a_command_line_are_shown(words: list[bytes], 
     done = subprocess.run([COMMAND.encode(), *words], capture_output=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     number = next(place for place, word in enumerate(words, 1) if not word.isascii())
-    assert done.stderr.startswith(f"error: argument {number} is no text in utf-8: ".encode() + repr(words[number - 1]).encode())
+    assert done.stderr.startswith(
+        f"error: argument {number} is not text in utf-8: ".encode() + repr(words[number - 1]).encode()
+    )
     assert done.stderr.count(b"\n") == 1
     assert not list(tmp_path.iterdir())

@@ -130,7 +130,7 @@ def test_what_the_environment_holds_is_hidden_whatever_it_looks_like(monkeypatch
     with tally(FAMILY):
         monkeypatch.setenv("SOME_SERVICE_TOKEN", SECRET)
         assert without_secrets({"base_url": base}) == {"base_url": f"https://host/{HIDDEN}/v1"}
-        monkeypatch.setenv("MY_PASSWORD", "fox")  # a plain word, which is no secret worth the name
+        monkeypatch.setenv("MY_PASSWORD", "fox")  # a plain word, which is not a secret worth the name
         assert without_secrets("red fox") == "red fox"
 
 

@@ -110,7 +110,7 @@ def test_other_seeds_and_weights_can_be_named_over_one_index(folder: Path) -> No
         ("link_graph", 2, "link_graph needs 'seeds'"),
         ("link_graph:seeds=[]", 2, "seeds is empty"),
         ("link_graph:seeds=bm25s", 2, "seeds"),
-        ("link_graph:seeds=[bm25", 2, "is no list or mapping; write [one, two]"),
+        ("link_graph:seeds=[bm25", 2, "is neither a list nor a mapping; write [one, two]"),
         ("link_graph:seeds=[bm52s]", 2, "did you mean 'bm25s'"),
         ("link_graph:seeds=[bm25s],links=[title_mention]", 2, "did you mean 'title_mentions'"),
         ("link_graph:seeds=[bm25s],weights={chian: 1}", 2, "did you mean 'chain'"),
@@ -118,7 +118,7 @@ def test_other_seeds_and_weights_can_be_named_over_one_index(folder: Path) -> No
         ("link_graph:seeds=[bm25s],links=[same_parent]", 3, "links: indexed with"),
         ("link_graph:seeds=[{name: bm25s, stemmer: none}]", 3, "stemmer"),
         ("link_graph:seeds=[faiss]", 3, "no index of 'faiss'"),
-        ("link_graph:seeds=" + "[" * 5000, 2, "is no list or mapping"),
+        ("link_graph:seeds=" + "[" * 5000, 2, "is neither a list nor a mapping"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line(folder: Path, retriever: str, code: int, said: str) -> None:
@@ -148,5 +148,5 @@ def test_a_component_is_read_with_lists_and_mappings_inside(text: str, settings:
 
 @pytest.mark.parametrize("text", ["a=[b", "a={b: c", "a=[b}", "a={b: 'c}", "a=[!!python/object:os.system x]", "a={a: *b}"])
 def test_a_list_or_mapping_that_is_not_closed_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="the value is no list or mapping"):
+    with pytest.raises(ConfigurationError, match="the value is neither a list nor a mapping"):
         parse_options([text])

@@ -37,7 +37,7 @@ class Damage:
 
 
 def structural(path: Path, others: list[Path], effort: int) -> list[Damage]:
-    """What is no flipped byte: six kinds of it at random, or with more effort all.
+    """What is not a flipped byte: six kinds of it at random, or with more effort all.
 
     Args:
         path: of the file.

@@ -205,7 +205,7 @@ def main() -> None:
     else:
         keep_watch()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what an engine prints is no answer
+    os.dup2(2, 1)  # what an engine prints is not an answer
     for line in sys.stdin:
         told = json.loads(line)
         try:

@@ -132,7 +132,7 @@ def test_a_changed_setting_of_a_stanford_checkpoint_changes_its_fingerprint(stan
 @pytest.fixture(scope="module")
 def plain() -> Iterator[ColbertEncoder]:
     model = ColbertEncoder(NAME, precision="float32", device="cpu")
-    with pytest.warns(RetrievalWarning, match="no multi-vector checkpoint"):
+    with pytest.warns(RetrievalWarning, match="not a multi-vector checkpoint"):
         model.encode_queries(["open the model"])
     yield model  # noqa: PT022 -- held, so that the model stays loaded for the module
 

@@ -158,7 +158,7 @@ def test_making_an_encoder_opens_nothing() -> None:
 def test_a_folder_that_is_no_model_is_an_error_that_says_what_is_there(tmp_path: Path, content: list[str]) -> None:
     for name in content:
         (tmp_path / name).write_text("x")
-    with pytest.raises(ModelError, match=f"is no model folder.*found: {', '.join(content) or 'nothing'}"):
+    with pytest.raises(ModelError, match=f"is not a model folder.*found: {', '.join(content) or 'nothing'}"):
         SentenceTransformerEncoder(str(tmp_path)).encode_queries(["x"])
 
 

@@ -35,7 +35,7 @@ class ModelPrice:
         output: for a million tokens of answers.
 
     Raises:
-        ConfigurationError: a price that is no number from 0 to a billion.
+        ConfigurationError: a price that is not a number from 0 to a billion.
     """
 
     input: float
@@ -44,7 +44,7 @@ class ModelPrice:
     def __post_init__(self) -> None:
         for side, price in asdict(self).items():
             if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= _HIGHEST:
-                raise ConfigurationError(f"{side}: {price!r} is no price; give a number, per million tokens, of 0 or more")
+                raise ConfigurationError(f"{side}: {price!r} is not a price; give a number, per million tokens, of 0 or more")
 
     def of(self, tokens_in: float, tokens_out: float) -> float:
         """Return the price of tokens.
@@ -75,11 +75,11 @@ class Prices:
         for model in self.models:
             if not isinstance(model, str) or not _MODEL.fullmatch(model):
                 raise ConfigurationError(
-                    f"{model!r} is no language model; name it as its configuration does, provider/model, such as "
+                    f"{model!r} is not a language model; name it as its configuration does, provider/model, such as "
                     "openai/gpt-4o-mini"
                 )
         if not _is_currency(self.currency):
-            raise ConfigurationError(f"currency: {self.currency!r} is no currency; give a code such as USD, or a sign")
+            raise ConfigurationError(f"currency: {self.currency!r} is not a currency; give a code such as USD, or a sign")
 
     @property
     def config(self) -> Config:

@@ -58,7 +58,7 @@ def read_axes(vary: object, where: str) -> list[Axis]:
         )
     for path in vary:
         if not isinstance(path, str) or not all(segment.strip() for segment in path.split(".")):
-            raise ConfigurationError(f"{where}: {path!r} is no path; write keys with dots between them, such as fusion.k")
+            raise ConfigurationError(f"{where}: {path!r} is not a path; write keys with dots between them, such as fusion.k")
     return [_axis(path, given, f"{where}.{path}") for path, given in vary.items()]
 
 
@@ -97,7 +97,7 @@ def _axis(path: str, values: object, where: str) -> Axis:
         found: list[object] = list(values.values())
         for label in labels:
             if not isinstance(label, str) or not label.strip():
-                raise ConfigurationError(f"{where}: {label!r} is no name for a value; write text, in quotation marks")
+                raise ConfigurationError(f"{where}: {label!r} is not a name for a value; write text, in quotation marks")
     elif isinstance(values, Sequence) and not isinstance(values, str):
         named, found = False, list(values)
         labels = []

@@ -144,7 +144,7 @@ def _expanded(searcher: object, vary: object, skip: object, sample: object, seed
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
-        raise ConfigurationError(f"{where}.sample: {sample!r} is no integer from 1 to {MOST:,}")
+        raise ConfigurationError(f"{where}.sample: {sample!r} is not an integer from 1 to {MOST:,}")
     axes = read_axes(vary, f"{where}.vary")
     combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"), f"{where}.skip")
     if sample is None and combinations.count > MOST:

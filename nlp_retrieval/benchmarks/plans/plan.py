@@ -42,7 +42,7 @@ class PlannedStage:
     """Something that is computed once for all configurations that share it.
 
     Args:
-        kind: of component; ``program`` for a searcher that is no composition of stages and runs as a whole.
+        kind: of component; ``program`` for a searcher that is not a composition of stages and runs as a whole.
         name: what the component is called, with the settings that tell it from others.
         used_by: the names of the configurations.
     """

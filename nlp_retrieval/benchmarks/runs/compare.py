@@ -38,7 +38,7 @@ def compare_runs(
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
-        QueryError: a cutoff that is no positive integer.
+        QueryError: a cutoff that is not a positive integer.
     """
     lists = sources.lists
     names = list(lists.listings)

@@ -84,10 +84,10 @@ def read_manifest(path: str | Path) -> Config:
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error}); name the manifest.json of a run") from error
     except ValueError as error:
-        raise SourceError(f"{path} is no JSON ({error}); name the manifest.json of a run") from error
+        raise SourceError(f"{path} is not JSON ({error}); name the manifest.json of a run") from error
     number = manifest.get("format") if isinstance(manifest, dict) else None
     if number != MANIFEST_FORMAT:
-        raise SourceError(f"{path} is no manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
+        raise SourceError(f"{path} is not a manifest of format {MANIFEST_FORMAT} (found {number!r}); run the benchmark again")
     try:
         _Manifest.model_validate(manifest)
     except ValidationError as error:

@@ -4,7 +4,7 @@ A stage is timed with the component itself, one query of the sample at a time, o
 over all queries, and never by reading its result. Seconds are kept beside the results, for this machine alone. What each
 configuration does by itself (fusing, blending, interleaving, making items) is timed for each, with its stages' results at
 hand. A processor is timed before it works on all queries: a language model is really asked then, unless an earlier run left
-its answers on disk; the counts that are kept with the seconds tell. A searcher that is no composition of stages is timed as
+its answers on disk; the counts that are kept with the seconds tell. A searcher that is not a composition of stages is timed as
 a whole.
 """
 
@@ -104,7 +104,7 @@ class _Clock:
             and trace.reranked is None
             and any(len(own.batch.rows) for own in trace.retrieved.values())
         ):
-            return self.whole(searcher)  # a reranker that looks at whole lists is no shared stage
+            return self.whole(searcher)  # a reranker that looks at whole lists is not a shared stage
         generation = searcher.opened
         lists = lists_of(searcher, trace, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}

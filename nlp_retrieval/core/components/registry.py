@@ -206,17 +206,17 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
             if isinstance(value, str | Mapping) and not text_has_another_meaning:
                 return plan(option.kind, value, where, option, only_own=only_own)
             if isinstance(value, list) and not any(map(_takes_list, _options(hint))):
-                raise ConfigurationError(f"{where}: one component is wanted, not a list; write it without brackets")
+                raise ConfigurationError(f"{where}: one component is expected, not a list; write it without brackets")
         inner = get_args(option)
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
             if "name" in value:
                 written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
-                raise ConfigurationError(f"{where}: one component is given and a list is wanted; write {written}")
+                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {written}")
             return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
         if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
-            raise ConfigurationError(f"{where}: one component is given and a list is wanted; write [{value}]")
+            raise ConfigurationError(f"{where}: one component is given and a list is expected; write [{value}]")
     return value
 
 

@@ -28,10 +28,10 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
     """
     if not isinstance(value, list | tuple | Mapping) and _fits(adapter, [value]):
         shown = _shown(parameter, value)
-        return f"{parameter}={shown}: a list is wanted; write {parameter}=[{shown}]"
+        return f"{parameter}={shown}: a list is expected; write {parameter}=[{shown}]"
     if isinstance(value, list | tuple) and len(value) == 1 and _fits(adapter, value[0]):
         shown = _shown(parameter, value[0])
-        return f"{parameter}=[{shown}]: one is wanted, not a list; write {parameter}={shown}"
+        return f"{parameter}=[{shown}]: one value is expected, not a list; write {parameter}={shown}"
     # a union reports each of its branches; the branches that got furthest into the value were meant
     places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
     furthest = max(len(place) for place, _ in places)

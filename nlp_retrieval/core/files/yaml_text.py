@@ -58,7 +58,7 @@ class _Loader(yaml.SafeLoader):
                 continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
-                raise ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+                raise ConstructorError(None, None, f"{key!r} appears twice", key_node.start_mark)
             if isinstance(key, Hashable):
                 seen[key] = key_node
         return super().construct_mapping(node, deep)
@@ -78,9 +78,9 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
         except (ValueError, KeyError):
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
         if (half := half_of_pair(value)) is not None:
-            raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is no text", node.start_mark)
+            raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is not text", node.start_mark)
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConstructorError(None, None, f"{node.value} is no finite number", node.start_mark)
+            raise ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
         return value
 
     return checked

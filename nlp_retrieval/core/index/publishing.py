@@ -100,7 +100,7 @@ def guarded(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[Searchable
         SourceError: it cannot be read.
     """
     if isinstance(items, SearchableItem):
-        raise ItemError(f"one item ({items.item_id!r}) is given and a list is wanted; write [item]")
+        raise ItemError(f"one item ({items.item_id!r}) is given and a list is expected; write [item]")
     given = items.stream() if isinstance(items, BaseLoader) else items
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise ItemError(f"items come as a list or from a loader, not as {type(given).__name__}; pass a loader, or [item, ...]")

@@ -219,7 +219,7 @@ class BaseRetriever(Component, ABC):
             One list per query, best first.
 
         Raises:
-            QueryError: a query is no string, k no positive integer, or the filter none that could be meant of these items.
+            QueryError: a query is not a string, k no positive integer, or the filter none that could be meant of these items.
             IndexMissingError: there is no index.
             IndexMismatchError: it was built with another configuration.
             IndexDamagedError: a file is not what its checksum says, or was changed since it was opened.

@@ -117,7 +117,7 @@ class CitationAuditor:
     def _source(self, url: str) -> SourceVersion | None:
         try:
             return self.index.source(url)
-        except InputError:  # what the report names is no URL: nothing can be stored under it
+        except InputError:  # what the report names is not a URL: nothing can be stored under it
             return None
 
     def _not_indexed(self, citation: Citation) -> AuditRow:

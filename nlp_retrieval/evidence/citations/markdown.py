@@ -20,7 +20,7 @@ from nlp_retrieval.evidence.citations.references import References, references_o
 __all__ = ["MAX_CHARACTERS", "read_report"]
 
 MAX_CHARACTERS = 20_000_000
-"""A longer text is no report that a person wrote or will read."""
+"""A longer text is not a report that a person wrote or will read."""
 
 
 def read_report(text: str) -> CitedReport:

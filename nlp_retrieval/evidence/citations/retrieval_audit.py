@@ -168,6 +168,6 @@ def _text(text: str) -> str:
 
 
 def _address(url: str) -> str:
-    """An address to copy: as code, so that it is no link."""
+    """An address to copy: as code, so that it is not a link."""
     plain = _short(url).replace("|", "%7C").replace("`", "%60").replace("\\", "%5C")
     return f"`{plain}`" if plain else ""

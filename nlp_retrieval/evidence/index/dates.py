@@ -27,7 +27,7 @@ def moment_of(text: str, *, last: bool = False) -> str:
         if last and _is_date(text):
             moment += timedelta(days=1, microseconds=-1)
     except (ValueError, OverflowError):
-        raise InputError(f"{text[:60]!r} is no date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
+        raise InputError(f"{text[:60]!r} is not a date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
     return _written(moment)
 
 

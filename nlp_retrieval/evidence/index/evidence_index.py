@@ -181,7 +181,7 @@ class EvidenceIndex(SourceArchive):
             the best of its grades.
 
         Raises:
-            InputError: the query is no string, k is less than 1, the minimum is no grade, or the filter does not fit.
+            InputError: the query is not a string, k is less than 1, the minimum is not a grade, or the filter does not fit.
             IndexMissingError: the index was built for another searcher; ``build_index`` builds it for this one.
             IndexDamagedError: the index is damaged; ``build_index`` builds it again.
         """

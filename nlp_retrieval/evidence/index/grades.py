@@ -30,6 +30,6 @@ def at_least(minimum: str | None) -> list[str] | None:
     """Return the grades that are no worse than a minimum, or None where there is no minimum.
 
     Raises:
-        InputError: it is no grade.
+        InputError: it is not a grade.
     """
     return None if minimum is None else list(GRADES[: GRADES.index(check_grade(minimum, "min_quality")) + 1])

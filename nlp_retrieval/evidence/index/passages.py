@@ -24,7 +24,7 @@ OVERLAP = 50
 """The most characters of the sentences that a passage repeats of the one before."""
 
 MAX_CHARACTERS = 200_000_000
-"""The longest text of a source; what is longer is no page that anybody read."""
+"""The longest text of a source; what is longer is not a page that anybody read."""
 
 _WRAPPED = range(60, 121)
 """How long a line is that a program broke: a shorter or longer one was ended by its author."""
@@ -54,7 +54,7 @@ def normal_text(content: str) -> str:
         content: what was read.
 
     Raises:
-        ItemError: it is no string, shows nothing, holds half of a surrogate pair, or is longer than 200 million characters.
+        ItemError: it is not a string, shows nothing, holds half of a surrogate pair, or is longer than 200 million characters.
     """
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")

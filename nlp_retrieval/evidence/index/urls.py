@@ -85,7 +85,7 @@ def registrable_domain(url: str) -> str:
         url: as for :func:`canonical_url`.
 
     Raises:
-        InputError: it is no URL.
+        InputError: it is not a URL.
         DependencyError: tldextract is not installed.
     """
     parts = urlsplit(canonical_url(url))
@@ -137,14 +137,14 @@ def _host(host: str, url: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode().removesuffix(".")
         except (idna.IDNAError, UnicodeError) as error:
-            raise _refused(url, f"its host is no domain name ({error})") from None
+            raise _refused(url, f"its host is not a domain name ({error})") from None
     if ":" in host:
         try:
             return f"[{ipaddress.IPv6Address(host.partition('%')[0]).compressed}]"
         except ValueError as error:
             raise _refused(url, str(error)) from None
     if not _HOST.fullmatch(host):
-        raise _refused(url, "its host is no domain name" if host else "it names no host")
+        raise _refused(url, "its host is not a domain name" if host else "it names no host")
     return host
 
 
@@ -176,4 +176,4 @@ def _file(parts: SplitResult, url: str) -> str:
 
 def _refused(url: str, why: str) -> InputError:
     shown = printable(url if len(url) <= 100 else f"{url[:97]}...")
-    return InputError(f"{shown!r} is no URL of a source: {why}")
+    return InputError(f"{shown!r} is not a URL of a source: {why}")

@@ -102,7 +102,7 @@ class QualityRules:
         """Return the grade of a URL.
 
         Raises:
-            InputError: it is no URL.
+            InputError: it is not a URL.
         """
         parts = _split(url)
         host = (parts.hostname or "").rstrip(".")
@@ -116,14 +116,14 @@ def assess_source_quality(url: str, rules: QualityRules | str | Path | None = No
     """Return how far a source is to be trusted, by its address alone.
 
     Args:
-        url: of the source. Whatever is no address of the web (``file://``) has the default grade.
+        url: of the source. Whatever is not an address of the web (``file://``) has the default grade.
         rules: rules, or the path of a YAML file that holds them; None: those of the package.
 
     Returns:
         "A" (best) to "E".
 
     Raises:
-        InputError: this is no URL.
+        InputError: this is not a URL.
         SourceError: the file of rules cannot be read.
         ConfigurationError: it does not hold such rules.
         DependencyError: tldextract is not installed.
@@ -146,14 +146,14 @@ def _split(url: str) -> SplitResult:
         raise InputError(f"the URL {shown!r}... has {len(url):,} characters; at most {LONGEST_URL:,} are read")
     # a backslash is a slash to browsers and not to Python: the two would see different hosts
     if _BAD_IN_URL.search(url):
-        raise InputError(f"{shown!r} is no URL: it holds a space, a backslash or a control character; escape it")
+        raise InputError(f"{shown!r} is not a URL: it holds a space, a backslash or a control character; escape it")
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise InputError(f"{shown!r} is no URL ({error})") from None
+        raise InputError(f"{shown!r} is not a URL ({error})") from None
     if not parts.scheme or (not parts.hostname and parts.scheme in ("http", "https")):
-        raise InputError(f"{shown!r} is no URL; write it whole, as https://example.org/page")
+        raise InputError(f"{shown!r} is not a URL; write it whole, as https://example.org/page")
     return parts
 
 

@@ -58,7 +58,7 @@ def read_sources(
     if quality is not None and quality not in GRADES:
         raise ConfigurationError(f"quality={quality!r} is not a grade; grades are A, B, C, D and E")
     if fetch_date and not _is_date(fetch_date):
-        raise ConfigurationError(f"fetch_date={fetch_date!r} is no date in ISO 8601; write it as 2026-01-19T14:30:00Z")
+        raise ConfigurationError(f"fetch_date={fetch_date!r} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
     several = [paths] if isinstance(paths, str | Path) else list(paths)

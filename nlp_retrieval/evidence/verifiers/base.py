@@ -50,7 +50,7 @@ class BaseVerifier(Component, ABC):
 
         Raises:
             QueryError: a claim or a passage is not a string, or there are not as many of both.
-            EngineError: the verifier returned what is no judgement.
+            EngineError: the verifier returned what is not a judgement.
         """
         checked = check_queries(claims, "claim", "claims"), check_queries(passages, "passage", "passages")
         if len(checked[0]) != len(checked[1]):

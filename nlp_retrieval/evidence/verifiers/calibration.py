@@ -60,13 +60,13 @@ class Calibration(BaseModel):
         """Read a calibration from a JSON file.
 
         Raises:
-            ModelError: the file cannot be read, or is no calibration.
+            ModelError: the file cannot be read, or is not a calibration.
         """
         try:
             return cls.model_validate(read_json_file(Path(path)))
         except (OSError, ValueError, ValidationError) as error:
             reason = (str(error).splitlines() or [""])[0]
-            raise ModelError(f"{path} is no calibration of a verifier: {reason}") from None
+            raise ModelError(f"{path} is not a calibration of a verifier: {reason}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the calibration to a JSON file."""

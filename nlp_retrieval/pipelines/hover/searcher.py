@@ -49,8 +49,8 @@ class MultiHopSearcher(BaseSearcher):
         program: the JSON file of a compiled program, as ``nlp-retrieval optimize`` writes it.
 
     Raises:
-        SourceError: there is no such file, or it is no JSON.
-        ConfigurationError: it is no state of a DSPy program, or that of another one.
+        SourceError: there is no such file, or it is not JSON.
+        ConfigurationError: it is not a state of a DSPy program, or that of another one.
     """
 
     name = "multi_hop"
@@ -115,7 +115,7 @@ class MultiHopSearcher(BaseSearcher):
             One list per query: what the first hop found, then what each later one added.
 
         Raises:
-            QueryError: a query is no string, or k no positive integer.
+            QueryError: a query is not a string, or k no positive integer.
             IndexMissingError: no index was opened.
             DependencyError: DSPy is not installed.
         """
@@ -141,7 +141,7 @@ class MultiHopSearcher(BaseSearcher):
             that is not found by that hop at that rank now, because the language model answers otherwise.
 
         Raises:
-            QueryError: the query is no string, or a result is not of this index.
+            QueryError: the query is not a string, or a result is not of this index.
             IndexMissingError: no index was opened.
         """
         (nlq,) = check_queries(query)

@@ -1,4 +1,4 @@
-"""Folders that do not fit together are not compared as if they did, and what is half-written is no run."""
+"""Folders that do not fit together are not compared as if they did, and what is half-written is not a run."""
 
 from __future__ import annotations
 

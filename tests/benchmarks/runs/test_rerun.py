@@ -114,7 +114,7 @@ def test_a_hidden_key_is_named_by_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("{", "is no JSON"), ("[]", "no manifest of format 1 .found None"), ('{"format": 9}', "found 9")]
+    ("content", "said"), [("{", "is not JSON"), ("[]", "not a manifest of format 1 .found None"), ('{"format": 9}', "found 9")]
 )
 def test_what_is_no_manifest_is_refused(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "manifest.json").write_text(content)

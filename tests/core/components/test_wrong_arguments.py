@@ -39,7 +39,7 @@ def searcher(tmp_path: Path) -> Searcher:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Searcher(Bm25sRetriever()), "a list is wanted; write retrievers=[Bm25sRetriever()]"),
+        (lambda: Searcher(Bm25sRetriever()), "a list is expected; write retrievers=[Bm25sRetriever()]"),
         (lambda: Searcher("bm25s"), "retrievers='bm25s': Input should be a list or a mapping"),
         (lambda: Searcher(["bm25s"]), "retrievers[0]='bm25s': Input should be an instance of BaseRetriever"),
         (lambda: LinkGraphRetriever(seeds=Bm25sRetriever()), "write seeds=[Bm25sRetriever()]"),
@@ -48,18 +48,18 @@ def searcher(tmp_path: Path) -> Searcher:
         (lambda: WeightedSum(weights=[-1, 1]), "weights[0]=-1: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights=[1, float("nan")]), "weights[1]=nan: Input should be a finite number"),
-        (lambda: WeightedSum(weights=1), "a list is wanted; write weights=[1]"),
+        (lambda: WeightedSum(weights=1), "a list is expected; write weights=[1]"),
         (lambda: WeightedSum(weights="ab"), "weights='ab': Input should be a list or a mapping"),
         (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s"}}), "write [{name: bm25s}]"),
         (
             lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s", "k1": 1.2}}),
-            "one component is given and a list is wanted; write [{name: bm25s, ...}]",
+            "one component is given and a list is expected; write [{name: bm25s, ...}]",
         ),
-        (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25s"}), "a list is wanted; write [bm25s]"),
-        (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is wanted; write [clauses]"),
+        (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25s"}), "a list is expected; write [bm25s]"),
+        (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is expected; write [clauses]"),
         (
             lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "reranker": ["overlap"]}),
-            "reranker: one component is wanted, not a list; write it without brackets",
+            "reranker: one component is expected, not a list; write it without brackets",
         ),
         (
             lambda: build_as(BaseQueryLoader, "loaders", {"loader": "jsonl", "path": "x"}, "queries"),
@@ -168,7 +168,7 @@ def test_results_that_are_none_are_told(searcher: Searcher, results: Any) -> Non
         ({"queries": ["fox"]}, "queries[0] is str, not Query"),
         ({"gold": GOLD}, "a list of Gold is wanted"),
         ({"gold": [{"a": 1}]}, "gold[0] is dict, not Gold"),
-        ({"k_values": 5}, "k_values=5: a list is wanted; write [5]"),
+        ({"k_values": 5}, "k_values=5: a list is expected; write [5]"),
         ({"index_path": 5}, "named by its path"),
     ],
 )

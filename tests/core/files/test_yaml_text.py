@@ -47,7 +47,7 @@ def test_a_merge_key_takes_over_a_mapping(read):
     ],
 )
 def test_a_key_that_stands_twice_is_an_error_with_its_line(read, text, line, key):
-    with pytest.raises(ConfigurationError, match=rf"sweep\.yaml, line {line}: {key} stands twice"):
+    with pytest.raises(ConfigurationError, match=rf"sweep\.yaml, line {line}: {key} appears twice"):
         read(text)
 
 

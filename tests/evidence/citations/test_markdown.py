@@ -110,7 +110,7 @@ STYLES = {
     "before a colon": ("Bees [1]: they dance.", [("1", "Bees: they dance.")]),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
     "beside HTML": ("Bees <b>dance</b> <!-- [2] --> [1].\n\n<div>\n[3]\n</div>\n", [("1", "Bees dance.")]),
-    "beside what is no mark": (
+    "beside what is not a mark": (
         "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
         [
             ("1", "From [0, 1], in [2019], by (3), 102 m2, Bees dance."),

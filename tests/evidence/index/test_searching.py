@@ -153,9 +153,9 @@ def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
         index.search_for_claim("lake", min_quality="")
     with pytest.raises(QueryError, match="no item of this index has the metadata key 'colour'"):
         index.search("lake", where={"colour": "red"})
-    with pytest.raises(InputError, match="is no URL"):
+    with pytest.raises(InputError, match="is not a URL"):
         index.search_source("lake", "lake")
-    with pytest.raises(InputError, match="no date"):
+    with pytest.raises(InputError, match="not a date|no date"):
         index.source(LAKE, "May")
 
 

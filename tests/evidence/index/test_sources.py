@@ -189,7 +189,7 @@ def test_what_is_no_document_is_refused(tmp_path, document, message):
         ({"content": ""}, "content is empty"),
         ({"content": "half \ud83d"}, "half of a surrogate pair"),
         ({"url": ""}, "no URL is given"),
-        ({"url": "lakes"}, "is no URL"),
+        ({"url": "lakes"}, "is not a URL"),
         ({"source_quality": "F"}, "grades are A"),
         ({"source_quality": "b"}, "did you mean 'B'"),
         ({"source_quality": None}, "grades are A"),

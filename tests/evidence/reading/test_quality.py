@@ -149,7 +149,7 @@ WRONG = {
     "rules:\n- {grade: A, path: 'data/*'}": "paths begin with a slash; write /data/*",
     f"rules:\n- {{grade: A, path: '/{'x' * 300}'}}": "is not text of 1 to 200 characters",
     "rules:\n- {grade: A, domain: a.com, why: [x]}": "rule 1, why: not text",
-    "rules:\n- {grade: A, grade: B, domain: a.com}": "line 2: 'grade' stands twice",
+    "rules:\n- {grade: A, grade: B, domain: a.com}": "line 2: 'grade' appears twice",
     "rules: !!python/object/apply:os.system [ls]": "the tag .* is refused",
     "rules: &a [*a]": "an alias stands inside of what it stands for",
     "[]": "not a mapping of settings",

@@ -202,10 +202,10 @@ GOOD = {"url": "https://example.org/1", "content": "A text."}
         (GOOD | {"content": None}, '"content" holds no text'),
         (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
         (GOOD | {"url": 1}, '"url" is a number (1); expected text'),
-        (GOOD | {"url": ""}, "'' is no URL"),
-        (GOOD | {"url": None}, "'' is no URL"),
-        (GOOD | {"url": "example.org"}, "'example.org' is no URL; write it whole"),
-        (GOOD | {"url": "https://a.org\\@b.org"}, "is no URL: it holds a space, a backslash"),
+        (GOOD | {"url": ""}, "'' is not a URL"),
+        (GOOD | {"url": None}, "'' is not a URL"),
+        (GOOD | {"url": "example.org"}, "'example.org' is not a URL; write it whole"),
+        (GOOD | {"url": "https://a.org\\@b.org"}, "is not a URL: it holds a space, a backslash"),
         (GOOD | {"quality": "F"}, "\"quality\" is 'F'; grades are A, B, C, D and E"),
         (GOOD | {"quality": "a"}, "\"quality\" is 'a'"),
         (GOOD | {"quality": 1}, '"quality" is a number (1)'),
@@ -232,7 +232,7 @@ def test_a_wrong_row_is_an_error_that_names_its_line(
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="quality='F' is not a grade"):
         read_sources(tmp_path, quality="F")
-    with pytest.raises(ConfigurationError, match="fetch_date='now' is no date"):
+    with pytest.raises(ConfigurationError, match="fetch_date='now' is not a date"):
         read_sources(tmp_path, fetch_date="now")
     with pytest.raises(SourceError, match="there is no configuration file"):
         read_sources(tmp_path, rules=tmp_path / "none.yaml")

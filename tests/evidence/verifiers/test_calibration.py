@@ -74,14 +74,14 @@ def test_a_file_that_is_none_is_refused(change: dict[str, object], tmp_path: Pat
     plain = fit_calibration(*drawn(50), ["one", "other"]).model_dump()
     file = tmp_path / "calibration.json"
     file.write_text(json.dumps(plain | change))
-    with pytest.raises(ModelError, match=r"calibration\.json is no calibration of a verifier"):
+    with pytest.raises(ModelError, match=r"calibration\.json is not a calibration of a verifier"):
         Calibration.read(file)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "NaN", '{"signals": 1e999}'])
 def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text(text)
-    with pytest.raises(ModelError, match="is no calibration"):
+    with pytest.raises(ModelError, match="is not a calibration"):
         Calibration.read(tmp_path / "calibration.json")
 
 

@@ -50,5 +50,5 @@ def test_as_many_passages_as_claims_are_needed() -> None:
 
 
 def test_a_calibration_that_is_not_there_is_named() -> None:
-    with pytest.raises(ModelError, match=r"nowhere\.json is no calibration"):
+    with pytest.raises(ModelError, match=r"nowhere\.json is not a calibration"):
         LexicalVerifier("nowhere.json").judge(["a"], ["b"])

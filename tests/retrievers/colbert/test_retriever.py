@@ -83,7 +83,7 @@ def demo() -> tuple[Remembered, list[SearchableItem], list[str]]:
     claims = [claim["claim"] for claim in json.loads((DEMO / "claims.json").read_text())]
     model = ColbertEncoder("sentence-transformers/all-MiniLM-L6-v2", device="cpu")
     encoder, texts = Remembered(), [item.text for item in items]
-    with pytest.warns(RetrievalWarning, match="no multi-vector checkpoint"):
+    with pytest.warns(RetrievalWarning, match="not a multi-vector checkpoint"):
         encoder.of = dict(zip(texts, model.encode_passages(texts), strict=True))
     encoder.of |= dict(zip(claims, model.encode_queries(claims), strict=True))
     return encoder, items, claims

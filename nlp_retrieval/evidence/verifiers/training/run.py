@@ -184,10 +184,10 @@ def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
         with safe_open(file, "pt") as checkpoint:
             values = parse_json((checkpoint.metadata() or {}).get("state", "null"))
             state = _State(**values | {"losses": tuple(values["losses"])})
-            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118  # it is no mapping
+            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118  # it is not a mapping
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ConfigurationError(f"{file} is no checkpoint of a training run ({reason}); remove it to train again") from None
+        raise ConfigurationError(f"{file} is not a checkpoint of a training run ({reason}); remove it to train again") from None
     if state.identity != identity:
         raise ConfigurationError(
             f"{folder} holds a run with other pairs, settings or another base model; name another folder, or remove this one"

@@ -95,7 +95,7 @@ def test_a_folder_of_another_run_or_of_something_else_is_left_alone(base: str, t
 def test_a_damaged_checkpoint_is_named(base: str, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "training_checkpoint.safetensors").write_bytes(b"\xff" * 100)
-    with pytest.raises(ConfigurationError, match="is no checkpoint of a training run"):
+    with pytest.raises(ConfigurationError, match="is not a checkpoint of a training run"):
         train_verifier(judged(), base, tmp_path / "model", SETTINGS)
 
 
