@@ -22,6 +22,7 @@ from nlp_retrieval.testing.retriever_rules import RetrieverRules
 from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
 from nlp_retrieval.testing.update_rules import UpdateRules
 from nlp_retrieval.testing.verdict import BrokenRuleError
+from nlp_retrieval.testing.verifier_rules import VerifierRules
 
 __all__ = [
     "BrokenRuleError",
@@ -35,4 +36,5 @@ __all__ = [
     "RetrieverRules",
     "TokenEncoderRules",
     "UpdateRules",
+    "VerifierRules",
 ]

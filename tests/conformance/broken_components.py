@@ -9,6 +9,7 @@ from . import (
     broken_rerankers,
     broken_retrievers,
     broken_settings,
+    broken_verifiers,
 )
 from .breaking import BROKEN
 
@@ -22,4 +23,5 @@ __all__ = [
     "broken_rerankers",
     "broken_retrievers",
     "broken_settings",
+    "broken_verifiers",
 ]

@@ -10,7 +10,7 @@ from soaking import Figures
 from nlp_retrieval.core.components.registry import component_class, names
 from nlp_retrieval.testing import ComponentRules
 
-from . import test_encoders, test_fusions, test_loaders, test_processors, test_rerankers, test_retrievers
+from . import test_encoders, test_fusions, test_loaders, test_processors, test_rerankers, test_retrievers, test_verifiers
 
 MODULES = {
     "loaders": test_loaders,
@@ -19,6 +19,7 @@ MODULES = {
     "rerankers": test_rerankers,
     "encoders": test_encoders,
     "fusions": test_fusions,
+    "verifiers": test_verifiers,
 }
 
 
