@@ -175,9 +175,8 @@ def _add_error_handlers(app: FastAPI) -> None:
     async def refused(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-        return told(
-            RefusedError(status, _HTTP_KINDS.get(status, "refused"), f"{_HTTP_MESSAGES.get(status, 'refused')}", headers)
-        )
+        kind, message = _OF_HTTP.get(status, ("refused", "the request cannot be read"))
+        return told(RefusedError(status, kind, message, headers))
 
     for kind, handler in (
         (RequestValidationError, invalid),

@@ -29,7 +29,7 @@ _App = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 _WITHOUT_BODY = {"GET", "HEAD", "OPTIONS"}
 _LARGE = 2**18
-_LINGER = 1.0
+_LINGER = 0.5
 
 
 class RequestGuard:

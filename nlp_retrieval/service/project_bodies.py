@@ -20,6 +20,7 @@ __all__ = [
     "IndexBody",
     "PassageSearchBody",
     "PassagesAnswer",
+    "ProjectFigures",
     "SourceDocument",
     "VerifyAnswer",
     "VerifyBody",
@@ -98,6 +99,23 @@ class PassagesAnswer(BaseModel):
     """Passages, best first, or in the order of their source."""
 
     passages: list[EvidencePassage]
+
+
+class ProjectFigures(BaseModel):
+    """What the project holds, and what was asked of it: those of ``EvidenceIndex.stats``."""
+
+    index_built: bool
+    document_count: int
+    indexed_count: int
+    source_count: int
+    passage_count: int
+    unique_domains: int
+    bytes: int
+    total_queries: int
+    zero_result_queries: int
+    avg_results_per_query: float
+    average_relevance: float
+    cache_hit_rate: float
 
 
 class VerifyBody(RequestBody):

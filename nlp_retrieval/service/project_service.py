@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import ClassVar
 
 from nlp_retrieval.errors import InputError, QueryError
@@ -11,7 +10,6 @@ from nlp_retrieval.evidence.citations.auditor import CitationAuditor
 from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.incoming import checked_document
-from nlp_retrieval.evidence.index.metadata import IndexStatistics
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.service.endpoints import BaseService, Endpoint
 from nlp_retrieval.service.project_bodies import (
@@ -21,6 +19,7 @@ from nlp_retrieval.service.project_bodies import (
     IndexBody,
     PassagesAnswer,
     PassageSearchBody,
+    ProjectFigures,
     VerifyAnswer,
     VerifyBody,
 )
@@ -53,7 +52,7 @@ class ProjectService(BaseService):
             Endpoint("/verify", "Look up what the sources say to a claim.", self._verify, VerifyAnswer, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
-            Endpoint("/stats", "What the project holds, and what was asked of it.", self._stats, IndexStatistics),
+            Endpoint("/stats", "What the project holds, and what was asked of it.", self._stats, ProjectFigures),
         ]
 
     def is_ready(self) -> bool:
@@ -112,4 +111,4 @@ class ProjectService(BaseService):
         return PassagesAnswer.model_construct(passages=found).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
-        return json.dumps(self._index.stats()).encode()
+        return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

@@ -5,17 +5,20 @@ Several processes are started afresh and not forked, and each opens the index fo
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nlp_retrieval.errors import ConfigurationError, RetrievalError
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, RetrievalError, RetrievalWarning
 from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.settings import ServiceSettings
@@ -30,6 +33,7 @@ _BACKLOG = 1024
 _MOST_CONNECTIONS = 2048
 _LOOKED_AFTER = 0.5
 _GRACE = 5
+_NOT_STARTED = 3
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,13 @@ class _Worker:
     parent: int
 
     def __call__(self) -> FastAPI:
+        _leave_notes_out()
         threading.Thread(target=self._end_with_parent, daemon=True).start()
-        return create_app(self.opening(), self.settings)
+        try:
+            return create_app(self.opening(), self.settings)
+        except RetrievalError as error:
+            logging.getLogger("uvicorn.error").error("%s", without_secrets(str(error)))  # noqa: TRY400 -- no traceback
+            raise SystemExit(_NOT_STARTED) from None  # with any other code, it would be started again and again
 
     def _end_with_parent(self) -> None:
         """End where the process that started this one was killed: nobody would end this one."""
@@ -82,6 +91,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
         RetrievalError: what is served cannot be opened.
     """
     require_packages()
+    _leave_notes_out()
     service = opening()  # also before other processes open it: an error is told once, and here
     with listen(settings) as listener:
         if settings.workers > 1:
@@ -98,14 +108,19 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
                 server.run([listener])
 
 
+def _leave_notes_out() -> None:
+    """Notes about single queries are for whoever asked; here they would fill a log, and Python remembers every one."""
+    warnings.simplefilter("ignore", RetrievalWarning)
+
+
 def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
     from uvicorn.supervisors import Multiprocess
 
     config = _config(settings, _Worker(opening, settings, os.getpid()), factory=True)
     processes = Multiprocess(config, [listener])
     processes.run()
-    if any(process.exitcode for process in processes.processes):
-        raise RetrievalError("a worker did not end as it should; what it said stands above")
+    if any(process.exitcode == _NOT_STARTED for process in processes.processes):
+        raise RetrievalError("a worker could not start; what it said stands above")
 
 
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
