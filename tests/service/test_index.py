@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 
 import pytest
 
 from nlp_retrieval import Bm25sRetriever, RetrievalWarning, Searcher
 
-from .running import error_of, item, make_index, running
+from .running import COMMAND, error_of, item, make_index, running
 
 
 @pytest.fixture(scope="module")
@@ -176,28 +175,19 @@ def test_a_name_of_this_machine_is_answered(served, host):
     assert served[1].get("/stats", headers={"Host": host}).status_code == 200
 
 
-def test_what_another_process_adds_is_found_without_a_restart(tmp_path):
-    make_index(tmp_path / "index", 5)
-    add = (
-        "import sys; from pathlib import Path; from tests.service.running import item; "
-        "from nlp_retrieval import Bm25sRetriever, Searcher; "
-        "Searcher([Bm25sRetriever()]).open(sys.argv[1]).add([item(99, 'a walrus')])"
-    )
-    with running([tmp_path / "index"]) as service, service.client() as client:
+def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_path):
+    folder = tmp_path / "index"
+    make_index(folder, 5)
+    (tmp_path / "more.jsonl").write_text('{"id": "p99", "content": "a walrus"}')
+    with running([folder]) as service, service.client() as client:
         assert client.post("/search", json={"query": "walrus"}).json() == {"results": [[]]}
-        subprocess.run([sys.executable, "-c", add, str(tmp_path / "index")], check=True)
+        subprocess.run([COMMAND, "add", str(tmp_path / "more.jsonl"), str(folder)], check=True, capture_output=True)
         (found,) = client.post("/search", json={"query": "walrus"}).json()["results"]
         assert [hit["item"]["item_id"] for hit in found] == ["p99"]
         assert client.get("/stats").json()["generation"] == 2
-
-
-def test_an_index_that_is_gone_or_was_replaced_by_another_is_said_to_be(tmp_path):
-    make_index(tmp_path / "index", 5)
-    with running([tmp_path / "index"]) as service, service.client() as client:
-        other = Searcher([Bm25sRetriever(stemmer="none")])
-        other.index([item(1, "a lynx")], tmp_path / "index", replace=True)
-        error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
-        (tmp_path / "index" / "manifest.json").unlink()
+        Searcher([Bm25sRetriever(stemmer="none")]).index([item(1, "a lynx")], folder, replace=True)
+        assert "bm25s" in error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
+        (folder / "manifest.json").unlink()
         assert "there is no index" in error_of(client.post("/search", json={"query": "fox"}), 409, "index_state")
         error_of(client.get("/healthz"), 503, "not_ready")
 
