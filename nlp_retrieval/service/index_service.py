@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
@@ -26,21 +27,25 @@ class SearchBody(RequestBody):
 
     model_config = ConfigDict(
         json_schema_extra={
+            "oneOf": [{"required": ["query"]}, {"required": ["queries"]}],
             "examples": [
                 {"query": "Which river flows through Vienna?", "k": 5},
                 {"queries": ["rivers", "capitals"], "k": 3, "where": {"year": {"gte": 2015}}},
-            ]
+            ],
         }
     )
 
-    query: QueryText | None = Field(default=None, description="One query.")
-    queries: list[QueryText] | None = Field(default=None, min_length=1, max_length=256, description="Several queries.")
+    query: QueryText | SkipJsonSchema[None] = Field(default=None, description="One query.")
+    queries: list[QueryText] | SkipJsonSchema[None] = Field(
+        default=None, min_length=1, max_length=256, description="Several queries."
+    )
     k: int = Field(default=10, ge=1, le=1000, description="At most this many results per query.")
-    where: dict[str, JsonValue] | None = Field(default=None, description="Only items whose metadata meet this.")
+    where: dict[str, JsonValue] | None = Field(default=None, min_length=1, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Self:
-        if (self.query is None) is (self.queries is None):
+        given = self.model_fields_set & {"query", "queries"}
+        if len(given) != 1 or getattr(self, *given) is None:
             raise ValueError('pass either "query" or "queries"')
         if len(self.texts) * self.k > MOST_RESULTS:
             raise ValueError(f"{len(self.texts)} queries with k={self.k} are more than {MOST_RESULTS:,} results")

@@ -21,7 +21,7 @@ __all__ = [
     "PassageSearchBody",
     "PassagesAnswer",
     "ProjectFigures",
-    "SourceDocument",
+    "SourceToAdd",
     "VerifyAnswer",
     "VerifyBody",
 ]
@@ -30,7 +30,7 @@ Grade = Literal["A", "B", "C", "D", "E"]
 Statement = Annotated[str, StringConstraints(max_length=10_000)]
 
 
-class SourceDocument(RequestBody):
+class SourceToAdd(RequestBody):
     """A source to be added."""
 
     content: str = Field(description="Its text.")
@@ -62,7 +62,7 @@ class IndexBody(RequestBody):
         }
     )
 
-    documents: list[SourceDocument] = Field(max_length=1000, description="In the order in which they are added.")
+    documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
     build: bool = Field(default=True, description="Whether to make them searchable now, with whatever was added before.")
 
 
@@ -92,7 +92,9 @@ class PassageSearchBody(RequestBody):
     query: Statement = Field(description="A claim, a question, or keywords.")
     k: int = Field(default=5, ge=1, le=1000, description="At most this many passages.")
     min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
-    where: dict[str, JsonValue] | None = Field(default=None, description="Only passages whose metadata meet this.")
+    where: dict[str, JsonValue] | None = Field(
+        default=None, min_length=1, description="Only passages whose metadata meet this."
+    )
 
 
 class PassagesAnswer(BaseModel):
