@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
-from pydantic.json_schema import SkipJsonSchema
 
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
@@ -20,6 +19,8 @@ MOST_RESULTS = 20_000
 """Of all queries of a request together."""
 
 QueryText = Annotated[str, StringConstraints(max_length=10_000)]
+
+MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
 
 
 class SearchBody(RequestBody):
@@ -35,17 +36,14 @@ class SearchBody(RequestBody):
         }
     )
 
-    query: QueryText | SkipJsonSchema[None] = Field(default=None, description="One query.")
-    queries: list[QueryText] | SkipJsonSchema[None] = Field(
-        default=None, min_length=1, max_length=256, description="Several queries."
-    )
+    query: QueryText = Field(default="", description="One query.")
+    queries: list[QueryText] = Field(default=[], min_length=1, max_length=256, description="Several queries.")
     k: int = Field(default=10, ge=1, le=1000, description="At most this many results per query.")
-    where: dict[str, JsonValue] | None = Field(default=None, min_length=1, description="Only items whose metadata meet this.")
+    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Self:
-        given = self.model_fields_set & {"query", "queries"}
-        if len(given) != 1 or getattr(self, *given) is None:
+        if len(self.model_fields_set & {"query", "queries"}) != 1:
             raise ValueError('pass either "query" or "queries"')
         if len(self.texts) * self.k > MOST_RESULTS:
             raise ValueError(f"{len(self.texts)} queries with k={self.k} are more than {MOST_RESULTS:,} results")
@@ -54,7 +52,7 @@ class SearchBody(RequestBody):
     @property
     def texts(self) -> list[str]:
         """The queries."""
-        return [self.query] if self.query is not None else self.queries or []
+        return self.queries or [self.query]
 
 
 class SearchResults(BaseModel):

@@ -27,14 +27,15 @@ __all__ = [
 ]
 
 Grade = Literal["A", "B", "C", "D", "E"]
+MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
 Statement = Annotated[str, StringConstraints(max_length=10_000)]
 
 
 class SourceToAdd(RequestBody):
     """A source to be added."""
 
-    content: str = Field(description="Its text.")
-    url: str = Field(max_length=8_192, description="Where it was read: http, https or file.")
+    content: str = Field(min_length=1, description="Its text.")
+    url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade = Field(default="C", description="Its grade, A (best) to E.")
     fetch_date: str = Field(default="", max_length=100, description="When it was fetched, ISO 8601; by default now.")
@@ -92,9 +93,7 @@ class PassageSearchBody(RequestBody):
     query: Statement = Field(description="A claim, a question, or keywords.")
     k: int = Field(default=5, ge=1, le=1000, description="At most this many passages.")
     min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
-    where: dict[str, JsonValue] | None = Field(
-        default=None, min_length=1, description="Only passages whose metadata meet this."
-    )
+    where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata meet this.")
 
 
 class PassagesAnswer(BaseModel):

@@ -85,6 +85,8 @@ def test_there_are_no_pages_that_load_scripts_from_elsewhere(served, path):
     [
         ({}, 'pass either "query" or "queries"'),
         ({"query": "a", "queries": ["a"]}, 'pass either "query" or "queries"'),
+        ({"query": None}, "query: "),
+        ({"queries": None}, "queries: "),
         ({"query": 5}, "query: "),
         ({"queries": ["a", None]}, "queries.1: "),
         ({"queries": []}, "queries: "),
@@ -139,6 +141,15 @@ def test_a_body_that_is_no_json_is_refused(served, body, said):
 def test_a_body_that_a_page_may_send_unasked_is_refused(served, kind):
     answer = served[1].post("/search", content=b'{"query": "fox"}', headers={"Content-Type": kind})
     error_of(answer, 415, "wrong_content_type")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("TRACE", "/stats"), ("POST", "/stats"), ("DELETE", "/search"), ("GET", "/search")]
+)
+def test_another_method_is_not_known(served, method, path):
+    answer = served[1].request(method, path)
+    error_of(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] in ("GET", "POST")
 
 
 def test_no_page_is_allowed_to_read_an_answer(served):
