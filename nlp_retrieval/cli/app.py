@@ -31,6 +31,7 @@ from nlp_retrieval.cli import (
     report,
     rerun,
     search,
+    serve,
     tune,
     verify,
 )
@@ -69,7 +70,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search),
+    *(demo, index, add, delete, compact, verify, search, serve),
     *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:

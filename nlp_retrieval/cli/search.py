@@ -65,14 +65,14 @@ def command(
     from nlp_retrieval.benchmarks.explained import Explains
 
     queries = list(query) if query else _standard_input()
-    composed: Benchmarkable = (
-        _configured(config, searcher) if config is not None else _composed(index, retriever, fusion, reranker, trust=trust)
+    chosen: Benchmarkable = (
+        _configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
     )
-    composed.open(index)
-    explainer = composed if explain and isinstance(composed, Explains) and composed.explains else None
+    chosen.open(index)
+    explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
     if explain and explainer is None:
         say("note: no retriever of this searcher can explain a result; link_graph can")
-    found = composed.search(queries, k) if where is None else _filtered(composed, queries, k, where)
+    found = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
     for text, hits in zip(queries, found, strict=True):
         explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
         if as_json:
@@ -120,7 +120,16 @@ def _configured(config: Path, name: str | None) -> Benchmarkable:
     return searchers[chosen]
 
 
-def _composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
+def composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
+    """Return the searcher that the words of a command line make.
+
+    Args:
+        index: its directory.
+        retriever: as the user wrote them; without any, those that the index holds.
+        fusion: as the user wrote it.
+        reranker: as the user wrote it.
+        trust: whether the index may decide more than settings of a search.
+    """
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.fusion import BaseFusion
     from nlp_retrieval.core.search.known_retrievers import retrievers_of

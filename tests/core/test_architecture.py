@@ -35,6 +35,7 @@ FLOORS = (
     "benchmarks",
     "reports",
     "demo",
+    "service",
     "testing cli",
 )
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""

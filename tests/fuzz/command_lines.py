@@ -38,6 +38,11 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "fox", "--config", "sweep.yaml", "--searcher", "bm25", "--explain"],
         ["index"],
     ],
+    "serve": [
+        ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
+        ["folder", "--project", "-r", "bm25s", "--verifier", "lexical", "--max-body", "1", "--allowed-host", "example.org"],
+        ["index", "-r", "bm25s", "--fusion", "rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
+    ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"]
     ],
@@ -70,8 +75,9 @@ WORDS = [
 
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
-_ALWAYS = {"index": ["-r", "bm25s"], "demo": ["--claims", "0"]}
-"""Put behind a command line, so that it starts no Java, and does not run all of the demo."""
+_ALWAYS = {"index": ["-r", "bm25s"], "demo": ["--claims", "0"], "serve": ["--check", "--check"]}
+"""Put behind a command line, so that it starts no Java, does not run all of the demo, and serves nobody; twice where an option
+before it may take the first for its value."""
 
 
 class Ended(NamedTuple):

@@ -1,0 +1,1 @@
+"""The HTTP service: an index, or a project of sources, searched by other programs."""

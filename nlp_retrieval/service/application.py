@@ -1,0 +1,205 @@
+"""The service as an ASGI application: endpoints of what is served, behind the guard, in bounded threads, described by OpenAPI.
+
+There are no pages of documentation, because those load scripts from elsewhere; ``/openapi.json`` describes everything.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from nlp_retrieval._version import __version__
+from nlp_retrieval.errors import DependencyError, RetrievalError
+from nlp_retrieval.service.endpoints import BaseService, Endpoint
+from nlp_retrieval.service.guard import HEALTH, RequestGuard
+from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, refusal_of
+from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.work import WorkPool
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request, Response
+    from fastapi.exceptions import RequestValidationError
+
+__all__ = ["create_app", "require_packages"]
+
+_SHOWN_FAULTS = 5
+_REFUSALS = {
+    400: "The body is no JSON.",
+    401: "The token is missing or wrong.",
+    408: "The body arrives too slowly.",
+    409: "The index is missing, or another one than was opened.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    421: "The service is asked for under a name that is not its own.",
+    422: "A value cannot be used.",
+    500: "It did not work.",
+    501: "A package has to be installed on the machine of the service.",
+    503: "Too much is asked at once, or another process is writing; try again.",
+    504: "It took too long.",
+}
+_WITH_BODY = {400, 408, 413, 415}
+
+
+class Health(BaseModel):
+    """Whether the service works."""
+
+    status: str
+    serves: str
+    version: str
+
+
+def require_packages() -> None:
+    """Refuse to go on where the packages of the service are not installed.
+
+    Raises:
+        DependencyError: one is missing.
+    """
+    try:
+        import fastapi
+        import uvicorn
+    except ImportError as error:
+        raise DependencyError(
+            f"the service needs FastAPI and uvicorn: pip install 'nlp_retrieval[service]' ({error})"
+        ) from None
+    del fastapi, uvicorn
+
+
+def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
+    """Return the application that answers requests; it closes what is served when it ends.
+
+    Args:
+        service: what is served.
+        settings: who may ask, and how much.
+
+    Raises:
+        DependencyError: FastAPI is not installed.
+    """
+    require_packages()
+    from fastapi import Depends, FastAPI
+    from fastapi.security import HTTPBearer
+
+    limits = settings.limits
+    reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
+    writing = WorkPool(1, limits.waiting, limits.writing_seconds)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        for pool in (reading, writing):
+            pool.close()
+        service.close()
+
+    app = FastAPI(
+        title="nlp-retrieval",
+        version=__version__,
+        description=service.describes,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+    )
+    bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # the guard compares; this describes
+    for endpoint in service.endpoints:
+        pool = writing if endpoint.writes else reading
+        statuses = _REFUSALS.keys() - (set() if endpoint.body else _WITH_BODY) - (set() if bearer else {401})
+        responses: dict[int | str, dict[str, Any]] = {
+            status: {"model": ErrorAnswer, "description": _REFUSALS[status]} for status in sorted(statuses)
+        }
+        if "{" in endpoint.path:
+            responses[404] = {"model": ErrorAnswer, "description": "There is none."}
+        app.add_api_route(
+            endpoint.path,
+            _handler(endpoint, pool),
+            methods=["POST" if endpoint.body else "GET"],
+            response_model=endpoint.answer,
+            summary=endpoint.summary,
+            operation_id=endpoint.path.strip("/").partition("/")[0],
+            responses=responses,
+            dependencies=bearer,
+        )
+    app.add_api_route(HEALTH, _health(service), methods=["GET"], response_model=Health, summary="Whether the service works.")
+    _add_error_handlers(app)
+    app.add_middleware(RequestGuard, settings=settings)
+    return app
+
+
+def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[object]]:
+    """The function that FastAPI calls; what it takes is in its annotations."""
+    from fastapi import Response
+
+    async def answered(argument: object) -> object:
+        content = await pool.run(functools.partial(endpoint.run, argument))
+        return Response(content, media_type="application/json")
+
+    async def with_body(body: object) -> object:
+        return await answered(body)
+
+    async def with_key(key: str) -> object:
+        return await answered(key)
+
+    async def alone() -> object:
+        return await answered(None)
+
+    if endpoint.body is not None:
+        with_body.__annotations__["body"] = endpoint.body
+        return with_body
+    return with_key if "{key}" in endpoint.path else alone
+
+
+def _health(service: BaseService) -> Callable[[], Awaitable[object]]:
+    async def health() -> object:
+        if not service.is_ready():
+            raise RefusedError(503, "not_ready", f"the {service.kind} is no longer there", {"retry-after": "1"})
+        return Health(status="ok", serves=service.kind, version=__version__)
+
+    return health
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import Response
+    from starlette.exceptions import HTTPException
+
+    def told(refusal: RefusedError) -> Response:
+        return Response(refusal.body(), refusal.status, refusal.headers, "application/json")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        return told(refusal_of(error))
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        return told(RefusedError(422, "invalid_request", _faults(error) if isinstance(error, RequestValidationError) else ""))
+
+    async def refused(_: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+        kind, message = _OF_HTTP.get(status, ("refused", "the request cannot be read"))
+        return told(RefusedError(status, kind, message, headers))
+
+    for kind, handler in (
+        (RequestValidationError, invalid),
+        (HTTPException, refused),
+        (RetrievalError, failed),
+        (Exception, failed),
+    ):
+        app.add_exception_handler(kind, handler)
+
+
+_OF_HTTP = {
+    404: ("not_found", "there is no such path; /openapi.json lists all of them"),
+    405: ("method_not_allowed", "this path is asked by another method; /openapi.json lists all of them"),
+}
+
+
+def _faults(error: RequestValidationError) -> str:
+    """What is wrong with a request, and where; not what it holds, which may be anything."""
+    faults = error.errors()
+    shown = []
+    for fault in faults[:_SHOWN_FAULTS]:
+        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
+        shown.append(f"{place}: {fault['msg']}" if place else str(fault["msg"]))
+    if len(faults) > _SHOWN_FAULTS:
+        shown.append(f"and {len(faults) - _SHOWN_FAULTS} more")
+    return "; ".join(shown)

@@ -1,0 +1,186 @@
+"""What is looked at before a request is read: its host, its token, its size; and its body, before it is believed.
+
+A page in a browser on this machine can send requests to a service that listens on it, under a name that it controls. So
+the name must be one of this machine; and a body must be declared as JSON, which no page may send elsewhere unasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.settings import ServiceSettings
+
+__all__ = ["HEALTH", "RequestGuard"]
+
+HEALTH = "/healthz"
+"""Answers without a token, and says nothing but whether the service works."""
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+_App = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+_LARGE = 2**18
+_LINGER = 0.5
+
+
+class RequestGuard:
+    """Refuses requests before they are read whole.
+
+    Args:
+        app: what answers the others, by ASGI.
+        settings: who may ask, and how much.
+    """
+
+    def __init__(self, app: _App, settings: ServiceSettings) -> None:
+        self._app = app
+        self._limits = settings.limits
+        self._digest = None if settings.token is None else _digest(settings.token.encode())
+        named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
+        self._hosts = named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            headers = _headers(scope)
+            self._check_host(headers)
+            if scope["path"] != HEALTH:
+                self._check_token(headers)
+            if scope["method"] != "POST":  # nothing reads its body
+                await self._app(scope, receive, send)
+                return
+            body = await self._body(headers, receive)
+        except RefusedError as refusal:
+            await _answer(refusal, send)
+            return
+        if body is not None:  # otherwise the client has gone away
+            await self._app(scope, _replayed(body, receive), send)
+
+    def _check_host(self, headers: dict[bytes, list[bytes]]) -> None:
+        if self._hosts is None:
+            return
+        values = headers.get(b"host", [])
+        name = _host_name(values[0].decode("latin-1")) if len(values) == 1 else ""
+        if name not in self._hosts and not _is_loopback_address(name):
+            raise RefusedError(
+                421,
+                "wrong_host",
+                f"this service is not known as {name[:100]!r}; ask for it as localhost, or start it with --allowed-host",
+            )
+
+    def _check_token(self, headers: dict[bytes, list[bytes]]) -> None:
+        if self._digest is None:
+            return
+        values = headers.get(b"authorization", [])
+        scheme, _, given = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
+        # digests: a comparison takes equally long whatever was given, and however long it is
+        if not hmac.compare_digest(_digest(given.strip()), self._digest) or scheme.lower() != b"bearer":
+            raise RefusedError(
+                401,
+                "unauthorized",
+                "the token is missing or wrong; send the header Authorization: Bearer, with the token",
+                {"www-authenticate": 'Bearer realm="nlp-retrieval"'},
+            )
+
+    async def _body(self, headers: dict[bytes, list[bytes]], receive: _Receive) -> bytes | None:
+        """The body, all of it JSON; None where the client went away."""
+        kind = b"".join(headers.get(b"content-type", [])).partition(b";")[0].strip().lower()
+        declared = b"".join(headers.get(b"content-length", []))
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                if declared.isdigit() and (len(declared) > 18 or int(declared) > self._limits.body):
+                    raise await self._too_large(receive)
+                parts, size, more = [], 0, True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    more = message.get("more_body", False)
+                    if size > self._limits.body:
+                        raise await self._too_large(receive)
+        except TimeoutError:
+            raise RefusedError(
+                408, "too_slow", f"the body did not arrive within {self._limits.seconds:g} seconds", {"connection": "close"}
+            ) from None
+        if not kind and not size:
+            return b""  # for an endpoint that takes none
+        if kind != b"application/json":
+            raise RefusedError(415, "wrong_content_type", "send JSON, with the header Content-Type: application/json")
+        body = b"".join(parts)
+        try:
+            if size > _LARGE:  # others are answered meanwhile
+                await asyncio.to_thread(parse_json, body)
+            else:
+                parse_json(body)
+        except ValueError as error:
+            raise RefusedError(400, "invalid_json", f"the body cannot be read: {error}") from None
+        return body
+
+    async def _too_large(self, receive: _Receive) -> RefusedError:
+        """Read on for a moment, because a client that is cut off while it sends may never read the answer."""
+        left, more = self._limits.body, True
+        try:
+            async with asyncio.timeout(_LINGER):
+                while more and left > 0:
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            pass
+        message_text = f"the body is larger than {self._limits.body:,} bytes; send less at a time"
+        return RefusedError(413, "too_large", message_text, {"connection": "close"})
+
+
+async def _answer(refusal: RefusedError, send: _Send) -> None:
+    body = refusal.body()
+    headers = {"content-type": "application/json", "content-length": str(len(body))} | refusal.headers
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _replayed(body: bytes, receive: _Receive) -> _Receive:
+    """Return what gives a body that was read already, once, and then what comes after it."""
+    left = [body]
+
+    async def again() -> _Message:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return again
+
+
+def _headers(scope: _Message) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+def _host_name(value: str) -> str:
+    """The name in a Host header, without the port."""
+    if value.startswith("["):
+        return value[1:].partition("]")[0].lower()
+    return value.partition(":")[0].lower().removesuffix(".")
+
+
+def _is_loopback_address(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()

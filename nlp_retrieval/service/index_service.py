@@ -1,0 +1,139 @@
+"""An index directory, searched by any searcher: a newer generation is searched as soon as it is published."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody
+
+__all__ = ["IndexService", "SearchBody", "SearchResults"]
+
+MOST_RESULTS = 20_000
+"""Of all queries of a request together."""
+
+QueryText = Annotated[str, StringConstraints(max_length=10_000)]
+
+MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
+
+
+class SearchBody(RequestBody):
+    """A search: one query, or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["query"]}, {"required": ["queries"]}],
+            "examples": [
+                {"query": "Which river flows through Vienna?", "k": 5},
+                {"queries": ["rivers", "capitals"], "k": 3, "where": {"year": {"gte": 2015}}},
+            ],
+        }
+    )
+
+    query: QueryText = Field(default="", description="One query.")
+    queries: list[QueryText] = Field(default=[], min_length=1, max_length=256, description="Several queries.")
+    k: int = Field(default=10, ge=1, le=1000, description="At most this many results per query.")
+    where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if len(self.model_fields_set & {"query", "queries"}) != 1:
+            raise ValueError('pass either "query" or "queries"')
+        if len(self.texts) * self.k > MOST_RESULTS:
+            raise ValueError(f"{len(self.texts)} queries with k={self.k} are more than {MOST_RESULTS:,} results")
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        """The queries."""
+        return self.queries or [self.query]
+
+
+class SearchResults(BaseModel):
+    """What was found: one list per query, best first, all in the same generation of the index."""
+
+    results: list[list[RetrievalResult]]
+
+
+class RetrieverFigures(BaseModel):
+    """A retriever that is searched, and the size of its files."""
+
+    name: str
+    bytes: int
+
+
+class IndexFigures(BaseModel):
+    """What the index holds."""
+
+    n_items: int
+    generation: int
+    retrievers: list[RetrieverFigures]
+    stages: list[str]
+
+
+class IndexService(BaseService):
+    """An index that is searched.
+
+    Args:
+        searcher: with an opened index.
+    """
+
+    kind: ClassVar[str] = "index"
+    describes: ClassVar[str] = "An index, searched."
+
+    def __init__(self, searcher: BaseSearcher) -> None:
+        self._searcher = searcher
+        self._path: Path = searcher.opened.path
+        self._refreshing = threading.Lock()
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Search, and figures."""
+        return [
+            Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody),
+            Endpoint("/stats", "What the index holds.", self._stats, IndexFigures),
+        ]
+
+    def is_ready(self) -> bool:
+        """Whether there is an index still."""
+        return (self._path / MANIFEST_FILE).is_file()
+
+    def _search(self, body: SearchBody) -> bytes:
+        self._refresh()
+        found = self._searcher.search(body.texts, body.k, body.where)
+        return SearchResults.model_construct(results=found).model_dump_json().encode()
+
+    def _stats(self, _: None) -> bytes:
+        self._refresh()
+        manifest = self._searcher.opened.manifest
+        retrievers = [
+            RetrieverFigures(
+                name=str(record.identity.get("name")),
+                bytes=sum(segment.bytes for segment in record.segments),
+            )
+            for record in self._searcher.index_records()
+        ]
+        return (
+            IndexFigures(
+                n_items=manifest.corpus.n_items,
+                generation=manifest.generation,
+                retrievers=retrievers,
+                stages=self._searcher.stages,
+            )
+            .model_dump_json()
+            .encode()
+        )
+
+    def _refresh(self) -> None:
+        """Switch to a newer generation; while one thread opens it, the others search the one before."""
+        if self._refreshing.acquire(blocking=False):
+            try:
+                self._searcher.refresh()
+            finally:
+                self._refreshing.release()

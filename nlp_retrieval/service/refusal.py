@@ -1,0 +1,97 @@
+"""What the service answers when it does not do what was asked: one shape, a status, and never a traceback.
+
+The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import (
+    DependencyError,
+    IndexDamagedError,
+    IndexLockedError,
+    IndexStateError,
+    IndexWriteError,
+    InputError,
+    RetrievalError,
+)
+
+__all__ = ["ErrorAnswer", "ErrorDetail", "RefusedError", "refusal_of"]
+
+_LONGEST = 2_000
+_RETRY = {"retry-after": "1"}
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong.
+
+    Args:
+        type: for programs; stays the same from version to version.
+        message: for people: what was found, where, and what to do.
+    """
+
+    type: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """The answer to a request that was not carried out."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"error": {"type": "invalid_request", "message": "k: Input should be less than or equal to 1000"}}]
+        }
+    )
+
+    error: ErrorDetail
+
+
+class RefusedError(RetrievalError):
+    """A request is not carried out.
+
+    Args:
+        status: of HTTP.
+        kind: the type of the error, for programs.
+        message: for people.
+        headers: further ones of the answer.
+    """
+
+    def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.headers = status, kind, dict(headers or {})
+
+    def body(self) -> bytes:
+        """Return the answer as JSON, without secrets."""
+        message = str(without_secrets(str(self)))[:_LONGEST].encode("utf-8", "replace").decode()
+        return ErrorAnswer(error=ErrorDetail(type=self.kind, message=message)).model_dump_json().encode()
+
+
+_STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
+    (InputError, 422, "invalid_request"),
+    (DependencyError, 501, "dependency_missing"),
+    (IndexLockedError, 503, "index_locked"),
+    (IndexWriteError, 503, "index_not_writable"),
+    (IndexDamagedError, 500, "index_damaged"),
+    (IndexStateError, 409, "index_state"),
+    (RetrievalError, 500, "failed"),
+    (MemoryError, 503, "out_of_memory"),
+)
+
+
+def refusal_of(error: Exception) -> RefusedError:
+    """Return the answer to an error.
+
+    Args:
+        error: of this package; of any other nothing is told, because nobody wrote it for those who ask.
+    """
+    if isinstance(error, RefusedError):
+        return error
+    for kind, status, name in _STATUSES:
+        if isinstance(error, kind):
+            message = str(error) or "there is not enough memory for this; ask for less at a time"
+            return RefusedError(status, name, message, _RETRY if status == 503 else None)
+    return RefusedError(500, "internal", "an unexpected error, which is a defect of the service; its log says more")

@@ -1,0 +1,165 @@
+"""Listening: one process or several over one socket, until told to end; requests under way are answered before.
+
+Several processes are started afresh and not forked, and each opens the index for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, RetrievalError, RetrievalWarning
+from nlp_retrieval.service.application import create_app, require_packages
+from nlp_retrieval.service.endpoints import BaseService
+from nlp_retrieval.service.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from uvicorn import Config, Server
+
+__all__ = ["listen", "serve"]
+
+_BACKLOG = 1024
+_MOST_CONNECTIONS = 2048
+_LOOKED_AFTER = 0.5
+_GRACE = 5
+_NOT_STARTED = 3
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """Makes the application in a process of its own; sent there as it is, so it holds plain values."""
+
+    opening: Callable[[], BaseService]
+    settings: ServiceSettings
+    parent: int
+
+    def __call__(self) -> FastAPI:
+        _leave_notes_out()
+        threading.Thread(target=self._end_with_parent, daemon=True).start()
+        try:
+            return create_app(self.opening(), self.settings)
+        except RetrievalError as error:
+            logging.getLogger("uvicorn.error").error("%s", without_secrets(str(error)))  # noqa: TRY400 -- no traceback
+            raise SystemExit(_NOT_STARTED) from None  # with any other code, it would be started again and again
+
+    def _end_with_parent(self) -> None:
+        """End where the process that started this one was killed: nobody would end this one."""
+        while os.getppid() == self.parent:
+            time.sleep(_LOOKED_AFTER)
+        signal.raise_signal(signal.SIGTERM)
+
+
+def listen(settings: ServiceSettings) -> socket.socket:
+    """Return a socket that listens where the settings say.
+
+    Raises:
+        ConfigurationError: the address cannot be had.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 "
+            "for any that is free"
+        ) from None
+
+
+def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: Callable[[str], None]) -> None:
+    """Answer requests until SIGTERM or SIGINT.
+
+    Args:
+        opening: opens what is served; with several workers it is called in each of them, and must be picklable.
+        settings: where to listen, who may ask, and how much.
+        told: is told the address.
+
+    Raises:
+        DependencyError: FastAPI or uvicorn is not installed.
+        RetrievalError: what is served cannot be opened.
+    """
+    require_packages()
+    _leave_notes_out()
+    service = opening()  # also before other processes open it: an error is told once, and here
+    with listen(settings) as listener:
+        if settings.workers > 1:
+            service.close()
+            del service
+            told(_address(listener))
+            _serve_by_many(opening, settings, listener)
+        else:
+            from uvicorn import Server
+
+            server = Server(_config(settings, create_app(service, settings)))
+            with _ended_by_signals(server):
+                told(_address(listener))
+                server.run([listener])
+
+
+def _leave_notes_out() -> None:
+    """Notes about single queries are for whoever asked; here they would fill a log, and Python remembers every one."""
+    warnings.simplefilter("ignore", RetrievalWarning)
+
+
+def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:
+    from uvicorn.supervisors import Multiprocess
+
+    config = _config(settings, _Worker(opening, settings, os.getpid()), factory=True)
+    processes = Multiprocess(config, [listener])
+    processes.run()
+    if any(process.exitcode == _NOT_STARTED for process in processes.processes):
+        raise RetrievalError("a worker could not start; what it said stands above")
+
+
+def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
+    from uvicorn import Config
+
+    longest = max(settings.limits.seconds, settings.limits.writing_seconds)
+    return Config(
+        app,
+        factory=factory,
+        workers=settings.workers,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        use_colors=False,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=int(longest) + _GRACE,
+        timeout_worker_healthcheck=60,
+    )
+
+
+@contextmanager
+def _ended_by_signals(server: Server) -> Iterator[None]:
+    """Let the signals that end the server end it only: it sends them to itself again afterwards."""
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

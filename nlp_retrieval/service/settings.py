@@ -1,0 +1,134 @@
+"""Where the service listens, who may ask, and how much: checked before anything is opened.
+
+Whoever can reach the service can ask it. So it listens on this machine alone, unless a token is required.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nlp_retrieval.errors import ConfigurationError
+
+__all__ = ["ServiceLimits", "ServiceSettings", "is_loopback", "read_token"]
+
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """How much one request may ask, and how many may be under way in one process.
+
+    Args:
+        body: bytes of a request's body.
+        seconds: how long a request may take, and how long its body may take to arrive.
+        writing_seconds: how long a request that adds sources may take.
+        threads: requests that are worked on at once.
+        waiting: requests that wait for a thread; those beyond are refused.
+    """
+
+    body: int = 16 * 2**20
+    seconds: float = 30.0
+    writing_seconds: float = 600.0
+    threads: int = 4
+    waiting: int = 128
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        for name, value, least in (("body", self.body, 1024), ("threads", self.threads, 1), ("waiting", self.waiting, 0)):
+            if value < least:
+                raise ConfigurationError(f"{name}={value}; it must be at least {least}")
+        for name, seconds in (("seconds", self.seconds), ("writing_seconds", self.writing_seconds)):
+            if not 0 < seconds <= 86_400:
+                raise ConfigurationError(f"{name}={seconds}; it must be above 0, and at most 86,400 (a day)")
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """Where the service listens, and who may ask.
+
+    Args:
+        host: address or name to listen on.
+        port: 0 for any that is free.
+        token: that every request must show; needed to listen elsewhere than on this machine.
+        allowed_hosts: further names under which the service may be asked for (of a proxy before it).
+        workers: processes.
+        limits: of one process.
+
+    Raises:
+        ConfigurationError: one of them cannot be used.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = ()
+    workers: int = 1
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        if not 0 <= self.port <= 65_535:
+            raise ConfigurationError(f"port={self.port}; ports are 0 (any that is free) to 65,535")
+        if not 1 <= self.workers <= 256:
+            raise ConfigurationError(f"workers={self.workers}; take 1 to 256 processes")
+        if self.token is None and not self.on_loopback:
+            raise ConfigurationError(
+                f"host={self.host!r} can be reached from other machines, and no token is set: anyone could ask. Put a token "
+                "into the environment variable NLP_RETRIEVAL_TOKEN or a file (--token-file), or listen on 127.0.0.1"
+            )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or every address of a name, is one of this machine alone.
+
+    Raises:
+        ConfigurationError: there is no such address.
+    """
+    if not host:
+        raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(f"host={host[:100]!r} is no address to listen on ({error}); take 127.0.0.1") from None
+    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
+
+
+def read_token(variable: str, file: Path | None, *, required: bool = False) -> str | None:
+    """Return the token that requests must show, or None where there is none.
+
+    Args:
+        variable: environment variable that holds it.
+        file: that holds it, instead of the variable; white space around it does not count.
+        required: whether the variable must be set.
+
+    Raises:
+        ConfigurationError: it cannot be read, is too short to be a secret, or cannot stand in a header.
+    """
+    if file is not None:
+        try:
+            with file.open("rb") as opened:
+                found = opened.read(_LONGEST_TOKEN + 1).decode("ascii", "replace").strip()
+        except OSError as error:
+            raise ConfigurationError(f"the token in {file} cannot be read: {error.strerror or error}") from None
+        place = str(file)
+    else:
+        found, place = os.environ.get(variable, "").strip(), f"the environment variable {variable}"
+        if not found and not required:
+            return None
+    if len(found) < _SHORTEST_TOKEN:
+        raise ConfigurationError(
+            f"{place} holds {'no token' if not found else 'too short a token'}; take {_SHORTEST_TOKEN} characters or more, "
+            "such as those of: openssl rand -hex 32"
+        )
+    if len(found) > _LONGEST_TOKEN or not all("!" <= character <= "~" for character in found):
+        raise ConfigurationError(f"{place} holds no token: letters, digits and signs of ASCII, without spaces, in one line")
+    return found

@@ -1,0 +1,232 @@
+"""An index that is served: it answers as the library does, and follows what others add."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+import pytest
+
+from nlp_retrieval import Bm25sRetriever, RetrievalWarning, Searcher
+
+from .running import COMMAND, error_of, item, make_index, running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "index"
+    searcher = make_index(folder)
+    with running([folder, "--max-body", "0.05"]) as service, service.client() as client:
+        yield service, client, searcher
+
+
+def as_library(searcher, queries, k=10, where=None):
+    return [[hit.model_dump(mode="json") for hit in hits] for hits in searcher.search(queries, k, where)]
+
+
+def test_it_finds_what_the_library_finds(served):
+    _, client, searcher = served
+    answer = client.post("/search", json={"query": "dog number3", "k": 4})
+    assert answer.status_code == 200
+    assert answer.json() == {"results": as_library(searcher, ["dog number3"], 4)}
+    assert answer.json()["results"][0][0]["item"]["item_id"] == "p3"
+
+
+def test_several_queries_are_answered_in_their_order_and_filtered(served):
+    _, client, searcher = served
+    where = {"year": {"gte": 2010}}
+    queries = ["dog", "number12", "", "🦊 \u202e nothing"]
+    found = client.post("/search", json={"queries": queries, "k": 3, "where": where}).json()["results"]
+    with pytest.warns(RetrievalWarning, match="found nothing for 2 of 4"):
+        assert found == as_library(searcher, queries, 3, where)
+    assert [len(hits) for hits in found] == [3, 1, 0, 0]
+
+
+def test_its_figures_are_those_of_the_index(served):
+    _, client, _ = served
+    figures = client.get("/stats").json()
+    assert (figures["n_items"], figures["generation"], figures["stages"]) == (30, 1, ["bm25s", "items"])
+    assert [one["name"] for one in figures["retrievers"]] == ["bm25s"]
+
+
+def test_it_is_well(served):
+    _, client, _ = served
+    assert client.get("/healthz").json()["status"] == "ok"
+
+
+def test_every_answer_has_the_shape_that_the_schema_says(served):
+    import jsonschema
+
+    _, client, _ = served
+    schema = client.get("/openapi.json").json()
+    assert set(schema["paths"]) == {"/search", "/stats", "/healthz"}
+    asked = {
+        ("/search", "post", "200"): client.post("/search", json={"query": "fox"}),
+        ("/search", "post", "422"): client.post("/search", json={"query": 5}),
+        ("/stats", "get", "200"): client.get("/stats"),
+        ("/healthz", "get", "200"): client.get("/healthz"),
+    }
+    for (path, method, status), answer in asked.items():
+        assert str(answer.status_code) == status
+        wanted = schema["paths"][path][method]["responses"][status]["content"]["application/json"]["schema"]
+        jsonschema.validate(answer.json(), wanted | {"components": schema["components"]})
+    examples = schema["components"]["schemas"]["SearchBody"]["examples"]
+    assert [client.post("/search", json=example).status_code for example in examples] == [200, 200]
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/"])
+def test_there_are_no_pages_that_load_scripts_from_elsewhere(served, path):
+    error_of(served[1].get(path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, 'pass either "query" or "queries"'),
+        ({"query": "a", "queries": ["a"]}, 'pass either "query" or "queries"'),
+        ({"query": None}, "query: "),
+        ({"queries": None}, "queries: "),
+        ({"query": 5}, "query: "),
+        ({"queries": ["a", None]}, "queries.1: "),
+        ({"queries": []}, "queries: "),
+        ({"queries": ["a"] * 257}, "queries: "),
+        ({"queries": ["a"] * 200, "k": 1000}, "more than 20,000 results"),
+        ({"query": "x" * 10_001}, "query: "),
+        ({"query": "a", "k": 0}, "k: "),
+        ({"query": "a", "k": 1001}, "k: "),
+        ({"query": "a", "k": 2.5}, "k: "),
+        ({"query": "a", "k": "3"}, "k: "),
+        ({"query": "a", "k": True}, "k: "),
+        ({"query": "a", "depth": 3}, "depth: "),
+        ({"query": "a", "where": []}, "where: "),
+        ({"query": "a", "where": {}}, "where: "),
+        ({"query": "a", "where": {"year": {"like": 3}}}, "where.year: there is no operator 'like'"),
+        ({"query": "a", "where": {"year": {"gte": None}}}, "null is no value"),
+        ([], "valid dictionary"),
+        ("fox", "valid dictionary"),
+        (None, ""),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_the_place(served, body, said):
+    answer = served[1].post("/search", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert said in error_of(answer, 422, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "not valid JSON"),
+        (b'{"query": "fox"', "not valid JSON"),
+        (b'{"query": "fox"} {}', "not valid JSON"),
+        (b"[" * 20_000, "nested too deeply"),
+        (b'{"query": "fox", "where": ' + b'{"not": ' * 200 + b"1" + b"}" * 201, "nested too deeply"),
+        (b'{"query": "fox", "where": {"year": NaN}}', "NaN is not JSON"),
+        (b'{"query": "fox", "where": {"year": {"gte": -Infinity}}}', "-Infinity is not JSON"),
+        (b'{"query": "fox", "where": {"year": 1e999}}', "too large"),
+        (b'{"query": "fox", "k": ' + b"9" * 5000 + b"}", "5,000 digits"),
+        (b'{"query": "\\ud800"}', "half of a surrogate pair"),
+        (b'{"query": "fox", "query": "dog"}', "occurs twice"),
+        (b'{"query": "\xff"}', "not UTF-8"),
+        ('{"query": "fox"}'.encode("utf-16"), "not UTF-8"),
+    ],
+    ids=range(13),
+)
+def test_a_body_that_is_no_json_is_refused(served, body, said):
+    answer = served[1].post("/search", content=body, headers={"Content-Type": "application/json"})
+    assert said in error_of(answer, 400, "invalid_json")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_a_body_that_a_page_may_send_unasked_is_refused(served, kind):
+    answer = served[1].post("/search", content=b'{"query": "fox"}', headers={"Content-Type": kind})
+    error_of(answer, 415, "wrong_content_type")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("TRACE", "/stats"), ("POST", "/stats"), ("DELETE", "/search"), ("GET", "/search")]
+)
+def test_another_method_is_not_known(served, method, path):
+    answer = served[1].request(method, path)
+    error_of(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] in ("GET", "POST")
+
+
+def test_no_page_is_allowed_to_read_an_answer(served):
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    answer = served[1].options("/search", headers=asked)
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_a_body_that_is_too_large_is_refused_by_what_it_declares_and_by_what_it_sends(served):
+    service, client, _ = served
+    kind = {"Content-Type": "application/json"}
+    error_of(client.post("/search", content=b" " * 60_000, headers=kind), 413, "too_large")
+    error_of(client.post("/search", content=(b" " * 1000 for _ in range(60)), headers=kind), 413, "too_large")
+    head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+    for declared in (b"52429", b"9" * 15):
+        answer = service.raw(head + declared + b"\r\n\r\n")  # nothing of the body was sent
+        assert answer.startswith(b"HTTP/1.1 413")
+        assert b"connection: close" in answer
+    assert client.post("/search", json={"query": "fox"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "169.254.169.254", "", "[::"],
+)
+def test_a_name_that_is_not_of_this_machine_is_refused(served, host):
+    for path in ("/stats", "/healthz"):
+        error_of(served[1].get(path, headers={"Host": host}), 421, "wrong_host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1234", "127.0.0.1", "127.1.2.3:99", "[::1]:80", "localhost."])
+def test_a_name_of_this_machine_is_answered(served, host):
+    assert served[1].get("/stats", headers={"Host": host}).status_code == 200
+
+
+def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_path):
+    folder = tmp_path / "index"
+    make_index(folder, 5)
+    (tmp_path / "more.jsonl").write_text('{"id": "p99", "content": "a walrus"}')
+    with running([folder]) as service, service.client() as client:
+        assert client.post("/search", json={"query": "walrus"}).json() == {"results": [[]]}
+        subprocess.run([COMMAND, "add", str(tmp_path / "more.jsonl"), str(folder)], check=True, capture_output=True)
+        (found,) = client.post("/search", json={"query": "walrus"}).json()["results"]
+        assert [hit["item"]["item_id"] for hit in found] == ["p99"]
+        assert client.get("/stats").json()["generation"] == 2
+        Searcher([Bm25sRetriever(stemmer="none")]).index([item(1, "a lynx")], folder, replace=True)
+        assert "bm25s" in error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
+        (folder / "manifest.json").unlink()
+        assert "there is no index" in error_of(client.post("/search", json={"query": "fox"}), 409, "index_state")
+        error_of(client.get("/healthz"), 503, "not_ready")
+
+
+def test_a_client_that_goes_away_changes_nothing(served):
+    service, client, _ = served
+    body = b'{"query": "fox", "k": 30}'
+    head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    for sent in (head[:30], head % len(body), head % len(body) + body[:9], head % len(body) + body):
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(sent)
+    assert len(client.post("/search", json={"query": "fox", "k": 30}).json()["results"][0]) == 30
+    assert "Traceback" not in "".join(service.said)
+
+
+def test_what_is_no_http_is_refused_and_the_next_is_answered(served):
+    service, client, _ = served
+    for sent in (
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET / HTTP/9.9\r\nConnection: close\r\n\r\n",
+        b"GET /stats HTTP/1.1\r\n\r\n",
+        b"A" * 200_000,
+    ):
+        assert service.raw(sent).startswith(b"HTTP/1.1 4")
+    assert client.get("/stats").status_code == 200
+
+
+def test_a_client_may_use_http_1_0_with_a_host(served):
+    assert served[0].raw(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200")
+    assert served[0].raw(b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 421")

@@ -1,0 +1,97 @@
+"""Where the service may listen, and what a token is."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import socket
+
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.service.refusal import RefusedError, refusal_of
+from nlp_retrieval.service.serving import listen
+from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, is_loopback, read_token
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_nobody_listens_to_others_without_a_token(host):
+    with pytest.raises(ConfigurationError, match="no token is set"):
+        ServiceSettings(host)
+    assert ServiceSettings(host, token=TOKEN).token == TOKEN
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_this_machine_needs_none(host):
+    assert is_loopback(host)
+    assert ServiceSettings(host).on_loopback
+
+
+@pytest.mark.parametrize("host", ["", "\0", "no such name", "999.1.1.1", "x" * 300, "\udcff"])
+def test_an_address_that_is_none_is_refused(host):
+    with pytest.raises(ConfigurationError):
+        ServiceSettings(host)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"port": -1}, {"port": 65_536}, {"workers": 0}, {"workers": 257}],
+)
+def test_settings_that_cannot_be_used_are_refused(wrong):
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        ServiceSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"body": 10}, {"threads": 0}, {"waiting": -1}, {"seconds": 0}, {"seconds": float("nan")}, {"writing_seconds": 1e9}],
+)
+def test_limits_that_cannot_be_used_are_refused(wrong):
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        ServiceLimits(**wrong)
+
+
+def test_a_token_is_not_shown():
+    settings = ServiceSettings(token=TOKEN)
+    assert TOKEN not in repr(settings)
+    assert TOKEN not in str(settings)
+    assert dataclasses.replace(settings, port=1).token == TOKEN
+    assert pickle.loads(pickle.dumps(settings)) == settings
+
+
+def test_a_token_is_read_from_a_file_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "from-the-environment")
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    assert read_token("SOME_TOKEN", None) == "from-the-environment"
+    assert read_token("SOME_TOKEN", tmp_path / "token") == TOKEN
+    assert read_token("NO_SUCH_TOKEN", None) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"short", b"two words in one line", b"caf\xc3\xa9-caf\xc3\xa9-caf\xc3\xa9", b"x" * 5000]
+)
+def test_what_is_no_secret_is_refused(tmp_path, content):
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(ConfigurationError, match="token"):
+        read_token("NO_SUCH_TOKEN", tmp_path / "token")
+
+
+def test_a_token_that_is_named_and_not_there_is_an_error(tmp_path):
+    with pytest.raises(ConfigurationError, match="NO_SUCH_TOKEN holds no token"):
+        read_token("NO_SUCH_TOKEN", None, required=True)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_token("NO_SUCH_TOKEN", tmp_path / "nowhere")
+
+
+def test_a_port_that_is_taken_is_said_to_be():
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigurationError, match="choose another --port"):
+        listen(ServiceSettings(port=taken.getsockname()[1]))
+
+
+def test_an_error_that_nobody_wrote_for_those_who_ask_tells_them_nothing(monkeypatch):
+    monkeypatch.setenv("SERVICE_API_KEY", "a-very-secret-value")
+    assert b"secret" not in refusal_of(KeyError("a secret of the machine")).body()
+    assert b"a-very-secret-value" not in RefusedError(500, "failed", "key a-very-secret-value was refused").body()
+    assert refusal_of(MemoryError()).status == 503
