@@ -5,11 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["BaseService", "Endpoint", "RequestBody"]
+__all__ = ["BaseService", "Endpoint", "RequestBody", "ResultCount"]
+
+
+def _whole(value: object) -> object:
+    """JSON knows one kind of number: 3.0 is an integer there."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+ResultCount = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=1000)]
+"""How many results may be asked for."""
 
 
 class RequestBody(BaseModel):

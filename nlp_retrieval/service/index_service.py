@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody
+from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody, ResultCount
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 
@@ -38,7 +38,7 @@ class SearchBody(RequestBody):
 
     query: QueryText = Field(default="", description="One query.")
     queries: list[QueryText] = Field(default=[], min_length=1, max_length=256, description="Several queries.")
-    k: int = Field(default=10, ge=1, le=1000, description="At most this many results per query.")
+    k: ResultCount = Field(default=10, description="At most this many results per query.")
     where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from nlp_retrieval.evidence.citations.rows import AuditReason, AuditStatus
 from nlp_retrieval.evidence.citations.summary import AuditSummary
 from nlp_retrieval.evidence.claims.status import ClaimStatus
 from nlp_retrieval.evidence.index.records import EvidencePassage
-from nlp_retrieval.service.endpoints import RequestBody
+from nlp_retrieval.service.endpoints import RequestBody, ResultCount
 
 __all__ = [
     "AuditAnswer",
@@ -91,7 +91,7 @@ class PassageSearchBody(RequestBody):
     )
 
     query: Statement = Field(description="A claim, a question, or keywords.")
-    k: int = Field(default=5, ge=1, le=1000, description="At most this many passages.")
+    k: ResultCount = Field(default=5, description="At most this many passages.")
     min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
     where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata meet this.")
 

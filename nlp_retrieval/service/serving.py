@@ -67,15 +67,28 @@ def listen(settings: ServiceSettings) -> socket.socket:
         ConfigurationError: the address cannot be had.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's word
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 "
-            "for any that is free"
-        ) from None
+        raise _taken(settings, error) from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _taken(settings, error) from None
+    return listener
+
+
+def _taken(settings: ServiceSettings, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another --port, or 0 for "
+        "any that is free"
+    )
 
 
 def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: Callable[[str], None]) -> None:

@@ -43,6 +43,10 @@ def test_several_queries_are_answered_in_their_order_and_filtered(served):
     assert [len(hits) for hits in found] == [3, 1, 0, 0]
 
 
+def test_an_integer_may_be_written_as_a_number_with_nothing_behind_its_point(served):
+    assert len(served[1].post("/search", json={"query": "fox", "k": 3.0}).json()["results"][0]) == 3
+
+
 def test_its_figures_are_those_of_the_index(served):
     _, client, _ = served
     figures = client.get("/stats").json()

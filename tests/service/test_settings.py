@@ -90,6 +90,11 @@ def test_a_port_that_is_taken_is_said_to_be():
         listen(ServiceSettings(port=taken.getsockname()[1]))
 
 
+def test_small_answers_are_sent_at_once():
+    with listen(ServiceSettings(port=0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio asks for TCP_NODELAY where it sees this
+
+
 def test_an_error_that_nobody_wrote_for_those_who_ask_tells_them_nothing(monkeypatch):
     monkeypatch.setenv("SERVICE_API_KEY", "a-very-secret-value")
     assert b"secret" not in refusal_of(KeyError("a secret of the machine")).body()
