@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from cli.commands import refused, run
 
 from .world import CLAIM, make_project

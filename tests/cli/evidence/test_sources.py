@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.commands import refused, run
 
+from cli.commands import refused, run
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
