@@ -152,6 +152,7 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     from rich.text import Text
 
     from nlp_retrieval.cli.evidence.printing import console, print_passage
+    from nlp_retrieval.text.printable import visible
 
     to = console()
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
@@ -159,6 +160,13 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
         print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
     for one in verdict.contradicting_evidence:
         print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    for evidence, origins in (
+        (verdict.supporting_evidence, verdict.supporting_origins),
+        (verdict.contradicting_evidence, verdict.contradicting_origins),
+    ):
+        for origin in (one for one in origins if one.reasons):
+            urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
+            to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
 
 
 def _print_audit(done: CitationAudit) -> None:
