@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +19,8 @@ from nlp_retrieval.cli.evidence.claims import audit, verify
 from nlp_retrieval.cli.evidence.sources import add
 
 LIGHTHOUSE = "https://lighthouse-museum.example/tower"
-TWO_ORIGINS = "The tidal plant at Marrow Point supplied 61 gigawatt hours in 2025."
+TWO_ORIGINS = "The tidal plant supplied 61 gigawatt hours in 2025."
 ONE_WIRE_STORY = "Dredging the harbour of Port Ellery will cost 18 million crowns."
-THRESHOLD = 0.5
-"""Least probability that counts for a claim: the lexical verifier is seldom surer of a sentence in other words."""
 
 _FILES = ("sources.jsonl", "lighthouse.html", "report.md", "wrong.json")
 
@@ -50,7 +49,7 @@ def demonstrate(folder: Path) -> None:
         lambda: add(project, [lighthouse], url=LIGHTHOUSE, retriever=engines),
     )
     for claim in (TWO_ORIGINS, ONE_WIRE_STORY):
-        _run(["verify", project, claim, "--threshold", THRESHOLD], lambda: verify(project, claim, threshold=THRESHOLD))  # noqa: B023 -- run at once
+        _run(["verify", project, claim], partial(verify, project, claim))
     report = folder / "report.md"
     _run(
         ["audit", project, report, "--html", page, "--json", rows],
