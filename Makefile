@@ -9,11 +9,14 @@ LM_BASE_URL ?=
 TEST_WORKERS ?= 2
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test soak lint bench clean
+.PHONY: demo demo-evidence test soak lint bench clean
 
 # with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
 demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
 	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)') $(if $(LM_BASE_URL),--lm-base-url '$(LM_BASE_URL)')
+
+demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
+	$(BIN)/nlp-retrieval demo --evidence --output demo-output
 
 test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile

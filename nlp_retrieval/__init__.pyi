@@ -54,6 +54,13 @@ from nlp_retrieval.evaluation.evaluator import Evaluation as Evaluation
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator as RetrievalEvaluator
 from nlp_retrieval.evaluation.rankings import RunLists as RunLists
 from nlp_retrieval.evaluation.verdict import verdict as verdict
+from nlp_retrieval.evidence.citations.auditor import CitationAuditor as CitationAuditor
+from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier as ClaimVerifier
+from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier as BaseVerifier
+from nlp_retrieval.evidence.verifiers.base import Judgement as Judgement
+from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier as LexicalVerifier
+from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
 from nlp_retrieval.graph.links.base import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.graph.links.base import LinkSentence as LinkSentence
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks as Hyperlinks

@@ -45,9 +45,10 @@ def test_the_searcher_in_the_readme_prints_what_the_readme_shows(tmp_path: Path,
     assert printed == blocks(README, "text")[0]
 
 
-def test_the_page_on_updates_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["UPDATES.md", "EVIDENCE.md"])
+def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "UPDATES.md").read_text("utf-8")
+    page = (ROOT / "docs" / name).read_text("utf-8")
     printed, _ = run(blocks(page, "python")[0])
     assert printed == blocks(page, "text")[0]
 
@@ -82,16 +83,18 @@ def test_the_configuration_in_the_readme_names_real_components_and_keys() -> Non
 
 def test_every_command_that_the_documents_name_exists() -> None:
     commands = {command.name for command in app.registered_commands}
+    groups = {group.name for group in app.registered_groups}
     documents = README + CONTRIBUTING + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
     named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
     named = {name for pair in named for name in pair if name}
-    assert named <= commands
+    assert named <= commands | groups
+    assert groups == {"evidence"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
         "serve", "tune", "optimize", "components",
     } == commands  # fmt: skip
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    assert set(re.findall(r"\$ make (\w+)", README + CONTRIBUTING)) <= targets
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
 
 def documented(name: str) -> str:

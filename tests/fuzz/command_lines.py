@@ -58,6 +58,21 @@ GOOD: dict[str, list[list[str]]] = {
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
     "optimize": [["sweep.yaml", "--output", "program.json", "--searcher", "bm25", "--budget", "1"]],
     "components": [["retrievers", "bm25s"], []],
+    "evidence": [
+        ["add", "project", "sources.jsonl", "-r", "bm25s"],
+        ["add", "project", "report.md", "folder", "--quality", "B", "--date", "2026-01-19T14:30:00Z", "--no-build"],
+        ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25s"],
+        ["search", "project", "fox", "-k", "2", "--min-quality", "B"],
+        ["search", "project", "fox", "--json", "-r", "bm25s"],
+        ["verify", "project", "A fox sleeps 9 hours.", "--type", "C1", "--threshold", "0.7", "--verifier", "lexical"],
+        ["verify", "project", "fox", "--json", "--verifier", "pair_model:model=folder"],
+        ["audit", "project", "report.md", "--html", "page.html", "--json", "audit.json", "--fail-on", "not-indexed"],
+        ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
+        ["stats", "project", "--json"],
+        ["calibrate", "pairs.jsonl", "-o", "calibration.json", "--plants", "0.5", "--limit", "50", "--seed", "1"],
+        ["train-verifier", "broken.json", "-o", "model", "--base", "folder", "--epochs", "1"],
+        ["--help"],
+    ],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip
 
@@ -72,6 +87,14 @@ WORDS = [
     "sqlite:///binary", "sqlite:///corpus.db",
     "postgresql://nobody@127.0.0.1:1/x", "http://127.0.0.1:1/x", "\udcff",
 ]  # fmt: skip
+
+_MORE = {
+    "evidence": [
+        "add", "audit", "stats", "project", "project/10_graph", "report.md", "sources.jsonl", "pairs.jsonl", "C", "C1",
+        "https://a.example/1", "file:///", "javascript:1", "lexical:calibration=empty", "--no-build", "--json",
+    ],
+}  # fmt: skip
+"""Words for one command alone."""
 
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
@@ -89,7 +112,7 @@ class Ended(NamedTuple):
 
 
 def make_world(folder: Path) -> None:
-    """Write what command lines are about into a folder: good files, bad ones, and a configuration; no index and no run."""
+    """Write what command lines are about into a folder: good files, bad ones, and a configuration; no index, run or project."""
     texts = ["red fox", "blue dog by the sea", "green cat", "a fox and a dog", "the sea", "cat and dog"]
     rows = [{"id": f"p{n}", "content": text, "title": f"T{n}", "year": n, "kind": "a"} for n, text in enumerate(texts)]
     (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -101,6 +124,11 @@ def make_world(folder: Path) -> None:
     ]
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "ids.txt").write_text("p1\np2\n")
+    sources = [{"url": f"https://{name}.example/1", "content": f"A {name} sleeps 9 hours in 24."} for name in ("fox", "cat")]
+    (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources))
+    (folder / "report.md").write_text("A fox sleeps 9 hours [1]. A dog sleeps 12 hours [2].\n\n[1]: https://fox.example/1\n")
+    pair = {"claim": "A fox sleeps.", "passage": "A fox sleeps 9 hours.", "label": "support"}
+    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings()))
     (folder / "hostile.yaml").write_text(yaml.safe_dump(settings()))
     (folder / "folder").mkdir()
@@ -154,12 +182,13 @@ def hostile_settings(chance: random.Random) -> dict[str, Any]:
 def command_line(command: str, chance: random.Random) -> list[str]:
     """Return a command and its words, up to three of them not as they should be."""
     words = list(chance.choice(GOOD[command]))
+    strange = WORDS + _MORE.get(command, []) * 2
     for _ in range(chance.randint(0, 3)):
         place, kind = chance.randint(0, len(words)), chance.random()
         if kind < 0.75 and place < len(words):
-            words[place] = chance.choice(WORDS)
+            words[place] = chance.choice(strange)
         elif kind < 0.85:
-            words.insert(place, chance.choice(WORDS))
+            words.insert(place, chance.choice(strange))
         else:
             del words[place : place + chance.randint(1, 2)]
     return [command, *words, *_ALWAYS.get(command, [])]

@@ -24,7 +24,7 @@ _IN_A_PROCESS = 4
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an index and a finished run beside what good and bad command lines name."""
+    """A folder with an index, a finished run and a project beside what good and bad command lines name."""
     made = tmp_path_factory.mktemp("lines") / "a" / "b" / "world"
     made.mkdir(parents=True)
     make_world(made)
@@ -33,6 +33,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for words in (
             ["index", "corpus.jsonl", "index", "-r", "bm25s"],
             ["benchmark", "sweep.yaml", "--output", "run"],
+            ["evidence", "add", "project", "sources.jsonl", "-r", "bm25s"],
         ):
             done = ended(words)
             assert done.code == 0, done.err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,8 +57,11 @@ def verify(
     VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
     only against it; UNVERIFIED: neither.
     """
+    from nlp_retrieval.errors import QueryError
     from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier
 
+    if not claim.strip():
+        raise QueryError("the claim is empty; write one statement in quotes")
     index = existing_project(project, retriever)
     verdict = ClaimVerifier(index, chosen_verifier(verifier), threshold=threshold).verify(claim, claim_type.value)
     if as_json:
@@ -80,9 +82,9 @@ def audit(
     ] = FailOn.never,
     retriever: Retrievers = None,
 ) -> None:
-    """Audit every citation of a report against the text of its own source.
+    """Audit every citation of a report.
 
-    Writes 09_qa/retrieval_audit.md in the project. A citation passes where its source supports the sentence; the others are
+    Writes 09_qa/retrieval_audit.md in the project. A citation passes where its own source supports the sentence; the others are
     to be reviewed, with the reason, or their source is not indexed.
     """
     from nlp_retrieval.core.progress import progress
@@ -147,21 +149,24 @@ def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
 
 
 def _print_verdict(verdict: ClaimVerdict) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    from nlp_retrieval.text.printable import printable
+    from nlp_retrieval.cli.evidence.printing import console, print_passage
+    from nlp_retrieval.text.printable import visible
 
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(Text(verdict.verification_status, "bold"), Text(f"  {verdict.rule}"))
-    for heading, evidence in (("supports", verdict.supporting_evidence), ("contradicts", verdict.contradicting_evidence)):
-        for one in evidence:
-            share = one.judgement.support if heading == "supports" else one.judgement.contradict
-            line = Text(f"  {heading} ({share:.2f})  ")
-            line.append(printable(one.passage.title or one.passage.url), "bold cyan")
-            line.append(f"  {one.passage.quality}  {printable(one.passage.url)}", "dim")
-            console.print(line)
-            console.print(Text(f"      \N{LEFT DOUBLE QUOTATION MARK}{printable(one.quote)}\N{RIGHT DOUBLE QUOTATION MARK}"))
+    to = console()
+    to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
+    for one in verdict.supporting_evidence:
+        print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
+    for one in verdict.contradicting_evidence:
+        print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    for evidence, origins in (
+        (verdict.supporting_evidence, verdict.supporting_origins),
+        (verdict.contradicting_evidence, verdict.contradicting_origins),
+    ):
+        for origin in (one for one in origins if one.reasons):
+            urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
+            to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
 
 
 def _print_audit(done: CitationAudit) -> None:

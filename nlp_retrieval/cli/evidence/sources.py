@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,10 +40,14 @@ def add(
     """
     from nlp_retrieval.core.progress import progress
     from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.evidence.reading.folder import is_json_lines
     from nlp_retrieval.evidence.reading.sources import read_sources
+    from nlp_retrieval.reports.notes import counted
 
-    if url is not None and (len(sources) > 1 or sources[0].is_dir()):
-        raise ConfigurationError("--url is for a single file; leave it out for folders and several files")
+    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0])):
+        raise ConfigurationError(
+            "--url is for a single file; leave it out for folders, several files, and JSON lines, which name their own"
+        )
     index = open_project(project, retriever)
     new = known = 0
     url_of = None if url is None else lambda _: url
@@ -57,7 +60,8 @@ def add(
         index.build_index()
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
-    say(f"{new:,} sources added{note}; {stats['document_count']:,} texts, {stats['passage_count']:,} passages in {project}")
+    held = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
+    say(f"{counted(new, 'source')} added{note}; {held} in {project}")
 
 
 def search(
@@ -94,19 +98,10 @@ def print_passages(passages: list[EvidencePassage]) -> None:
     Args:
         passages: best first.
     """
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
+    from nlp_retrieval.cli.evidence.printing import console, print_passage
 
-    from nlp_retrieval.text.printable import printable
-
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    to = console()
     if not passages:
-        console.print(Text("nothing found", "dim"))
+        to.print("nothing found")
     for rank, passage in enumerate(passages, start=1):
-        heading = Text(f"{rank:>3}  ")
-        heading.append(printable(passage.title or passage.url), "bold cyan")
-        heading.append(f"  {passage.quality}  {printable(passage.url)}", "dim")
-        console.print(heading)
-        content = Text(printable(" ".join(passage.content.split())))
-        console.print(Padding(content, (0, 0, 1, 5)) if sys.stdout.isatty() else Text("     ") + content)
+        print_passage(to, f"{rank:>3}  ", passage, passage.content)

@@ -23,6 +23,9 @@ __all__ = ["AuditTable", "audit_table"]
 
 _STYLES: dict[AuditStatus, str] = {"PASS": "green", "REVIEW": "yellow", "SOURCE_NOT_INDEXED": "dim"}
 _NARROW = 80
+_WIDE = 110
+"""From this many columns on there is room for the source: of less of an address nobody knows what it is."""
+
 _LONGEST = 400
 
 
@@ -50,20 +53,22 @@ class AuditTable:
             yield Text("; ".join(told).capitalize() + ".", style=dim)
 
     def _table(self, options: ConsoleOptions) -> Table:
-        narrow = options.max_width < _NARROW
+        narrow, wide = options.max_width < _NARROW, options.max_width >= _WIDE
         table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True)
         table.add_column("line", justify="right", no_wrap=True)
         table.add_column("status", no_wrap=True)
         table.add_column("claim", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=3)
-        if not narrow:
+        if wide:
             table.add_column("source", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=2)
+        if not narrow:
             table.add_column("support", justify="right", no_wrap=True)
         table.add_column("reason", no_wrap=True)
         for row in self.rows:
             score = f"{row.support_score:.2f}" if row.status != "SOURCE_NOT_INDEXED" else ""
-            source = [] if narrow else [_text(row.citation.url or row.citation.title), Text(score)]
+            address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
+            more = ([_text(address)] if wide else []) + ([] if narrow else [Text(score)])
             status = Text(STATUSES[row.status], style=_STYLES[row.status])
-            table.add_row(str(row.citation.line), status, _text(row.citation.sentence), *source, Text(row.reason))
+            table.add_row(str(row.citation.line), status, _text(row.citation.sentence), *more, Text(row.reason))
         return table
 
 

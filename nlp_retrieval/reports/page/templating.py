@@ -85,6 +85,7 @@ def _environment() -> Environment:
         "text_lines": _text_lines,
         "unit": unit,
         "visible": visible,
+        "visible_lines": lambda text: Markup("\n").join(map(visible, text.split("\n"))),  # which escapes each
         "verdict": lambda comparison: verdict(comparison, ALPHA),
     }
     environment.tests |= {"finite": lambda value: finite(value) is not None, "web_address": web_address}

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
@@ -25,6 +26,14 @@ def test_each_claim_stands_beside_its_passage():
     assert {row.citation.sentence for row in rows} <= shown
     assert {row.detail for row in rows if row.detail} <= shown
     assert page.texts("data") == [f"{row.support_score:.2f}" for row in rows if row.passage]
+
+
+def test_the_paragraphs_of_a_passage_stay_apart():
+    rows, report = tram_audit()
+    assert rows[0].passage is not None
+    passage = replace(rows[0].passage, content="A heading.\n\nA sentence.\nA list.", end=31)
+    source = render_audit([replace(rows[0], passage=passage, sentence=(12, 23))], report)
+    assert "A heading.\n\n<mark>A sentence.</mark>\nA list." in source
 
 
 def test_the_page_says_how_many_are_what():

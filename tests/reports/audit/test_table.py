@@ -31,6 +31,14 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(map(len, printed(audit_table(*tram_audit()), width).splitlines())) <= width
 
 
+def test_the_source_is_shown_where_there_is_room_for_it_and_the_score_where_there_is_some():
+    rows, report = tram_audit()
+    for width, source, score in ((70, False, False), (80, False, True), (120, True, True)):
+        text = printed(audit_table(rows, report), width)
+        assert ("museum.altbrunn.example/cen" in text, "0.97" in text) == (source, score), width
+        assert "other number" in text
+
+
 def test_what_was_found_is_counted_below():
     text = printed(audit_table(*tram_audit()))
     assert "16 citations: 7 passed, 7 to review and 2 not indexed." in text
