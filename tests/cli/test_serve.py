@@ -1,0 +1,36 @@
+"""``nlp-retrieval serve`` where it serves nobody: what it says before it begins."""
+
+from __future__ import annotations
+
+import pytest
+from service.running import make_index
+
+from .commands import refused, run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serve")
+    make_index(folder / "index", 3)
+    (folder / "empty").mkdir()
+    return folder
+
+
+def test_a_check_opens_everything_and_ends(folder):
+    done = run("serve", "index", "--check", "--port", "0", folder=folder)
+    assert done.returncode == 0
+    assert "the index index can be served on 127.0.0.1 port 0, without a token, by 1 process\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["nowhere"], 3, "nowhere is no folder"),
+        (["empty"], 3, "neither an index (no manifest.json) nor a project of sources (no 10_graph)"),
+        (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could ask"),
+        (["index", "--token-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE holds no token"),
+        (["index", "-r", "bm25s:stemmer=none"], 3, "bm25s"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_line(folder, words, code, said):
+    refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)
