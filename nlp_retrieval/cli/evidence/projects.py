@@ -46,14 +46,19 @@ def open_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
     from nlp_retrieval.core.search.known_retrievers import retrievers_of
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.evidence.index.archive import GRAPH_FOLDER
     from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 
-    name = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), _FOLDERS[0])
+    try:
+        built = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
+    except OSError as error:
+        raise SourceError(f"{project} cannot be the folder of a project: {error.strerror or error}") from None
+    name = built or _FOLDERS[0]
     if retrievers:
         chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retrievers]
         return EvidenceIndex(project, Searcher(chosen), name)
-    if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file():
+    if built is not None:
         return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
     return EvidenceIndex(project)
 
