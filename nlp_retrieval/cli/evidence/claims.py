@@ -74,7 +74,10 @@ def audit(
     project: Project,
     report: Annotated[Path, typer.Argument(help="A Markdown report with citations.")],
     verifier: VerifierOption = "lexical",
-    threshold: Annotated[float, typer.Option(help="Least probability of support to pass.")] = 0.5,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Least probability of support to pass; by default what the verifier's calibration says."),
+    ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
     fail_on: Annotated[

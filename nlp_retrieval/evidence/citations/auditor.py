@@ -67,16 +67,17 @@ class CitationAuditor:
     Args:
         index: of the sources.
         verifier: judges a sentence by the text of a source.
-        threshold: the least probability of support that passes.
+        threshold: the least probability of support that passes; by default what the verifier's calibration says.
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
     """
 
-    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float = 0.5) -> None:
-        if not 0 < threshold < 1:
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float | None = None) -> None:
+        if threshold is not None and not 0 < threshold < 1:
             raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
-        self.index, self.verifier, self.threshold = index, verifier, threshold
+        self.index, self.verifier = index, verifier
+        self.threshold = verifier.threshold if threshold is None else threshold
 
     def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
         """Audit a report.
@@ -148,15 +149,14 @@ class CitationAuditor:
         """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
         if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
             return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
-        if checks.missing_names and judgement.contradict >= judgement.neutral:
-            return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"
-        if judgement.contradict >= judgement.neutral:
-            return "contradicted", "", "the source says otherwise"
-        other = self._other_source(claim, source)
+        elsewhere = bool(checks.missing_names) or judgement.contradict < judgement.neutral
+        other = self._other_source(claim, source) if elsewhere else ""
         if other:
             return "another source", other, "another indexed source supports this"
         if checks.missing_names:
             return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"
+        if judgement.contradict >= judgement.neutral:
+            return "contradicted", "", "the source says otherwise"
         return "not found", "", "no passage of the source supports this"
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:

@@ -62,6 +62,11 @@ class BaseVerifier(Component, ABC):
             _check(judgement, passage, type(self).__name__)
         return judgements
 
+    @property
+    def threshold(self) -> float:
+        """From which probability of support on a claim is taken as supported, where the user says nothing else."""
+        return 0.5
+
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         """Return a judgement for each claim and the passage beside it; both lists are as long and not empty."""

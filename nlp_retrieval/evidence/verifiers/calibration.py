@@ -2,7 +2,7 @@
 
 A verifier's own probabilities are rarely what they say, and never so on texts unlike those that it was trained on. A
 calibration is fitted on judged pairs and read from a JSON file: the names of the signals, a weight of each for support and
-for contradict (neutral is 0), and below which probability the verifier abstains.
+for contradict (neutral is 0), and from which probability of support on a citation passes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Calibration(BaseModel):
         scale: by which each signal is divided, above 0.
         weights: ``[2, signals]``, for support and for contradict.
         intercepts: ``[2]``.
+        threshold: the probability of support that best tells supported claims from others, on pairs that were not fitted on.
         fitted_on: for people: which pairs, and how many.
     """
 
@@ -45,6 +46,7 @@ class Calibration(BaseModel):
     scale: list[float]
     weights: list[list[float]]
     intercepts: list[float]
+    threshold: float = Field(default=0.5, gt=0, lt=1)
     fitted_on: str = ""
 
     @model_validator(mode="after")

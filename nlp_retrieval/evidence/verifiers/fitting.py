@@ -17,7 +17,7 @@ from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibr
 from nlp_retrieval.evidence.verifiers.training.examples import with_plants
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 
-__all__ = ["FittedVerifier", "auc", "fit_verifier", "macro_f1"]
+__all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"]
 
 _FOLDS = 5
 _AT_ONCE = 64
@@ -104,7 +104,26 @@ def fit_verifier(
     collections = sorted({pair.collection for pair in taken})
     said = f"{len(taken):,} pairs of {', '.join(collections)}, made-up claims among them"
     whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=said)
-    return FittedVerifier(whole, _figures(taken, probabilities))
+    supported = np.array([label == "support" for label in labels])
+    threshold = best_threshold(probabilities[:, 0], supported)
+    return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(taken, probabilities))
+
+
+def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
+    """Return the probability of support that best tells supported pairs from others, were there as many of both.
+
+    Args:
+        support: of each pair.
+        supported: which of them are.
+
+    Raises:
+        ConfigurationError: all are, or none is.
+    """
+    if supported.all() or not supported.any():
+        raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")
+    cuts = np.unique(np.clip(support, 1e-6, 1 - 1e-6))
+    balanced = [(support[supported] >= cut).mean() + (support[~supported] < cut).mean() for cut in cuts]
+    return float(cuts[int(np.argmax(balanced))])
 
 
 def _drawn(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:

@@ -30,11 +30,24 @@ class LexicalVerifier(BaseVerifier):
         self.calibration = calibration
         self._weights: Calibration | None = None
 
-    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+    @property
+    def weights(self) -> Calibration:
+        """The calibration, read at first use.
+
+        Raises:
+            ModelError: the file is not a calibration.
+        """
         if self._weights is None:
             self._weights = Calibration.read(self.calibration or _DEFAULT)
+        return self._weights
+
+    @property
+    def threshold(self) -> float:
+        return self.weights.threshold
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         found = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
-        probabilities = self._weights.probabilities([one.signals for one in found])
+        probabilities = self.weights.probabilities([one.signals for one in found])
         return [
             Judgement(float(support), float(contradict), float(neutral), one.sentence, one.signals)
             for (support, contradict, neutral), one in zip(probabilities, found, strict=True)

@@ -105,6 +105,16 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
             OnnxPairs(folder, self.max_length) if self.backend == "onnx" else TorchPairs(folder, self.max_length, self.device)
         )
 
+    def _read_weights(self) -> Calibration | None:
+        if self.calibration is not None and self._weights is None:
+            self._weights = Calibration.read(self.calibration)
+        return self._weights
+
+    @property
+    def threshold(self) -> float:
+        weights = self._read_weights()
+        return super().threshold if weights is None else weights.threshold
+
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
             _ReadWindow(pair, span, shared)
@@ -170,10 +180,9 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
         return [best[pair][0] if pair in best else (0, 0) for pair in range(len(claims))]
 
     def _probabilities(self, best: NDArray[np.float64], signals: list[dict[str, float]]) -> NDArray[np.float64]:
-        if self.calibration is not None:
-            if self._weights is None:
-                self._weights = Calibration.read(self.calibration)
-            return self._weights.probabilities(signals)
+        weights = self._read_weights()
+        if weights is not None:
+            return weights.probabilities(signals)
         logits = np.concatenate([best, np.zeros((len(best), 1))], axis=1)
         raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
         found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)

@@ -133,7 +133,7 @@ def test_an_audit_that_cannot_be_made_is_told_and_writes_nothing(
 
 def test_a_calibration_that_is_not_there_is_told(world: Path) -> None:
     words = ("project", "report.md", "--verifier", "lexical:calibration=nowhere.json")
-    refused(run("evidence", "audit", *words, folder=world), 1, "nowhere.json is no calibration")
+    refused(run("evidence", "audit", *words, folder=world), 1, "nowhere.json is not a calibration")
 
 
 @pytest.mark.parametrize(
