@@ -85,9 +85,12 @@ def test_a_report_fails_only_for_what_was_asked(cited: str, codes: dict[str, int
         assert done.returncode == code, done.stdout
 
 
-def test_a_lower_threshold_lets_more_pass(world: Path) -> None:
-    done = run("evidence", "audit", "project", "report.md", "--threshold", "0.001", folder=world)
-    assert "2 passed, 0 to review" in done.stdout
+@pytest.mark.parametrize(("threshold", "counts"), [("0.001", "1 passed, 1 to review"), ("0.999999", "0 passed, 2 to review")])
+def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
+    threshold: str, counts: str, world: Path
+) -> None:
+    done = run("evidence", "audit", "project", "report.md", "--threshold", threshold, folder=world)
+    assert counts in done.stdout
 
 
 @pytest.mark.parametrize("text", ["", "A report without a single source.\n", "# Only a heading"])

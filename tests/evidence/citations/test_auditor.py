@@ -37,7 +37,7 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
     [
         ("The Long Bridge was opened in 1952 [1].", "other number", "1952"),
         ("Some 190,000 vehicles cross the Long Bridge every day [1].", "other number", "190,000"),
-        ("Beetles of the genus Onthophagus dig tunnels [1].", "another source", "supports"),
+        ("Beetles of the genus Onthophagus roll no dung [1].", "another source", "supports"),
         ("Its walls are painted by schoolchildren [1].", "not found", "no passage"),
         ("It is cited to nothing [9].", "no reference", "[9] has no entry"),
     ],
