@@ -19,6 +19,7 @@ from bench.evidence.measures import with_interval
 from bench.writing import page, table
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
+from nlp_retrieval.evidence.verifiers.fitting import best_threshold
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import SIGNALS
@@ -26,7 +27,6 @@ from nlp_retrieval.evidence.verifiers.training.examples import held_out_families
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pairs
 
 _HERE = Path(__file__).parent
-_MODEL_SIGNALS = ("model_support", "model_contradict")
 _AUDIT_HEADS = ("verifier", "threshold", "precision", "recall", "false alarms", "dead named", "living called dead")
 _MOST_OF_A_SET = 400
 _PLANTS = 0.5
@@ -46,8 +46,8 @@ def main(arguments: list[str]) -> int:
     verifiers: dict[str, tuple[BaseVerifier, tuple[str, ...]]] = {
         "overlap": (LexicalVerifier(), ("overlap",)),
         "lexical": (LexicalVerifier(), SIGNALS),
-        "pair model": (PairModelVerifier(str(model)), _MODEL_SIGNALS),
-        "pair model and lexical": (PairModelVerifier(str(model)), (*_MODEL_SIGNALS, *SIGNALS)),
+        "pair model": (PairModelVerifier(str(model)), pairs.MODEL_SIGNALS),
+        "pair model and lexical": (PairModelVerifier(str(model)), (*pairs.MODEL_SIGNALS, *SIGNALS)),
     }
     kept = {"overlap": "lexical", "lexical": "lexical", "pair model": "model", "pair model and lexical": "model"}
     rows: dict[str, list[str]] = {}
@@ -58,22 +58,23 @@ def main(arguments: list[str]) -> int:
         ground = pairs.judged(verifier, fitted[kept[name]], work / f"{kept[name]}-held-out.jsonl")
         for collection in pairs.SETS:
             rows[f"{collection}, {name}"] = _row(data, work, collection, verifier, kept[name], ground, signals)
-        calibration = _calibration(ground, signals)
-        threshold = _threshold(ground, calibration)
         file = work / f"{name.replace(' ', '-')}.json"
-        calibration.save(file)
-        calibrated = (
-            LexicalVerifier(str(file)) if kept[name] == "lexical" else PairModelVerifier(str(model), calibration=str(file))
-        )
+        if not file.is_file():
+            fitted_one = _calibration(ground, signals)
+            fitted_one.model_copy(update={"threshold": _threshold(ground, fitted_one)}).save(file)
+        threshold = Calibration.read(file).threshold
+        calibrated: BaseVerifier = PairModelVerifier(str(model), calibration=str(file))
+        if kept[name] == "lexical":
+            calibrated = LexicalVerifier(str(file))
         found = audit.audited(data / "audit", calibrated, work, work / f"audit-{name.replace(' ', '-')}.jsonl", threshold)
-        figures = audit.figures(found, threshold)
+        figures = audit.figures(found)
         main_ones = ("precision", "recall", "false alarms", "not_indexed named", "living called dead")
         audits[name] = [f"{threshold:.2f}", *(with_interval(figures[one], found.families) for one in main_ones)]
         kinds[name] = [with_interval(figures[one], found.families).split(" ")[0] for one in audit.KINDS]
         unseen = audit.without(found, ["scifact", "citation_integrity", "wice"])
-        others = audit.figures(unseen, threshold)
+        others = audit.figures(unseen)
         audits[f"{name}, sets never trained on"] = ["", *(with_interval(others[one], unseen.families) for one in main_ones)]
-        told = json.dumps(audit.reasons(found, threshold), indent=None)
+        told = json.dumps(audit.reasons(found), indent=None)
     heads = ["set, verifier", "pairs", "macro-F1", "F1 by label", "AUC", "sentence hit@1", "macro-F1 without near rows"]
     text = (_HERE / "page.md").read_text("utf-8")
     values = {
@@ -115,7 +116,7 @@ def _row(
     # made-up claims are no claims of the set
     real = [number for number, pair in enumerate(ground.pairs) if pair.pair_id.count("/") == 0]
     own = pairs.Judged([ground.pairs[n] for n in real], [ground.signals[n] for n in real], [ground.sentences[n] for n in real])
-    figures, _ = pairs.figures(collection, own, judged, signals)
+    figures = pairs.figures(collection, own, judged, signals)
     families = [pair.family for pair in judged.pairs]
     near = pairs.near_rows(data, collection)
     labels = [name for name in figures if name not in {"macro-F1", "AUC"}]
@@ -139,11 +140,8 @@ def _calibration(ground: pairs.Judged, signals: tuple[str, ...]) -> Calibration:
 
 def _threshold(ground: pairs.Judged, calibration: Calibration) -> float:
     """Where right and wrong claims of the held-out families, each half of all, are told apart best."""
-    support = calibration.probabilities(ground.signals)[:, 0]
-    right = np.array([pair.label == "support" for pair in ground.pairs])
-    cuts = np.unique(support)
-    balanced = [(support[right] >= cut).mean() + (support[~right] < cut).mean() for cut in cuts]
-    return float(cuts[int(np.argmax(balanced))])
+    supported = np.array([pair.label == "support" for pair in ground.pairs])
+    return best_threshold(calibration.probabilities(ground.signals)[:, 0], supported)
 
 
 if __name__ == "__main__":

@@ -52,14 +52,14 @@ def audited(data: Path, verifier: BaseVerifier, work: Path, kept: Path, threshol
             print(f"{kept.stem}: {report}", flush=True)
         kept.write_text("\n".join(map(json.dumps, found)))
     by_place = {(row["report"], row["citation"]): row for row in map(json.loads, kept.read_text().splitlines())}
-    missing = {"status": "missing", "reason": "", "support": 1.0, "other": ""}
+    missing = {"status": "PASS", "reason": "", "support": 1.0, "other": ""}  # a citation that is not read is not flagged
     return Audited(truth, [by_place.get((one["report"], one["citation"]), missing) for one in truth])
 
 
-def figures(audit: Audited, threshold: float) -> dict[str, Figure]:
+def figures(audit: Audited) -> dict[str, Figure]:
     """Precision and recall of "not right", false alarms, recall by kind, and whether dead citations are named."""
     wrong = np.array([one["truth"] != "supported" for one in audit.truth])
-    flagged = np.array([_flagged(row, threshold) for row in audit.rows])
+    flagged = np.array([_flagged(row) for row in audit.rows])
     dead = np.array([row["status"] == "SOURCE_NOT_INDEXED" for row in audit.rows])
     kinds = np.array([one["truth"] for one in audit.truth])
 
@@ -77,11 +77,11 @@ def figures(audit: Audited, threshold: float) -> dict[str, Figure]:
     return found
 
 
-def reasons(audit: Audited, threshold: float) -> dict[str, dict[str, int]]:
+def reasons(audit: Audited) -> dict[str, dict[str, int]]:
     """How often each reason was given, by what was planted."""
     counts: dict[str, dict[str, int]] = {}
     for one, row in zip(audit.truth, audit.rows, strict=True):
-        reason = "pass" if not _flagged(row, threshold) else row["reason"] or row["status"].lower().replace("_", " ")
+        reason = "pass" if not _flagged(row) else row["reason"] or row["status"].lower().replace("_", " ")
         by_reason = counts.setdefault(one["truth"], {})
         by_reason[reason] = by_reason.get(reason, 0) + 1
     return counts
@@ -99,7 +99,5 @@ def without(audit: Audited, origins: Sequence[str]) -> Audited:
     return Audited([audit.truth[number] for number in kept], [audit.rows[number] for number in kept])
 
 
-def _flagged(row: dict[str, Any], threshold: float) -> bool:
-    if row["status"] in {"SOURCE_NOT_INDEXED", "missing"}:
-        return True
-    return bool(row["status"] == "REVIEW" and row["reason"] == "other number") or bool(row["support"] < threshold)
+def _flagged(row: dict[str, Any]) -> bool:
+    return bool(row["status"] != "PASS")

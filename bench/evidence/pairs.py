@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, auc_of, f1_by_label, mean_of
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.evidence.verifiers.calibration import fit_calibration
+from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pairs
 
 SETS = (
     "scifact", "healthver", "covidfact", "citation_integrity", "attribution_bench", "fool_me_twice", "fever", "wice",
     "climate_fever",
 )  # fmt: skip
+MODEL_SIGNALS = ("model_support", "model_contradict")
 _OPPOSITE = {"scifact": ["contradict"], "healthver": ["contradict"], "climate_fever": ["contradict"]}
 
 
@@ -56,29 +57,40 @@ def near_rows(data: Path, name: str) -> NDArray[np.bool_]:
     return np.array([bool(json.loads(line).get("near")) for line in lines if line.strip()])
 
 
-def figures(name: str, fitted_on: Judged, judged_on: Judged, signals: Sequence[str]) -> tuple[dict[str, Figure], str]:
-    """The figures of a set, by calls of a regression over signals, fitted on other families; and what it was fitted on.
+def figures(name: str, fitted_on: Judged, judged_on: Judged, signals: Sequence[str]) -> dict[str, Figure]:
+    """The figures of a set, by the model's own probabilities, or by a regression over other signals, fitted on other families.
 
     Where the set has rows to fit on, these alone are used; else those of all sets, each counting alike.
     """
     labels = [pair.label for pair in judged_on.pairs]
+    if tuple(signals) == MODEL_SIGNALS:
+        probabilities = _softmax(judged_on.signals)
+    else:
+        probabilities = _fitted(name, fitted_on, signals, three="neutral" in labels).probabilities(judged_on.signals)
+    score = probabilities[:, 0] / (probabilities[:, 0] + probabilities[:, 1]) if "contradict" in labels else probabilities[:, 0]
+    found = f1_by_label(labels, _calls(labels, probabilities))
+    found["AUC"] = auc_of(score, labels, _OPPOSITE.get(name, ["contradict", "not_support"]))
+    return found
+
+
+def _softmax(signals: Sequence[dict[str, float]]) -> NDArray[np.float64]:
+    logits = np.array([[*(one[name] for name in MODEL_SIGNALS), 0.0] for one in signals])
+    raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+    return found
+
+
+def _fitted(name: str, fitted_on: Judged, signals: Sequence[str], *, three: bool) -> Calibration:
     own = [number for number, pair in enumerate(fitted_on.pairs) if pair.collection == name]
     rows = own if len(own) >= 20 else list(range(len(fitted_on.pairs)))
-    three = "neutral" in labels
-    called_labels = [_as_third(fitted_on.pairs[row].label, three=three, own=bool(own)) for row in rows]
+    labels = [_as_third(fitted_on.pairs[row].label, three=three, own=bool(own)) for row in rows]
     counts: dict[tuple[str, str], int] = {}
-    for row, label in zip(rows, called_labels, strict=True):
+    for row, label in zip(rows, labels, strict=True):
         key = (fitted_on.pairs[row].collection, label)
         counts[key] = counts.get(key, 0) + 1
     # labels count alike where macro-F1 does
-    weights = [1 / counts[fitted_on.pairs[row].collection, label] for row, label in zip(rows, called_labels, strict=True)]
-    fit = fit_calibration([fitted_on.signals[row] for row in rows], called_labels, signals, weights, ridge=2.0)
-    probabilities = fit.probabilities(judged_on.signals)
-    calls = _calls(labels, probabilities)
-    score = probabilities[:, 0] / (probabilities[:, 0] + probabilities[:, 1]) if "contradict" in labels else probabilities[:, 0]
-    found = f1_by_label(labels, calls)
-    found["AUC"] = auc_of(score, labels, _OPPOSITE.get(name, ["contradict", "not_support"]))
-    return found, f"{len(rows):,} pairs of its own" if rows is own else f"{len(rows):,} pairs of other sets"
+    weights = [1 / counts[fitted_on.pairs[row].collection, label] for row, label in zip(rows, labels, strict=True)]
+    return fit_calibration([fitted_on.signals[row] for row in rows], labels, signals, weights, ridge=2.0)
 
 
 def hits(judged_on: Judged) -> tuple[Figure, list[str]]:

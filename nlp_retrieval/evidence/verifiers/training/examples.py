@@ -114,7 +114,11 @@ def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -
     by_word = _by_word(pairs)
     for pair in pairs:
         if rng.random() < (0.1 if neutral[pair.collection] > 200 else share / 2):
-            near = [other for word in sorted(set(words_of(pair.claim)), key=len)[-4:] for other in by_word.get(word, ())]
+            near = [
+                other
+                for word in sorted(set(words_of(pair.claim)), key=lambda word: (len(word), word))[-4:]
+                for other in by_word.get(word, ())
+            ]
             made.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
     return [*pairs, *(pair for pair in made if pair is not None)]
 
