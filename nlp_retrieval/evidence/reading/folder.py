@@ -34,7 +34,7 @@ class LeftOut:
         """Count one.
 
         Args:
-            reason: what they have in common: "2 [reason] (first: ...)".
+            reason: what they have in common: "[reason]: 2 (first: ...)".
             first: which it is, said of the first alone.
         """
         self._found.setdefault(reason, []).append(first)
@@ -42,7 +42,7 @@ class LeftOut:
     def warn(self) -> None:
         """Say how many there were of each reason, and which came first."""
         for reason, found in self._found.items():
-            warnings.warn(f"{len(found):,} {reason} (first: {found[0]})", RetrievalWarning, stacklevel=3)
+            warnings.warn(f"{reason}: {len(found):,} (first: {found[0]})", RetrievalWarning, stacklevel=3)
 
 
 def is_json_lines(path: Path) -> bool:

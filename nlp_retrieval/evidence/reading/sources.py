@@ -162,4 +162,4 @@ class _Reading:
 
     def _note(self, place: str, removed: Removed) -> None:
         if removed.suspicious:
-            self.left_out.add("sources held text that no reader sees; it was left out", f"{place}: {removed.describe()}")
+            self.left_out.add("sources with text that no reader sees, which was left out", f"{place}: {removed.describe()}")

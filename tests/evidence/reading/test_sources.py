@@ -83,8 +83,8 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path)
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(tmp_path)] == ["Text e."]
     assert [str(warning.message) for warning in warned] == [
-        f"3 files left out, since they cannot be read (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
-        f"1 files of kinds that are not read left out (first: {tmp_path}/d.docx)",
+        f"files left out, since they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
+        f"files of kinds that are not read left out: 1 (first: {tmp_path}/d.docx)",
     ]
 
 
@@ -113,8 +113,8 @@ def test_links_pipes_and_sockets_in_a_folder_are_left_out_and_counted(tmp_path: 
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(folder)] == ["Text a."]
     assert [str(warning.message) for warning in warned] == [
-        f"3 symbolic links left out (first: {folder}/above)",
-        f"1 devices, pipes and sockets left out (first: {folder}/pipe.txt)",
+        f"symbolic links left out: 3 (first: {folder}/above)",
+        f"devices, pipes and sockets left out: 1 (first: {folder}/pipe.txt)",
     ]
 
 
@@ -161,7 +161,7 @@ def test_hidden_text_is_told_of(tmp_path: Path) -> None:
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(tmp_path)] == ["Text a.", "Text b.", "Text c."]
     assert [str(warning.message) for warning in warned] == [
-        f"2 sources held text that no reader sees; it was left out (first: {tmp_path}/a.html: 2 hidden elements)"
+        f"sources with text that no reader sees, which was left out: 2 (first: {tmp_path}/a.html: 2 hidden elements)"
     ]
 
 
