@@ -119,7 +119,10 @@ def test_the_commands_in_the_documents_have_the_options_that_are_named() -> None
     commands = get_command(app).commands  # type: ignore[attr-defined]
     for path in (ROOT / "docs").glob("*.md"):
         for name, rest in re.findall(r"nlp-retrieval ([a-z]+)([^`\n]*)", path.read_text("utf-8")):
-            options = {one for parameter in commands[name].params for one in (*parameter.opts, *parameter.secondary_opts)}
+            command = commands[name]
+            if hasattr(command, "commands"):  # a group: the next word is one of its commands
+                command = command.commands.get(rest.split(" ")[1] if " " in rest else "", command)
+            options = {one for parameter in command.params for one in (*parameter.opts, *parameter.secondary_opts)}
             assert set(re.findall(r"--[a-z-]+", rest)) <= {*options, "--help"}, f"{path.name}: nlp-retrieval {name}{rest}"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
@@ -90,7 +90,7 @@ class IndexService(BaseService):
     def __init__(self, searcher: BaseSearcher) -> None:
         self._searcher = searcher
         self._path: Path = searcher.opened.path
-        self._refreshing = threading.Lock()
+        self._refreshing = Lock()
 
     @property
     def endpoints(self) -> list[Endpoint]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import nlp_retrieval
 
 from .conftest import Tally
+from .evidence_patterns import EVIDENCE
 from .planting import in_child
 
 FAMILY = "regular expressions that blow up"
@@ -224,6 +225,7 @@ with tempfile.TemporaryDirectory() as folder:
         except JavaError:
             pass
 """,
+    **EVIDENCE,
 }
 
 

@@ -207,7 +207,7 @@ def test_a_missing_index_is_code_3_and_a_retriever_that_it_lacks_too(folder: Pat
         (("search", "{index}", "x", "-k", "five"), "-k"),
         (("search", "{index}", "x", "-r", "bm52s"), "did you mean 'bm25s'"),
         (("search", "{index}", "x", "-r", "bm25s:k1=much"), "k1='much'"),
-        (("search", "{index}", "x", "-r", "bm25s:k1"), "no key=value"),
+        (("search", "{index}", "x", "-r", "bm25s:k1"), "not key=value"),
         (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
         (("index", "nowhere.jsonl", "new", "-r", "bm25s"), "nowhere.jsonl"),
         (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),

@@ -181,7 +181,7 @@ def test_a_plug_in_that_calls_faiss_survives_by_its_base_class(tmp_path: Path) -
     assert forked(lambda: told(opened.search(ASKED, 5))) == whole
 
 
-@pytest.mark.filterwarnings("ignore:.*no multi-vector checkpoint:nlp_retrieval.errors.RetrievalWarning")
+@pytest.mark.filterwarnings("ignore:.*not a multi-vector checkpoint:nlp_retrieval.errors.RetrievalWarning")
 def test_encoders_alone_encode_in_a_child(models: Path) -> None:  # noqa: F811
     dense = SentenceTransformerEncoder(str(models / "bert"))
     late = ColbertEncoder(str(models / "colbert"))

@@ -106,7 +106,7 @@ def test_there_are_no_pages_that_load_scripts_from_elsewhere(served, path):
         ({"query": "a", "where": []}, "where: "),
         ({"query": "a", "where": {}}, "where: "),
         ({"query": "a", "where": {"year": {"like": 3}}}, "where.year: there is no operator 'like'"),
-        ({"query": "a", "where": {"year": {"gte": None}}}, "null is no value"),
+        ({"query": "a", "where": {"year": {"gte": None}}}, "null is not a value"),
         ([], "valid dictionary"),
         ("fox", "valid dictionary"),
         (None, ""),

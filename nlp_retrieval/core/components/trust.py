@@ -91,6 +91,12 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),
         "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "along", "against"),
     },
+    "verifiers": {
+        "lexical": _may(calibration=_FILE),
+        "pair_model": _MODEL
+        | _may("labels", "backend", "window", "most_windows", "max_length", "batch_size")
+        | _may(calibration=_FILE),
+    },
     "encoders": {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),

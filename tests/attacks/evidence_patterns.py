@@ -1,0 +1,91 @@
+"""The texts that the patterns of the evidence room are worst at, by module, as ``test_patterns`` runs them."""
+
+from __future__ import annotations
+
+_TEXTS = """
+TEXTS = ("." * N, ". " * N, "A. " * N, '."' * N, "e.g. " * N, " " * N, "a" * N, "[" * N, "[1" * N, "[1]" * N, "[1, " * N,
+         "(" * N,
+         "[^a" * N, "1" * N, "1," * N, "1 million " * N, "A" * N, "Ab " * N, "Ab. " * N, "not " * N, "n't" * N, chr(10) * N,
+         (chr(10) + " ") * N, "-" * N, "http://" * N, "https://a.b/" * N, "_" * N, "*" * N, "`" * N, "<" * N, "&" * N,
+         chr(0x3002) * N, chr(0x200b) * N, chr(0x202e) * N, "[a](" * N, "![" * N, "| " * N, "doi:10.1/" * N)
+"""
+
+
+def _each(body: str, imports: str) -> str:
+    return f"{imports}\n{_TEXTS}\nfor text in TEXTS:\n    {body}\n"
+
+
+_CITATIONS = "from nlp_retrieval.evidence.citations"
+_SIGNALS = "from nlp_retrieval.evidence.verifiers.signals"
+
+EVIDENCE = {
+    "text/sentences.py": _each("sentence_spans(text)", "from nlp_retrieval.text.sentences import sentence_spans"),
+    "evidence/citations/parser.py": _each(
+        "markdown_parser().parse(text[:20_000])", f"{_CITATIONS}.parser import markdown_parser"
+    ),
+    "evidence/citations/blocks.py": _each("web_address(text)", f"{_CITATIONS}.blocks import web_address"),
+    "evidence/citations/facts.py": _each("states_fact(text)", f"{_CITATIONS}.facts import states_fact"),
+    "evidence/citations/marks.py": _each(
+        "key_of(text), numbers_of(text), marks._MARK.findall(text), marks._LIST.findall(text)",
+        f"{_CITATIONS} import marks\n{_CITATIONS}.marks import key_of, numbers_of",
+    ),
+    "evidence/citations/prose.py": _each("read_report(text[:20_000])", f"{_CITATIONS}.markdown import read_report"),
+    "evidence/citations/references.py": _each(
+        "read_report('# References' + chr(10) * 2 + '[1] ' + text[:20_000])", f"{_CITATIONS}.markdown import read_report"
+    ),
+    "evidence/citations/retrieval_audit.py": _each("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
+    "evidence/claims/independence.py": _each(
+        "origins_of(['a', 'b'], [text, 'Reporting by ' * 10_000 + text])",
+        "from nlp_retrieval.evidence.claims.independence import origins_of",
+    ),
+    "evidence/index/counters.py": _each(
+        "relevance_of(text, text)", "from nlp_retrieval.evidence.index.counters import relevance_of"
+    ),
+    "evidence/index/passages.py": _each(
+        "passage_spans(normal_text('a ' + text + ' b'))",
+        "from nlp_retrieval.evidence.index.passages import normal_text, passage_spans",
+    ),
+    "evidence/index/urls.py": _each(
+        "\n    ".join(
+            [
+                "for url in (text, 'https://' + text, 'https://a.example/' + text, 'https://a.example/?' + text):",
+                "    try:",
+                "        canonical_url(url)",
+                "    except InputError:",
+                "        pass",
+            ]
+        ),
+        "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.evidence.index.urls import canonical_url",
+    ),
+    "evidence/reading/cleaning.py": _each("clean_text(text)", "from nlp_retrieval.evidence.reading.cleaning import clean_text"),
+    "evidence/reading/pdf.py": _each(
+        "join_lines(text), join_lines(('a-' + chr(10)) * 50_000)", "from nlp_retrieval.evidence.reading.pdf import join_lines"
+    ),
+    "evidence/reading/quality.py": _each(
+        "quality._NAME.fullmatch(text), quality._BAD_IN_URL.search(text)", "from nlp_retrieval.evidence.reading import quality"
+    ),
+    "evidence/reading/markup/sheets.py": _each(
+        "hidden_names([text, '/*' * N, '.a{' * N, 'a.' * N])",
+        "from nlp_retrieval.evidence.reading.markup.sheets import hidden_names",
+    ),
+    "evidence/reading/markup/styles.py": _each(
+        "[pattern.findall(one) for pattern in (styles._COMMENT, styles._ESCAPE, styles._LENGTH, styles._FUNCTION, styles._HEX)"
+        " for one in (text, '/*' * 5_000, chr(92) * N, '#' * N, 'a(' * N)]",
+        "from nlp_retrieval.evidence.reading.markup import styles",
+    ),
+    "evidence/verifiers/windows.py": _each(
+        "window_spans(text, 300)", "from nlp_retrieval.evidence.verifiers.windows import window_spans"
+    ),
+    "evidence/verifiers/signals/numbers.py": _each("numbers_of(text)", f"{_SIGNALS}.numbers import numbers_of"),
+    "evidence/verifiers/signals/names.py": _each(
+        "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
+    ),
+    "evidence/verifiers/signals/negation.py": _each(
+        "negations(text), opposite_words(text, text)", f"{_SIGNALS}.negation import negations, opposite_words"
+    ),
+    "evidence/verifiers/training/plants.py": _each(
+        "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",
+        "import random\nfrom nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair\n"
+        "from nlp_retrieval.evidence.verifiers.training.plants import negated",
+    ),
+}
