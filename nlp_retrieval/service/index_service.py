@@ -132,8 +132,8 @@ class IndexService(BaseService):
 
     def _refresh(self) -> None:
         """Switch to a newer generation; while one thread opens it, the others search the one before."""
-        if self._refreshing.acquire(blocking=False):
+        if self._refreshing.taken_at_once():
             try:
                 self._searcher.refresh()
             finally:
-                self._refreshing.release()
+                self._refreshing.free()
