@@ -38,14 +38,14 @@ class Lock:
         self._lock.acquire()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._lock.release()
+        self.free()
 
     def taken_at_once(self) -> bool:
         """Take the lock if no other thread holds it, and return whether it was taken; give it back by :meth:`free`."""
         return self._lock.acquire(blocking=False)
 
     def free(self) -> None:
-        """Give the lock back that :meth:`taken_at_once` took."""
+        """Give the lock back."""
         self._lock.release()
 
     def free_of_others(self) -> None:

@@ -8,12 +8,12 @@ passage) and ``rationale`` (the numbers of those that decide).
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, get_args
 
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence.verifiers.windows import Span
 
@@ -86,8 +86,8 @@ def _opened(file: Path) -> IO[str]:
 
 def _pair(line: str, where: str, collection: str) -> JudgedPair:
     try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row: Any = parse_json(line)
+    except ValueError as error:
         raise SourceError(f"{where}: no JSON ({error})") from None
     if not isinstance(row, dict):
         raise SourceError(f"{where}: {type(row).__name__} instead of an object with claim, passage and label")
