@@ -44,4 +44,6 @@ def command(
         size = sum(segment.bytes for segment in record.segments)
         state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
+    if report.resumed:
+        say(f"{report.resumed:,} passages were not encoded again: an interrupted run had done so")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

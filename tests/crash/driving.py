@@ -200,11 +200,12 @@ def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
 
 
-def named(*, native: bool, marks: pytest.MarkDecorator | None = None) -> list[object]:
+def named(*, native: bool, synced: bool = False, marks: pytest.MarkDecorator | None = None) -> list[object]:
     """The names of the operations that start Java, or of the others, as parameters; most dear ones are for the long part.
 
     Args:
         native: which.
+        synced: only those all of whose syncs are seen.
         marks: for all of them, instead.
     """
     dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene"))}
@@ -212,7 +213,7 @@ def named(*, native: bool, marks: pytest.MarkDecorator | None = None) -> list[ob
     return [
         pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
         for name, one in OPERATIONS.items()
-        if one.native == native
+        if one.native == native and not (synced and one.synced_unseen)
     ]
 
 

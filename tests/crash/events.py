@@ -1,7 +1,7 @@
 """What a process does to the files below one folder, event by event, so that it can be stopped at any of them.
 
-An event is whatever changes a name, makes content durable, or opens a file for writing. Python's own calls are seen here,
-those of native code are not (:mod:`crash.test_traced` reaches them).
+An event is whatever changes a name, makes content durable, or opens a file for writing, and a statement of SQL that is about
+to run. Python's own calls are seen here, those of native code are not (:mod:`crash.test_traced` reaches them).
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 When = Literal["before", "after"]
 
@@ -48,7 +51,16 @@ class Events:
         """Listen from now on; a process cannot stop listening."""
         for name in _WRAPPED:
             setattr(os, name, self._wrapped(name, getattr(os, name)))
+        sqlite3.connect = self._connecting(sqlite3.connect)
         sys.addaudithook(self._audited)
+
+    def _connecting(self, real: Callable[..., sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
+        def connect(database: str, **options: Any) -> sqlite3.Connection:
+            connection = real(database, **options)
+            connection.set_trace_callback(partial(self._statement, unquote(urlsplit(database).path)))
+            return connection
+
+        return connect
 
     def _audited(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
@@ -61,6 +73,10 @@ class Events:
             if isinstance(place, str | bytes | os.PathLike):
                 base = f"{named(folder)}/" if isinstance(folder, int) and folder >= 0 else ""
                 self._tell(_NAMED[event], base + os.fsdecode(place))
+
+    def _statement(self, database: str, statement: str) -> None:
+        if (verb := statement.split(maxsplit=1)[0].upper()) != "SELECT":
+            self._tell(f"sql {verb}", database)
 
     def _tell(self, what: str, path: str) -> None:
         if self._listening or not os.path.abspath(path).startswith(self._folder):  # noqa: PTH100 - nothing may be followed

@@ -23,6 +23,8 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
+from nlp_retrieval.retrievers.colbert import retriever as colbert_room
+from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
@@ -88,11 +90,15 @@ def searched(world: Path, labels: tuple[str, ...]) -> State:
 
 
 def index_scratch(world: Path, labels: tuple[str, ...] = TWO) -> list[str]:
-    """What the index directory holds beside what its manifest names, after a change of nothing.
+    """What the index of a world holds that nobody will read."""
+    return scratch_in(index_of(world), labels)
+
+
+def scratch_in(directory: Path, labels: tuple[str, ...]) -> list[str]:
+    """What an index directory holds beside what its manifest names, after a change of nothing.
 
     The operation itself leaves what it had open; the next writer removes it.
     """
-    directory = index_of(world)
     if not (directory / "manifest.json").exists():
         return sorted(entry.name for entry in directory.iterdir()) if directory.exists() else []
     try:
@@ -118,7 +124,37 @@ def index_operations() -> list[Operation]:
         *_index_operations("", TWO),
         *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
+        *_encoding_operations(("flat", "colbert")),
     ]
+
+
+def _encoding_operations(labels: tuple[str, ...]) -> list[Operation]:
+    """Encoding in several batches, so that there are checkpoints."""
+
+    def added(world: Path) -> None:
+        _changed(world, labels, lambda searcher: searcher.add(corpus(3, 14, 24), auto_compact=False))
+
+    whole = partial(index, labels=labels, items=corpus(1))
+    look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
+    changes = [("index in batches", nothing, whole), ("add in batches", whole, added)]
+    return [Operation(name, prepare, _in_batches(run), look, scratch) for name, prepare, run in changes]
+
+
+def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Do something with at most 5 texts in a batch of an encoder; every process of a trial does one thing at a time."""
+
+    def run_so(world: Path) -> None:
+        rooms = faiss_room, colbert_room
+        before = [room._BATCH for room in rooms]
+        try:
+            for room in rooms:
+                room._BATCH = 5
+            run(world)
+        finally:
+            for room, size in zip(rooms, before, strict=True):
+                room._BATCH = size
+
+    return run_so
 
 
 def _index_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:

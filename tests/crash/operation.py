@@ -30,6 +30,7 @@ class Operation:
         between: whether a state that is neither the old nor the new one may be seen after an interruption, given these two.
         promised: whether its result may not be lost once it was reported done.
         native: whether it starts Java, which does not survive a fork.
+        synced_unseen: whether native code makes files durable without Python, so that power cannot be cut in a record of it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Operation:
     between: Callable[[State, State, State], bool] = lambda found, old, new: False
     promised: bool = True
     native: bool = False
+    synced_unseen: bool = False
 
 
 def attempted(run: Callable[[Path], object], world: Path) -> str:

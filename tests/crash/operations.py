@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from crash.benchmark_operations import small_operations, sweep_operations
+from crash.evidence_operations import evidence_operations
 from crash.index_operations import index_operations
 
-OPERATIONS = {one.name: one for one in [*index_operations(), *sweep_operations(), *small_operations()]}
+_ALL = [*index_operations(), *sweep_operations(), *small_operations(), *evidence_operations()]
+OPERATIONS = {one.name: one for one in _ALL}

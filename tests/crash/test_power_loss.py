@@ -51,7 +51,7 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
 """By a part of the name: how many states in the short part, and how many in the long one."""
 
 
-@pytest.mark.parametrize("name", [*named(native=False), *named(native=True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("name", [*named(native=False, synced=True), *named(native=True, marks=pytest.mark.soak)])
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
     made = trials[name].anew()
     most = next(most for part, most in _STATES.items() if part in name)[effort > 1]

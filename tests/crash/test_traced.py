@@ -47,3 +47,28 @@ def test_killed_at_a_system_call_it_leaves_the_old_state_or_the_new_one(trials, 
     figures.add("Crashes", f"{name}: killed in system calls", made.tried, made.right, what)
     assert killed > 0.9 * made.tried
     assert not made.wrong, "\n".join(made.wrong)
+
+
+@pytest.mark.soak
+def test_what_was_added_is_synced_before_it_is_said(trials, tmp_path):
+    """SQLite syncs by itself: after its last write to a file, and before the addition returns."""
+    made, log = trials["first sources"].anew(), tmp_path / "log"
+    with made.world() as world:
+        words = ["-y", "-o", str(log), "-e", "trace=write,pwrite64,fsync,fdatasync"]
+        assert made.worker.ask("run", made.operation, world, traced=words)["done"]
+    unsynced: set[str] = set()
+    said = 0
+    for line in log.read_text(errors="replace").splitlines():
+        found = re.match(r"(?:\d+ +)?(\w+)\(\d+<([^>]*)>", line)
+        if found is None:
+            continue
+        call, path = found[1], Path(found[2])
+        if path.name == "returned":
+            said += 1
+            assert not unsynced
+        elif path.name in ("evidence.sqlite3", "evidence.sqlite3-wal"):  # the third, -shm, is made again from these
+            if call in ("fsync", "fdatasync"):
+                unsynced.discard(path.name)
+            else:
+                unsynced.add(path.name)
+    assert said == 3

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import READ_ONLY, explained_writes
+from nlp_retrieval.core.index.checkpoint import keep_checkpoints
 from nlp_retrieval.core.index.generation import check_folder, fingerprint_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
@@ -51,6 +52,7 @@ class IndexReport:
         fingerprints: fingerprints of the indexes that were built.
         found: names of the retrievers that were indexed already.
         seconds: duration of the run.
+        resumed: how many passages an interrupted run had encoded; counted once per retriever that encodes them.
     """
 
     path: Path
@@ -59,6 +61,7 @@ class IndexReport:
     found: list[str]
     seconds: float
     fingerprints: frozenset[str] = frozenset()
+    resumed: int = 0
 
 
 def build_index(
@@ -110,19 +113,24 @@ def build_index(
         built: list[str] = []
         found: list[str] = []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
+        keep_checkpoints(directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in builders])
+        resumed = 0
         for builder in builders:
             wanted = fingerprint_of(corpus.fingerprint, builder.identity)
             if any(record.fingerprint == wanted for record in kept):
                 found.append(builder.name)
                 continue
-            kept.append(_build_one(builder, wanted, table, corpus.segments[0], directory))
+            record, taken_up = _build_one(builder, wanted, table, corpus.segments[0], directory)
+            kept.append(record)
+            resumed += taken_up
             built.append(builder.name)
         if old is None or old.corpus != corpus or old.retrievers != kept:
             generation = old.generation + 1 if old is not None else 1
             write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
+        keep_checkpoints(directory)
         remove_unused(directory)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
-    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints)
+    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed)
 
 
 def _found_whole(
@@ -148,15 +156,19 @@ def _found_whole(
     return IndexReport(directory, n_items, [], names, time.perf_counter() - begin)
 
 
-def _build_one(builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path) -> RetrieverRecord:
+def _build_one(
+    builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path
+) -> tuple[RetrieverRecord, int]:
+    """Build an index; returns its record, and how many passages an interrupted run had encoded."""
     written = write_segment(directory, builder.name, fingerprint, rows, partial(builder.build, items))
-    return RetrieverRecord(
+    record = RetrieverRecord(
         fingerprint=fingerprint,
         identity=without_secrets(builder.identity),
         config=without_secrets(builder.config),
         segments=[written.segment],
         cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
     )
+    return record, written.resumed
 
 
 def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:

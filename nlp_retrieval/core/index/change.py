@@ -18,6 +18,7 @@ import numpy as np
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.index.checkpoint import keep_checkpoints
 from nlp_retrieval.core.index.deleted import write_deleted
 from nlp_retrieval.core.index.generation import checked_segments, fingerprint_of, open_items
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
@@ -142,6 +143,7 @@ class IndexChange:
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
+        keep_checkpoints(self.directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in self._builders])
         for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:

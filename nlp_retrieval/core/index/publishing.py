@@ -2,7 +2,8 @@
 
 A build writes into a scratch folder, syncs it and renames it; then the caller (:mod:`nlp_retrieval.core.index.build` or
 :mod:`nlp_retrieval.core.index.change`) replaces ``manifest.json`` by ``manifest.write_manifest``. Whenever it is killed,
-the directory holds the old state or the new one; the next build clears the scratch folder of a dead one. Folders are named
+the directory holds the old state or the new one; the next build clears the scratch folder of a dead one, except for what it
+had encoded (:mod:`nlp_retrieval.core.index.checkpoint`). Folders are named
 after the fingerprint of their content and never change once a manifest names them; an old one is removed only when no
 reader holds it (:mod:`nlp_retrieval.core.index.generation`).
 """
@@ -25,6 +26,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at
 from nlp_retrieval.core.index.lock_owner import owner_of, owning
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, read_manifest
 from nlp_retrieval.core.measure import PeakMemory
@@ -127,11 +129,12 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
 
 
 class Written(NamedTuple):
-    """A segment that a retriever wrote, and the cost."""
+    """A segment that a retriever wrote, the cost, and how many texts a build before had encoded."""
 
     segment: Segment
     seconds: float
     peak_bytes: int
+    resumed: int
 
 
 def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, write: Callable[[Path], None]) -> Written:
@@ -147,11 +150,13 @@ def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, 
     scratch = new_scratch(directory)
     compute_alone()
     begin = time.perf_counter()
-    with PeakMemory() as peak:
+    site = Site(directory, fingerprint, (items.first_row, items.end_row))
+    with PeakMemory() as peak, checkpoints_at(site):
         write(scratch)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - begin + site.seconds
     folder = publish(scratch, directory, name, fingerprint)
-    return Written(Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row), seconds, peak.bytes)
+    segment = Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row)
+    return Written(segment, seconds, peak.bytes, site.resumed)
 
 
 def tidy(directory: Path) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import explained_writes
 from nlp_retrieval.core.index.change import IndexChange, NewItems
+from nlp_retrieval.core.index.checkpoint import keep_checkpoints
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, index_directory, read_manifest
 from nlp_retrieval.core.index.publishing import guarded, new_scratch, remove_unused, writing
@@ -161,6 +162,7 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 yield update
                 if auto_compact:
                     _join_where_due(update)
+                keep_checkpoints(directory)
             finally:
                 remove_unused(directory)
 

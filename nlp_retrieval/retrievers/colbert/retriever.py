@@ -29,6 +29,7 @@ from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.passages import encoded_tokens
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.retrievers.colbert.build import TOKENS, sample_tokens, write_compressed
@@ -135,12 +136,8 @@ class ColbertRetriever(BaseRetriever):
             return
 
         def encode(first: int, end: int) -> Iterator[Vectors]:
-            begin = 0
-            for texts in items.texts(_BATCH):
-                part = texts[max(first - begin, 0) : max(end - begin, 0)]
-                begin += len(texts)
-                if part:
-                    yield np.concatenate(checked_tokens(encoder.encode_passages(part), part, encoder))
+            texts = _part_of(items, first, end)
+            return (batch.rows for batch in encoded_tokens(encoder, texts, end - first, f"{first}:{end}"))
 
         join_segments(segments, opened, live, codec, folder, encode)
 
@@ -224,13 +221,12 @@ class ColbertRetriever(BaseRetriever):
         counts = np.zeros(len(items), np.int64)
         first = n_cut = 0
         with Stream(path, np.float16, encoder.dimension) as stream:
-            for texts in tracked("colbert: encoding", items.texts(_BATCH), len(items)):
-                encoded = checked_tokens(encoder.encode_passages(texts), texts, encoder)
-                counts[first : first + len(texts)] = [len(vectors) for vectors in encoded]
-                for vectors in encoded:
-                    stream.write(vectors)
-                n_cut += encoder.cut_passages(texts)
-                first += len(texts)
+            batches = tracked("colbert: encoding", items.texts(_BATCH), len(items))
+            for batch in encoded_tokens(encoder, batches, len(items)):
+                counts[first : first + len(batch.counts)] = batch.counts
+                stream.write(batch.rows)
+                n_cut += batch.n_cut
+                first += len(batch.counts)
         self._warn_of_cut(n_cut, len(items), "passages")
         return offsets_of(counts)
 
@@ -260,6 +256,16 @@ class ColbertRetriever(BaseRetriever):
                 RetrievalWarning,
                 stacklevel=2,
             )
+
+
+def _part_of(items: ItemTable, first: int, end: int) -> Iterator[list[str]]:
+    """The texts of the rows ``first:end``, in batches."""
+    begin = 0
+    for texts in items.texts(_BATCH):
+        part = texts[max(first - begin, 0) : max(end - begin, 0)]
+        begin += len(texts)
+        if part:
+            yield part
 
 
 def _slices(queries: list[str]) -> list[list[str]]:

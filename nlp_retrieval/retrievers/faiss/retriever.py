@@ -29,6 +29,7 @@ from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.passages import encoded_passages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
@@ -203,13 +204,12 @@ class FaissRetriever(BaseRetriever):
         n_cut = 0
         stream: Stream | None = None
         with ExitStack() as opened:
-            for texts in tracked("faiss: encoding", items.texts(_BATCH), len(items)):
-                part = checked_vectors(self.encoder.encode_passages(texts), texts, self.encoder, dimension)
+            batches = tracked("faiss: encoding", items.texts(_BATCH), len(items))
+            for batch in encoded_passages(self.encoder, batches, len(items), dimension):
                 if stream is None:
-                    dimension = part.shape[1]
-                    stream = opened.enter_context(Stream(path, np.float32, dimension))
-                stream.write(part)
-                n_cut += self.encoder.cut_passages(texts)
+                    stream = opened.enter_context(Stream(path, np.float32, batch.rows.shape[1]))
+                stream.write(batch.rows)
+                n_cut += batch.n_cut
         if n_cut:
             warnings.warn(
                 f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "

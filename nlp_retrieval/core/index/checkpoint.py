@@ -1,0 +1,299 @@
+"""Checkpoints of an encoding: what a killed build had encoded is read by the next build of the same thing, batch by batch.
+
+A checkpoint is a file beside the scratch folders of an index directory. It belongs to one segment of one retriever (its items,
+its configuration and its model) and to one encoder with all its settings; a build of anything else drops it, and so does
+the build that publishes. Batches are appended as they are encoded. Each holds a checksum that includes the one before, and a
+digest of its texts, so that a batch is used only after the same batches, for the same texts in the same order. It need not
+reach the disk: what is missing or damaged is encoded again. Nothing in it is believed before the checksum was compared, and
+nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import struct
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from nlp_retrieval._version import __version__
+from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.errors import RetrievalWarning
+
+FORMAT = 1
+PREFIX = ".encoding-"
+
+_MAGIC = b"nlp_retrieval encoding\n"
+_HEAD = struct.Struct("<IIIQQ")
+"""Of a batch: texts, dimension, texts that are longer than the encoder reads, rows, nanoseconds."""
+_DIGEST = hashlib.sha256().digest_size
+_NAMED = 16
+_LARGEST_BATCH = 2**31
+_LARGEST_DIMENSION = 2**20
+_NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a folder, a socket, another user's file
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """What an encoder made of a batch of texts.
+
+    Args:
+        rows: ``[rows, dimension]``, the vectors of all texts, in order.
+        counts: ``[texts]``, how many rows each text has.
+        n_cut: how many texts are longer than the encoder reads.
+    """
+
+    rows: NDArray[Any]
+    counts: NDArray[np.uint32]
+    n_cut: int = 0
+
+
+@dataclass
+class Site:
+    """Where the checkpoints of a segment lie while it is built, and what was taken from them.
+
+    Args:
+        directory: the index directory, whose writer this process is.
+        fingerprint: fingerprint of the retriever's index.
+        rows: first row of the segment and the row after its last.
+        resumed: how many texts were not encoded again.
+        seconds: how long it had taken to encode them.
+    """
+
+    directory: Path
+    fingerprint: str
+    rows: tuple[int, int]
+    resumed: int = 0
+    seconds: float = 0.0
+
+
+_site: ContextVar[Site | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
+
+
+@contextmanager
+def checkpoints_at(site: Site) -> Iterator[None]:
+    """Keep checkpoints of what is encoded inside the block."""
+    token = _site.set(site)
+    try:
+        yield
+    finally:
+        _site.reset(token)
+
+
+def keep_checkpoints(directory: Path, fingerprints: Collection[str] = ()) -> None:
+    """Remove all checkpoints of an index directory but those of these retrievers; for its only writer."""
+    kept = {fingerprint[:_NAMED] for fingerprint in fingerprints}
+    for left in directory.glob(f"{PREFIX}*"):
+        if left.name[len(PREFIX) :].partition("-")[0] not in kept:
+            _remove(left)
+
+
+def resumed_batches(
+    slot: Config,
+    settings: Config,
+    batches: Iterator[list[str]],
+    encode: Callable[[list[str]], EncodedBatch],
+    dtype: DTypeLike,
+    dimension: int | None = None,
+) -> Iterator[EncodedBatch]:
+    """Yield what ``encode`` makes of each batch; what an interrupted build of the same thing had encoded is not encoded again.
+
+    Outside of :func:`checkpoints_at` everything is encoded, and no file is written.
+
+    Args:
+        slot: names what is encoded within the segment; a checkpoint with other settings in the same slot is dropped.
+        settings: whatever else decides the result of ``encode``, apart from the texts.
+        batches: the texts; the same batches whenever this is built.
+        encode: encodes one batch.
+        dtype: what rows are kept as; the caller must not need more precision.
+        dimension: what rows must have; None where that is not known before the first batch.
+    """
+    site = _site.get()
+    if site is None:
+        yield from map(encode, batches)
+        return
+    with _Checkpoint(site, slot, settings, np.dtype(dtype), dimension) as checkpoint:
+        for texts in batches:
+            batch = checkpoint.take(texts)
+            if batch is None:
+                begin = time.perf_counter_ns()
+                batch = encode(texts)
+                checkpoint.add(texts, batch, time.perf_counter_ns() - begin)
+            yield batch
+
+
+class _Checkpoint:
+    """One file: its batches are taken in order, and from the first one that does not fit it is written anew."""
+
+    def __init__(self, site: Site, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None) -> None:
+        place = [site.fingerprint, site.rows, slot]
+        self._path = site.directory / f"{PREFIX}{site.fingerprint[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
+        self._start = _MAGIC + _hashed([FORMAT, __version__, place, settings, dtype.str])
+        self._chain = hashlib.sha256(self._start).digest()
+        self._site, self._dtype, self._dimension = site, dtype, dimension
+        self._file: BinaryIO | None = None
+        self._reading = False
+        self._taken = 0
+        self._end = 0
+        """The file is as it should be up to here."""
+
+    def __enter__(self) -> _Checkpoint:
+        try:
+            self._file = _opened(self._path)
+            size = os.fstat(self._file.fileno()).st_size
+            self._reading = self._file.read(len(self._start)) == self._start
+            if not self._reading:
+                self._file.seek(0)
+                self._file.truncate()
+                self._file.write(self._start)
+                self._file.flush()
+            self._end = len(self._start)
+        except OSError as error:
+            self._give_up(error)
+        else:
+            if size and not self._reading:
+                self._dropped("it is of other settings or versions, or damaged")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+
+    def take(self, texts: Sequence[str]) -> EncodedBatch | None:
+        """Return the next batch if it is one of these texts; None from the first time on that it is not."""
+        if not self._reading or self._file is None:
+            return None
+        try:
+            batch, nanoseconds = self._read(texts, self._file)
+        except (OSError, ValueError) as error:
+            self._reading = False
+            if str(error):
+                self._dropped(f"damaged: {error}")
+            return None
+        self._taken += len(texts)
+        self._site.resumed += len(texts)
+        self._site.seconds += nanoseconds / 1e9
+        return batch
+
+    def add(self, texts: Sequence[str], batch: EncodedBatch, nanoseconds: int) -> None:
+        """Append a batch; where that is not possible, the file is removed and the build goes on without."""
+        if self._file is None:
+            return
+        rows = np.ascontiguousarray(batch.rows, self._dtype)
+        if rows.nbytes > _LARGEST_BATCH:
+            self._give_up(None)
+            return
+        head = _HEAD.pack(len(texts), rows.shape[1], batch.n_cut, len(rows), nanoseconds) + _digest_of(texts)
+        parts = (head, np.ascontiguousarray(batch.counts, "<u4").data, rows.data)
+        self._chain = _chained(self._chain, parts)
+        try:
+            self._file.seek(self._end)
+            self._file.truncate()
+            self._file.writelines((*parts, self._chain))
+            self._file.flush()
+            self._end = self._file.tell()
+        except OSError as error:
+            self._give_up(error)
+
+    def _read(self, texts: Sequence[str], file: BinaryIO) -> tuple[EncodedBatch, int]:
+        """Read the next batch.
+
+        Raises:
+            ValueError: it is not a batch of these texts; without a message if the file just ends.
+        """
+        left = os.fstat(file.fileno()).st_size - self._end
+        head = file.read(_HEAD.size + _DIGEST)
+        if len(head) < _HEAD.size + _DIGEST:
+            raise ValueError
+        n_texts, dimension, n_cut, n_rows, nanoseconds = _HEAD.unpack_from(head)
+        if (n_texts, head[_HEAD.size :]) != (len(texts), _digest_of(texts)):
+            raise ValueError("it holds other texts")
+        n_bytes = n_rows * dimension * self._dtype.itemsize
+        fits = dimension == self._dimension or (self._dimension is None and 0 < dimension <= _LARGEST_DIMENSION)
+        if not fits or n_cut > n_texts or n_bytes > _LARGEST_BATCH:
+            raise ValueError(f"it says that {n_texts} texts have {n_rows} rows of dimension {dimension}")
+        if left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
+            raise ValueError
+        counts, rows = file.read(4 * n_texts), file.read(n_bytes)
+        chain = _chained(self._chain, (head, counts, rows))
+        if file.read(_DIGEST) != chain:
+            raise ValueError("a checksum does not match")
+        found = EncodedBatch(
+            np.frombuffer(rows, self._dtype).reshape(n_rows, dimension), np.frombuffer(counts, "<u4").astype(np.uint32), n_cut
+        )
+        if int(found.counts.sum(dtype=np.uint64)) != n_rows or not np.isfinite(found.rows).all():
+            raise ValueError("its rows are not those of its texts, or not finite")
+        self._chain, self._end, self._dimension = chain, file.tell(), dimension
+        return found, nanoseconds
+
+    def _dropped(self, reason: str) -> None:
+        warnings.warn(
+            f"{self._path}, left by an interrupted build, cannot be taken up ({reason}); all passages but the first "
+            f"{self._taken:,} are encoded again",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+
+    def _give_up(self, error: OSError | None) -> None:
+        """Go on without a checkpoint."""
+        self.__exit__()
+        self._file, self._reading = None, False
+        _remove(self._path)
+        reason = "a batch is too large" if error is None else error.strerror or str(error)
+        warnings.warn(
+            f"{self._path} cannot be written ({reason}); if this build is interrupted, it will encode everything again",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a checkpoint for reading and writing; whatever is there that this user did not write as a file is removed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+    else:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid():
+            return os.fdopen(descriptor, "r+b")
+        os.close(descriptor)
+    _remove(path)
+    return os.fdopen(os.open(path, flags | os.O_EXCL, 0o600), "r+b")
+
+
+def _hashed(content: object) -> bytes:
+    return hashlib.sha256(canonical_json(content).encode("utf-8", "surrogatepass")).digest()
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)  # follows no link
+
+
+def _chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:
+    digest = hashlib.sha256(before)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def _digest_of(texts: Sequence[str]) -> bytes:
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return _chained(b"", (part for text in encoded for part in (len(text).to_bytes(8, "little"), text)))

@@ -1,0 +1,111 @@
+"""Encoding the passages of an index, in batches that survive a killed build.
+
+Every retriever that encodes its items does it here, so that all encoders are checked and resumed alike. The batches of a
+resumed build are those of the build before: a model's vectors depend on which texts are encoded together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+
+import numpy as np
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
+from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+
+_COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "openvino")
+
+
+def encoded_passages(
+    encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, dimension: int | None = None
+) -> Iterator[EncodedBatch]:
+    """Encode passages, and yield ``[passages, dimension]`` float32 of each batch.
+
+    Args:
+        encoder: the encoder.
+        batches: the passages of a segment; the same batches whenever it is built.
+        n_passages: how many passages they hold.
+        dimension: what the vectors must have; None where any will do.
+
+    Raises:
+        ModelError: vectors that cannot be searched, or two batches of different dimensions.
+    """
+
+    def encode(texts: list[str]) -> EncodedBatch:
+        rows = checked_vectors(encoder.encode_passages(texts), texts, encoder, dimension)
+        return EncodedBatch(rows, np.ones(len(texts), np.uint32), encoder.cut_passages(texts))
+
+    for batch in _resumed(encoder, {"dimension": dimension}, "", batches, n_passages, encode, np.float32, dimension):
+        dimension = batch.rows.shape[1]
+        yield batch
+
+
+def encoded_tokens(
+    encoder: BaseTokenEncoder, batches: Iterator[list[str]], n_passages: int, part: str = ""
+) -> Iterator[EncodedBatch]:
+    """Encode passages token by token, and yield ``[tokens, dimension]`` of each batch, float32 or float16 of the same numbers.
+
+    Args:
+        encoder: the encoder.
+        batches: the passages of a segment; the same batches whenever it is built.
+        n_passages: how many passages they hold.
+        part: which part of the segment it is, where it is encoded in parts.
+
+    Raises:
+        ModelError: vectors that cannot be searched.
+    """
+
+    def encode(texts: list[str]) -> EncodedBatch:
+        matrices = checked_tokens(encoder.encode_passages(texts), texts, encoder)
+        counts = np.array([len(matrix) for matrix in matrices], np.uint32)
+        rows = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
+        return EncodedBatch(rows, counts, encoder.cut_passages(texts))
+
+    matrix = encoder.projection_matrix()
+    projection = None if matrix is None else hashlib.sha256(np.ascontiguousarray(matrix).data).hexdigest()
+    return _resumed(
+        encoder, {"projection_matrix": projection}, part, batches, n_passages, encode, np.float16, encoder.dimension
+    )
+
+
+def _resumed(
+    encoder: BaseEncoder | BaseTokenEncoder,
+    also: Config,
+    part: str,
+    batches: Iterator[list[str]],
+    n_passages: int,
+    encode: Callable[[list[str]], EncodedBatch],
+    dtype: type[np.floating],
+    dimension: int | None,
+) -> Iterator[EncodedBatch]:
+    """A single batch is encoded without a checkpoint, which would not be written before it is done."""
+    first = next(batches, [])
+    whole = chain([first] if first else [], batches)
+    if len(first) >= n_passages:
+        return map(encode, whole)
+    slot = {"encoder": encoder.identity, "part": part}
+    return resumed_batches(slot, _settings_of(encoder) | also, whole, encode, dtype, dimension)
+
+
+def _settings_of(encoder: BaseEncoder | BaseTokenEncoder) -> Config:
+    """What decides the vectors besides the model: all settings, also those that matter only in rounding, and what computes."""
+    kind = "tokens" if isinstance(encoder, BaseTokenEncoder) else "vectors"
+    return {"kind": kind, "config": encoder.config, "computed_by": _computed_by()}
+
+
+@cache
+def _computed_by() -> dict[str, str]:
+    versions = {"machine": platform.machine()}
+    for package in _COMPUTING:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,240 @@
+"""Operations on a project of sources: adding, deleting, building, and auditing a report."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from evidence.sources import SOURCES
+
+from crash.index_operations import nothing, scratch_in
+from crash.operation import Operation, State
+from nlp_retrieval import BeirLoader, Bm25sRetriever, EvidenceIndex, Searcher
+from nlp_retrieval.cli.evidence.claims import audit
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.evidence.index.collection import export_collection
+
+_OLD, _NEW = SOURCES[:3], SOURCES[3:]
+_ASKED = ["Who was the architect of the Long Bridge?", "repairs cost 40 million", "toll for cars", "beetles of winter"]
+_STATISTICS = ("document_count", "source_count", "passage_count", "unique_domains", "total_queries", "average_relevance")
+_REPORT = """# The bridge
+
+The Long Bridge was opened in 1932 [1]. About 190,000 vehicles cross it every day [1]. It is painted every ten years [2].
+
+[1]: https://harbour.example.org/bridge
+[2]: https://paint.example.org/
+"""
+_HASTE = "Ferries were slow in winter [1].\n\n[1]: https://ferries.example.com/history\n"
+_QA = "09_qa"
+_REFUSED = "refused"
+
+
+def _opened(world: Path) -> EvidenceIndex:
+    return EvidenceIndex(world / "project", Searcher([Bm25sRetriever(backend="numpy")]))
+
+
+def _built(world: Path) -> None:
+    """A project with sources, an alias, two versions of a page and a deleted one, of which some searches were made."""
+    with _opened(world) as index:
+        index.add_documents(_as_documents(*_OLD))
+        index.add_document(_OLD[1][0], "https://mirror.example.com/ferries", "Mirror", "C", "2026-02-01")
+        index.add_document("Ferries are quick now.", _OLD[1][1], "Ferries", "B", "2026-03-01")
+        index.add_document("Nobody knows.", "https://gone.example.com/", "Gone", "D", "2026-01-01")
+        index.delete("https://gone.example.com/")
+        index.build_index()
+        for question in _ASKED:
+            index.search(question)
+
+
+def _unbuilt(world: Path) -> None:
+    with _opened(world) as index:
+        index.add_documents(_as_documents(*_OLD, *_NEW))
+
+
+def _changed(world: Path) -> None:
+    """The same, with changes of every kind that its index does not hold yet."""
+    _built(world)
+    with _opened(world) as index:
+        index.add_documents(_as_documents(*_NEW))
+        index.delete(_OLD[0][1])
+        index.add_document(_OLD[2][0], _OLD[2][1], "Repairs of the bridge", "A", "2026-05-01")
+
+
+def _as_documents(*sources: tuple[str, str, str, str, str]) -> list[dict[str, str]]:
+    names = ("content", "url", "title", "source_quality", "fetch_date")
+    return [dict(zip(names, source, strict=True)) for source in sources]
+
+
+def _add(world: Path) -> None:
+    """Add one source after another, and say outside the project how many of them are added."""
+    with _opened(world) as index:
+        for count, source in enumerate(_NEW, 1):
+            index.add_document(*source)
+            (world / "returned").write_text(str(count))
+
+
+def _delete(world: Path) -> None:
+    with _opened(world) as index:
+        index.delete(_OLD[0][1])
+
+
+def _build(world: Path) -> None:
+    with _opened(world) as index:
+        index.build_index()
+
+
+def _audited(world: Path, report: str = _REPORT) -> None:
+    path = world / "report.md"
+    path.write_text(report)
+    place = world / "project" / _QA
+    with contextlib.redirect_stdout(io.StringIO()):
+        audit(world / "project", path, html=place / "audit.html", json_file=place / "audit.json")
+
+
+def _exported(world: Path, claim: str = "The Long Bridge was opened in 1932.", source: int = 0) -> None:
+    (world / "judged.jsonl").write_text(json.dumps({"claim": claim, "url": SOURCES[source][1]}))
+    with _opened(world) as index:
+        export_collection(index, world / "collection", world / "judged.jsonl")
+
+
+def _collection(world: Path) -> State:
+    """What a benchmark reads of an exported collection."""
+    try:
+        loader = BeirLoader(world / "collection")
+        items = [[item.item_id, item.content] for item in loader.stream()]
+        return [items, [query.text for query in loader.queries()], [gold.relevance for gold in loader.gold()]]
+    except SourceError:
+        return _REFUSED
+
+
+def _seen(world: Path) -> State:
+    """All that a project says, looked at in a copy, because searches are counted; and what it finds when it is built anew."""
+    with tempfile.TemporaryDirectory(dir=world.parent) as folder:
+        copy = Path(folder) / "world"
+        shutil.copytree(world, copy)
+        with _opened(copy) as index:
+            figures = index.stats()
+            found: dict[str, State] = {
+                "returned": _returned(world),
+                "sources": _sources(index),
+                "deleted": [url for _, url, *_ in SOURCES if index.was_deleted(url)],
+                "statistics": [figures[name] for name in _STATISTICS],  # type: ignore[literal-required]
+                "searched": _searched(index),
+                "described": _description(index),
+            }
+            index.build_index()
+            found["built"] = [_searched(index), _description(index)]
+    return json.loads(json.dumps(found))
+
+
+def _description(index: EvidenceIndex) -> str:
+    """Whether the file that describes a project says what is so now; it can be read whatever was interrupted."""
+    if not index.metadata_path.exists():
+        return "missing"
+    described, wanted = json.loads(index.metadata_path.read_text("utf-8")), json.loads(json.dumps(index.metadata()))
+    counted = {"retrieval_stats": None}  # searches are counted, and written with the next change
+    return "current" if described | counted == wanted | counted else "stale"
+
+
+def _returned(world: Path) -> int:
+    file = world / "returned"
+    return int(file.read_text() or 0) if file.exists() else 0
+
+
+def _sources(index: EvidenceIndex) -> State:
+    """Every version of every URL, with its text and its passages."""
+    found = []
+    for source in index.sources():
+        versions = index.versions(source.url)
+        for one in versions:
+            spans = [[passage.start, passage.end] for passage in index.passages(one.key)]
+            found.append([one.url, one.title, one.quality, one.fetch_date, one.key, index.text(one.key), spans])
+    return found
+
+
+def _searched(index: EvidenceIndex) -> State:
+    lists = [index.search(question) for question in _ASKED]
+    return [[[one.url, one.title, one.quality, one.content, one.score, one.start, one.end] for one in found] for found in lists]
+
+
+def _files(world: Path) -> State:
+    """The files of an audit, and what the project says that they were made from."""
+    place = world / "project" / _QA
+    files = {path.name: path.read_text("utf-8") for path in sorted(place.glob("[!.]*"))} if place.exists() else {}
+    return {"files": files, "project": _seen(world)}
+
+
+def _project_scratch(world: Path) -> list[str]:
+    """What lies in a project that nobody will read: beside the index, in it, and beside the audit."""
+    project = world / "project"
+    graph = project / "10_graph"
+    kept = {".build.lock", ".index_metadata.json.lock", ".evidence.sqlite3.lock"}
+    places = [graph, project / _QA, world / "collection", world / "collection" / "qrels"]
+    hidden = [path.name for folder in places for path in folder.glob(".*") if path.name not in kept]
+    return sorted(hidden) + scratch_in(graph / "index", ("bm25s",))
+
+
+def evidence_operations() -> list[Operation]:
+    """All that is done to a project. What SQLite makes durable is not seen by Python, so that no power is cut there."""
+
+    def all_that_returned(found: State, old: State, new: State) -> bool:
+        count = len(found["sources"]) - len(old["sources"])
+        return (
+            found["returned"] <= count
+            and found["sources"] == new["sources"][: len(found["sources"])]
+            and found["deleted"] == old["deleted"]
+            and found["searched"] == old["searched"]
+        )
+
+    def all_but_described(found: State, old: State, new: State) -> bool:
+        return found == new | {"described": "stale"}
+
+    def partly_built(found: State, old: State, new: State) -> bool:
+        """Additions may be found before what was deleted is out of the index; it is not found either way."""
+        urls = {source[0] for source in new["sources"]}
+        changing = {"searched": None, "described": None}
+        return found | changing == new | changing and all(one[0] in urls for hits in found["searched"] for one in hits)
+
+    def whole_files(found: State, old: State, new: State) -> bool:
+        either = [
+            content in (old["files"].get(name), new["files"].get(name))
+            for name, content in {**dict.fromkeys(old["files"]), **found["files"]}.items()
+        ]
+        return all(either) and found["project"] in (old["project"], new["project"])
+
+    def operation(
+        name: str,
+        prepare: Callable[[Path], object],
+        run: Callable[[Path], object],
+        between: Callable[[State, State, State], bool],
+        look: Callable[[Path], State] = _seen,
+    ) -> Operation:
+        return Operation(name, prepare, run, look, _project_scratch, between=between, synced_unseen=True)
+
+    def exported_before(world: Path) -> None:
+        _built(world)
+        _exported(world, "Ferries were slow.", 1)
+        with _opened(world) as index:
+            index.add_documents(_as_documents(*_NEW))
+
+    def refused(found: State, old: State, new: State) -> bool:
+        return bool(found == _REFUSED)
+
+    def audited_before(world: Path) -> None:
+        _built(world)
+        _audited(world, _HASTE)
+
+    return [
+        operation("first sources", nothing, _add, all_that_returned),
+        operation("sources", _built, _add, all_that_returned),
+        operation("delete a source", _built, _delete, all_but_described),
+        operation("build a project", _unbuilt, _build, all_but_described),
+        operation("build a project again", _changed, _build, partly_built),
+        operation("audit", audited_before, _audited, whole_files, _files),
+        operation("export a project", exported_before, _exported, refused, _collection),
+    ]
