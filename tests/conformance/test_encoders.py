@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from colbert_checkpoints import save_bert, save_stanford
+from embedding_server import embedding_server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 
-from nlp_retrieval import SentenceTransformerEncoder
+from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder
 from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.endpoint import servers
 from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
 
 
@@ -50,3 +53,36 @@ class TestColbertTokenByToken(TokenEncoderRules):
 
     def make(self):
         return ColbertEncoder(str(self.folder / "bert"), projection=8, precision="float32", device="cpu")
+
+
+class _Endpoint(EncoderRules):
+    """A server of hashed words, which gives the vector of a text whatever else is in the request."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def serving(cls, prepared, request):
+        with embedding_server() as running, pytest.MonkeyPatch.context() as patched:
+            patched.setattr(servers, "OPENAI", running.url)
+            patched.setenv("OPENAI_API_KEY", "sk-none-0123456789")
+            request.cls.url = running.url
+            yield
+
+
+class TestHttp(_Endpoint):
+    component = HttpEncoder
+
+    def make(self):
+        return HttpEncoder(self.url, "small", batch_size=4, cache_dir=self.folder / "kept")
+
+    def other_values(self):
+        return {"base_url": "http://localhost:1/v1", "api_key_env": "OPENAI_API_KEY", "dimension": 16, "cache_dir": "elsewhere"}
+
+
+class TestOpenAI(_Endpoint):
+    component = OpenAIEncoder
+
+    def make(self):
+        return OpenAIEncoder("small", cache_dir=self.folder / "kept")
+
+    def other_values(self):
+        return {"api_key_env": "OPENAI_API_KEY", "dimension": 16, "cache_dir": "elsewhere"}

@@ -1,0 +1,264 @@
+"""Requests to an embeddings endpoint: within a time and a size, as many at once and a minute as allowed, retried and counted.
+
+A key goes to the server that it is meant for and nowhere else: redirects are not followed. It is read from its environment
+variable for each request, and stands in no attribute and no message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.encoders.endpoint.answer import LARGEST_BESIDE, LARGEST_PER_TEXT, EmbeddingAnswer, read_embeddings
+from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.text.printable import printable
+
+if TYPE_CHECKING:
+    import httpx
+
+_TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_LONGEST_WAIT = 60.0
+_READ_OF_AN_ERROR = 2**14
+_TOLD_OF_AN_ERROR = 200
+_sleep = time.sleep
+
+_inherited: list[httpx.Client] = []
+"""Clients of the process that this one was forked from: closing them here could disturb its connections."""
+
+
+class RequestLimits(Protocol):
+    """The settings of requests; :class:`~nlp_retrieval.HttpEncoder` says what each means."""
+
+    calls_at_once: int
+    calls_per_minute: int | None
+    retries: int
+    backoff: float
+    timeout: float
+    max_calls: int | None
+
+
+@dataclass(frozen=True)
+class EmbeddingEndpoint:
+    """Where to ask, and for what.
+
+    Args:
+        url: of the server, to which ``/embeddings`` is added.
+        settings: what a request says besides its texts.
+        key: returns the key, or None where none is sent.
+        hidden: returns a message without the key.
+        cure: what to do about a key that is refused.
+    """
+
+    url: str
+    settings: dict[str, Any]
+    key: Callable[[], str | None]
+    hidden: Callable[[str], str]
+    cure: str
+
+
+class _FailedError(Exception):
+    """A request without an answer.
+
+    Args:
+        reason: why.
+        temporary: whether it may be better the next time.
+        wait: seconds that the server asks to wait; None where it does not.
+    """
+
+    def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.temporary = temporary
+        self.wait = wait
+
+
+class EmbeddingCalls:
+    """Asks one endpoint, from any thread.
+
+    Args:
+        endpoint: where to ask.
+        limits: of the requests.
+        counter: the model's own count.
+    """
+
+    def __init__(self, endpoint: EmbeddingEndpoint, limits: RequestLimits, counter: CallCounter) -> None:
+        self._endpoint, self._limits, self._counter = endpoint, limits, counter
+        self._lock = Lock()
+        self._next = 0.0
+        """When the next request may begin, on the monotonic clock."""
+        self._client: httpx.Client | None = None
+        self._process = 0
+
+    def ask(self, texts: list[str], go_on: Callable[[], bool]) -> EmbeddingAnswer:
+        """Return the vectors of texts, as the server gives them.
+
+        Args:
+            texts: one request's.
+            go_on: whether an answer is still wanted; asked before each attempt.
+
+        Raises:
+            DependencyError: httpx is not installed.
+            ModelError: there is no answer, or none that can be used.
+        """
+        body = json.dumps(self._endpoint.settings | {"input": texts}).encode()
+        for attempt in range(self._limits.retries + 1):
+            if not go_on():
+                raise ModelError("it is no longer wanted")
+            self._take_turn()
+            try:
+                answer = self._attempt(body, len(texts))
+            except _FailedError as error:
+                count(self._counter, CallCounts(failures=1))
+                if attempt == self._limits.retries or not error.temporary:
+                    tried = f" ({attempt + 1} attempts)" if attempt else ""
+                    raise ModelError(self._endpoint.hidden(f"{self._endpoint.url}: {error}{tried}")) from None
+                self._put_off(error.wait, attempt)
+            else:
+                count(self._counter, CallCounts(tokens_in=answer.tokens))
+                return answer
+        raise AssertionError("the last attempt returns or raises")
+
+    def _take_turn(self) -> None:
+        """Wait until a request may begin, and count it."""
+        limits = self._limits
+        with self._lock:
+            if limits.max_calls is not None and self._counter.counts.calls >= limits.max_calls:
+                raise ModelError(
+                    f"{self._endpoint.url}: the limit of max_calls={limits.max_calls} requests is reached; raise it"
+                )
+            count(self._counter, CallCounts(calls=1))
+            now = time.monotonic()
+            begin = max(now, self._next)
+            self._next = begin + (60.0 / limits.calls_per_minute if limits.calls_per_minute else 0.0)
+        if begin > now:
+            _sleep(begin - now)
+
+    def _put_off(self, asked: float | None, attempt: int) -> None:
+        """Let no request begin before the server wants one; without a word from it, this one waits alone."""
+        if asked is not None:
+            with self._lock:
+                self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
+            return
+        longest = min(self._limits.backoff * 2.0**attempt, _LONGEST_WAIT)
+        _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
+
+    def _attempt(self, body: bytes, n_texts: int) -> EmbeddingAnswer:
+        """Ask once, within ``timeout`` for the whole; a server that sends a byte now and then is left to its own thread."""
+        received: Future[bytes] = Future()
+        client, most = self._opened(), n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE
+        Thread(target=self._send, args=(client, body, most, received), name="nlp_retrieval-embeddings", daemon=True).start()
+        if not wait([received], self._limits.timeout).done:
+            raise _FailedError(f"no whole answer within {self._limits.timeout:g} s", temporary=True)
+        content = received.result()
+        try:
+            return read_embeddings(content, n_texts)
+        except ValueError as error:
+            raise _FailedError(
+                f"what it answered are no embeddings: {error}; is it the URL of an OpenAI-compatible API?"
+            ) from None
+
+    def _send(self, client: httpx.Client, body: bytes, most: int, received: Future[bytes]) -> None:
+        try:
+            received.set_result(self._received(client, body, most))
+        except BaseException as error:
+            received.set_exception(error)
+
+    def _received(self, client: httpx.Client, body: bytes, most: int) -> bytes:
+        import httpx
+
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        key = self._endpoint.key()
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        try:
+            with client.stream("POST", f"{self._endpoint.url}/embeddings", content=body, headers=headers) as response:
+                if response.status_code != 200:
+                    raise self._refused(response)
+                if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                    raise _FailedError("it compressed its answer, which was not asked for")
+                return _read(response, most)
+        except httpx.TransportError as error:
+            raise _FailedError(f"{type(error).__name__}: {error}", temporary=True) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _FailedError(f"{type(error).__name__}: {error}") from None
+
+    def _refused(self, response: httpx.Response) -> _FailedError:
+        status = response.status_code
+        if 300 <= status < 400:
+            target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
+            return _FailedError(
+                f"HTTP {status}: it redirects to {target!r}, which is not followed; give the URL to ask as base_url"
+            )
+        said = _first_bytes(response)
+        reason = f"HTTP {status}: {printable(' '.join(said.split()))[:_TOLD_OF_AN_ERROR]}"
+        if status in (401, 403):
+            return _FailedError(f"{reason}; {self._endpoint.cure}")
+        temporary = status in _TEMPORARY and "insufficient_quota" not in said
+        return _FailedError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
+
+    def _opened(self) -> httpx.Client:
+        try:
+            import httpx
+        except ImportError as error:
+            raise DependencyError("encoders behind an endpoint need httpx: pip install 'nlp_retrieval[endpoint]'") from error
+        with self._lock:
+            if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
+                self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))
+                self._process = os.getpid()
+                weakref.finalize(self, _close, self._client, self._process)
+            return self._client
+
+
+def _close(client: httpx.Client, process: int) -> None:
+    if process == os.getpid():
+        client.close()
+    else:
+        _inherited.append(client)
+
+
+def _read(response: httpx.Response, most: int) -> bytes:
+    """The body of an answer, which is not compressed."""
+    parts, left = [], most
+    for part in response.iter_raw():
+        left -= len(part)
+        if left < 0:
+            raise _FailedError(f"its answer is longer than {most:,} bytes; the rest was not read")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _first_bytes(response: httpx.Response) -> str:
+    """How the body of an error begins."""
+    said = b""
+    for part in response.iter_raw():
+        said += part[:_READ_OF_AN_ERROR]
+        if len(said) >= _READ_OF_AN_ERROR:
+            break
+    return said[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
+
+
+def _asked_to_wait(header: str | None) -> float | None:
+    """Seconds that a ``Retry-After`` asks for, in either of its forms (RFC 9110, 10.2.3); None where it asks for nothing."""
+    if header is None:
+        return None
+    try:
+        return float(int(header[:10])) if header.isascii() and header.isdigit() else _seconds_until(header)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _seconds_until(date: str) -> float:
+    moment = parsedate_to_datetime(date[:64])
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)

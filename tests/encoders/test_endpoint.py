@@ -1,0 +1,529 @@
+"""Encoders behind an endpoint: what is asked, kept, counted and retried, and whatever a server may answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.small_benchmark import QUERIES, benchmarker
+from embedding_server import EmbeddingServer, Raw, embedded, embedding_server
+from hashed_words import HashedWords, items_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
+from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1000_queries
+from nlp_retrieval.core.components.registry import build, plan
+from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.endpoint import calls, servers
+from nlp_retrieval.encoders.endpoint.answer import read_embeddings
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError, RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+
+TEXTS = [f"text number {number} of the red fox" for number in range(10)]
+KEY = "quite-a-secret-0123456789"
+
+Make = Callable[..., HttpEncoder]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long it would have waited each time; nobody waits."""
+    waited: list[float] = []
+    monkeypatch.setattr(calls, "_sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def make(server: EmbeddingServer, tmp_path: Path, waits: list[float]) -> Make:
+    def made(**given: Any) -> HttpEncoder:
+        return HttpEncoder(
+            **({"base_url": server.url, "model": "small", "cache_dir": tmp_path / "kept", "timeout": 20.0} | given)
+        )
+
+    return made
+
+
+def test_vectors_are_those_of_the_server_in_the_order_of_the_texts(make, server):
+    expected = HashedWords().encode_passages(TEXTS)
+    assert np.allclose(make(batch_size=3).encode_passages(TEXTS), expected, atol=1e-6)
+    assert np.allclose(make(normalize=False).encode_passages(TEXTS), 3 * expected, atol=1e-6)
+    assert sorted(server.texts) == sorted(TEXTS)
+    assert all(len(body["input"]) <= 3 and body["model"] == "small" for body in server.bodies)
+    assert {headers["path"] for headers in server.headers} == {"/v1/embeddings"}
+
+
+def test_prompts_and_the_limit_of_characters_decide_what_is_sent(make, server):
+    encoder = make(query_prompt="query: ", passage_prompt="passage: ", max_characters=4)
+    encoder.encode_queries(["red fox"])
+    encoder.encode_passages(["blue whale", "", "ox"])
+    assert sorted(server.texts) == ["passage: ", "passage: blue", "passage: ox", "query: red "]
+    assert encoder.cut_passages(["blue whale", "ox"]) == 1
+    assert make().cut_passages(["blue whale"]) == 0
+
+
+def test_a_text_without_a_character_is_sent_as_a_space(make, server):
+    assert make().encode_passages([""]).shape == (1, 16)
+    assert server.texts == [" "]
+
+
+def test_a_text_is_sent_once(make, server, tmp_path):
+    make().encode_passages([*TEXTS, *TEXTS])
+    assert sorted(server.texts) == sorted(TEXTS)
+    again = make(batch_size=1, normalize=True)
+    assert np.array_equal(again.encode_queries(TEXTS), make().encode_passages(TEXTS))
+    assert len(server.texts) == len(TEXTS)
+    assert again.counts == CallCounts(cache_hits=10, kept_tokens_in=70)
+    make(cache_dir=tmp_path / "other").encode_passages(TEXTS[:1])
+    make(model="large").encode_passages(TEXTS[:1])
+    assert len(server.texts) == len(TEXTS) + 2
+
+
+def test_requests_and_tokens_are_counted_for_the_model_and_for_a_recording(make):
+    encoder = make(batch_size=3)
+    with record_calls() as recorded:
+        encoder.encode_passages(TEXTS)
+    assert encoder.counts == CallCounts(calls=4, tokens_in=70)
+    assert recorded.by_model == {"http/small": encoder.counts}
+
+
+def test_no_more_requests_than_allowed_are_under_way(make, server):
+    make(batch_size=1, calls_at_once=2).encode_passages(TEXTS)
+    assert server.busiest <= 2
+
+
+def test_requests_are_spread_over_the_minute(make, waits):
+    make(batch_size=1, calls_at_once=1, calls_per_minute=60).encode_passages(TEXTS[:3])
+    assert len(waits) == 2
+    assert 0 < waits[0] <= 1
+    assert 1 < waits[1] <= 2
+
+
+def test_no_texts_ask_nobody(make, server):
+    encoder = make()
+    assert encoder.encode_passages([]).shape == (0, 0)
+    encoder.encode_passages(TEXTS[:1])
+    assert encoder.encode_passages([]).shape == (0, 16)
+    assert make(dimension=8).encode_queries([]).shape == (0, 8)
+    assert len(server.bodies) == 1
+
+
+# keys
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("SOME_SERVER", KEY)
+    return KEY
+
+
+def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, key, tmp_path):
+    encoder = make(api_key_env="SOME_SERVER")
+    encoder.encode_passages(TEXTS[:1])
+    assert server.headers[0]["Authorization"] == f"Bearer {key}"
+    FaissRetriever(encoder).index(items_of(TEXTS), tmp_path / "index")
+    server.answer = lambda body: 401
+    with pytest.raises(ModelError) as error:
+        encoder.encode_passages(["another text"])
+    assert "HTTP 401" in str(error.value)
+    assert "SOME_SERVER" in str(error.value)
+    assert key not in f"{error.value} {encoder!r} {encoder.config} {encoder.identity} {vars(encoder)}"
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(key.encode() not in content for content in written)
+
+
+def test_without_a_variable_no_key_is_sent(make, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    make().encode_passages(TEXTS[:1])
+    assert "Authorization" not in server.headers[0]
+
+
+def test_a_redirect_is_not_followed(make, server, key):
+    with embedding_server() as other:
+        server.answer = lambda body: Raw(status=307, headers={"Location": f"{other.url}/embeddings"})
+        with pytest.raises(ModelError, match=f"HTTP 307: it redirects to '{other.url}/embeddings', which is not followed"):
+            make(api_key_env="SOME_SERVER").encode_passages(TEXTS)
+        assert other.bodies == []
+    assert len(server.bodies) == 1
+
+
+def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set"):
+        OpenAIEncoder("text-embedding-3-small")
+    monkeypatch.setenv("SOME_SERVER", "half a\nkey")
+    with pytest.raises(ConfigurationError, match="SOME_SERVER holds is no key") as error:
+        make(api_key_env="SOME_SERVER")
+    assert "half" not in str(error.value)
+    with pytest.raises(ConfigurationError, match="is not shown"):
+        make(api_key_env="sk-0123456789012345678901")
+
+
+NO_URLS = "localhost:8000 ftp://localhost http:// http://[::1 http://a?key=1 http://a/#x http://a:99999/".split()
+
+
+@pytest.mark.parametrize("url", [*NO_URLS, "http://a b/", "http://me:password@a/v1", "http://token@a/v1"])
+def test_what_is_no_url_of_a_server_is_refused_and_no_password_is_shown(url):
+    with pytest.raises(ConfigurationError, match="base_url") as error:
+        HttpEncoder(url, "small")
+    assert "password@" not in str(error.value)
+    assert "token@" not in str(error.value)
+
+
+# what a server may answer
+
+
+def changed(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A sound answer with other values at its top."""
+    return lambda body: embedded(body) | changes
+
+
+def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A sound answer whose entries are changed."""
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        whole = embedded(body)
+        return whole | {"data": [entry | change(entry) for entry in whole["data"]]}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda body: Raw(b"<html>welcome</html>"), "no embeddings: "),
+        (lambda body: Raw(b""), "no embeddings: "),
+        (lambda body: Raw(b"[1, 2]"), 'no list "data"'),
+        (lambda body: Raw(b"[" * 10_000), "no embeddings: "),
+        (lambda body: Raw(b'"\xff"'), "no embeddings: "),
+        (changed(data=None), 'no list "data"'),
+        (changed(data=[]), "0 vectors for 10 texts"),
+        (lambda body: embedded(body | {"input": body["input"] * 2}), "20 vectors for 10 texts"),
+        (each(lambda entry: {"index": 0}), 'two entries of "data" have the "index" 0'),
+        (each(lambda entry: {"index": entry["index"] + 1}), 'no "index" from 0 to 9'),
+        (each(lambda entry: {"index": -entry["index"]}), 'no "index" from 0 to 9'),
+        (each(lambda entry: {"index": True}), 'no "index"'),
+        (each(lambda entry: {"index": None}), 'no "index"'),
+        (each(lambda entry: {"embedding": "AAAA"}), 'no list "embedding"'),
+        (each(lambda entry: {"embedding": []}), "dimension 0"),
+        (each(lambda entry: {"embedding": [1.0] * (4 + entry["index"] % 2)}), "dimension 4 and 5"),
+        (each(lambda entry: {"embedding": [float("nan")] * 16}), "no embeddings: "),
+        (each(lambda entry: {"embedding": [float("inf")] * 16}), "no embeddings: "),
+        (each(lambda entry: {"embedding": [1e300] * 16}), "too large"),
+        (each(lambda entry: {"embedding": [10**400] * 16}), "too large"),
+        (each(lambda entry: {"embedding": ["1"] * 16}), "something other than numbers"),
+        (each(lambda entry: {"embedding": [None] * 16}), "something other than numbers"),
+        (each(lambda entry: {"embedding": [True] * 16}), "something other than numbers"),
+        (each(lambda entry: {"embedding": [[1.0]] * 16}), "something other than numbers"),
+        (lambda body: Raw(b"x" * (11 * 2**20)), "longer than"),
+        (lambda body: Raw(b"x", headers={"Content-Encoding": "gzip"}), "compressed its answer"),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error_that_says_why_and_nothing_is_kept(make, server, tmp_path, answer, message):
+    server.answer = answer
+    with pytest.raises(ModelError, match=message):
+        make().encode_passages(TEXTS)
+    assert len(server.bodies) == 1, "it would be no better the next time"
+    assert not (tmp_path / "kept").exists()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["data", "index", "embedding", "usage"]), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=JSON, n=st.integers(1, 3))
+def test_whatever_a_server_sends_it_is_vectors_or_a_value_error(content, n):
+    try:
+        answer = read_embeddings(json.dumps(content).encode(), n)
+    except ValueError:
+        return
+    assert answer.vectors.shape[0] == n
+    assert np.isfinite(answer.vectors).all()
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": -1}, {"prompt_tokens": True}, {"prompt_tokens": "1"}, {"prompt_tokens": 2**70}]
+)
+def test_tokens_that_are_not_told_count_as_none(make, server, usage):
+    server.answer = changed(usage=usage)
+    encoder = make()
+    assert encoder.encode_passages(TEXTS).shape == (10, 16)
+    assert encoder.counts.tokens_in == 0
+
+
+def test_a_dimension_other_than_declared_is_an_error(make):
+    with pytest.raises(ModelError, match="gave vectors of dimension 16, and dimension= says 8"):
+        make(dimension=8).encode_passages(TEXTS)
+
+
+def test_a_dimension_that_changes_is_an_error_within_a_run_and_after_it(make, server):
+    encoder = make(batch_size=2, calls_at_once=1)
+    server.answer = lambda body: embedded(body, 16 + len(server.bodies) // 3)
+    with pytest.raises(ModelError, match="gave vectors of dimension 17, and those before had 16"):
+        encoder.encode_passages(TEXTS)
+    with pytest.raises(ModelError, match=r"gave vectors of dimension 17, and those kept in .* have 16"):
+        make().encode_passages(TEXTS)
+
+
+def test_a_dimension_other_than_that_of_an_index_is_an_error(make, server, tmp_path):
+    FaissRetriever(make()).index(items_of(TEXTS), tmp_path / "index")
+    server.answer = lambda body: embedded(body, 17)
+    with pytest.raises(ModelError, match="dimension 16"):
+        FaissRetriever(make()).retrieve([["a query"]], tmp_path / "index", 1)
+
+
+# retries
+
+
+def failing(server: EmbeddingServer, *replies: Any) -> None:
+    """Give these replies first."""
+    left = list(replies)
+    server.answer = lambda body: left.pop(0) if left else embedded(body)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+def test_what_may_be_temporary_is_tried_again_later_and_later(make, server, waits, status):
+    failing(server, status, status)
+    encoder = make(backoff=2.0)
+    assert encoder.encode_passages(TEXTS).shape == (10, 16)
+    assert encoder.counts == CallCounts(calls=3, failures=2, tokens_in=70)
+    assert 1 <= waits[0] <= 2 <= waits[1] <= 4
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_is_for_good_is_not_tried_again(make, server, status):
+    failing(server, *[status] * 9)
+    with pytest.raises(ModelError, match=f"HTTP {status}: .*status {status}"):
+        make().encode_passages(TEXTS)
+    assert len(server.bodies) == 1
+
+
+def test_a_used_up_quota_is_for_good(make, server):
+    failing(server, Raw(b'{"error": {"code": "insufficient_quota"}}', 429))
+    with pytest.raises(ModelError, match="insufficient_quota"):
+        make().encode_passages(TEXTS)
+    assert len(server.bodies) == 1
+
+
+def test_after_the_last_retry_the_error_says_how_often_it_was_tried(make, server):
+    failing(server, *[503] * 9)
+    with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
+        make(retries=2).encode_passages(TEXTS)
+
+
+def later(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+WAITS = [("7", 6, 7), ("100000", 59, 60), ("9" * 400, 59, 60)]
+UNSAID = ["soon", "-1", "1e3", "Mon, 99 Nov 2026 11:11:11 GMT", ""]
+
+
+@pytest.mark.parametrize(("header", "least", "most"), [*WAITS, *((header, 0.25, 0.5) for header in UNSAID)])
+def test_a_server_that_says_how_long_to_wait_is_waited_for_within_limits(make, server, waits, header, least, most):
+    failing(server, Raw(b"slow down", 429, {"Retry-After": header}))
+    make(backoff=0.5).encode_passages(TEXTS)
+    assert len(waits) == 1
+    assert least <= waits[0] <= most
+
+
+def test_a_server_that_names_a_date_is_waited_for_within_limits(make, server, waits):
+    failing(server, Raw(b"slow down", 429, {"Retry-After": later(3600)}))
+    make(backoff=0.5).encode_passages(TEXTS)
+    assert len(waits) == 1
+    assert 59 <= waits[0] <= 60
+
+
+def test_a_date_that_has_passed_asks_for_no_wait(make, server, waits):
+    failing(server, Raw(b"slow down", 429, {"Retry-After": later(-100)}))
+    make().encode_passages(TEXTS)
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    "reply", [Raw(b"{}", dripping=True, length=2**20), Raw(b'{"data": [' + b" " * 2000, dripping=True, length=4000)]
+)
+def test_a_server_that_hangs_is_given_up(make, server, reply):
+    failing(server, reply, reply)
+    with pytest.raises(ModelError, match=r"no whole answer within 0.2 s|ReadTimeout"):
+        make(timeout=0.2, retries=1).encode_passages(TEXTS)
+    assert len(server.bodies) == 2
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(make, server):
+    failing(server, Raw(b'{"data": [', length=5000))
+    assert make().encode_passages(TEXTS).shape == (10, 16)
+    assert len(server.bodies) == 2
+
+
+def test_a_server_that_is_not_there_is_an_error_that_names_it(tmp_path, waits):
+    encoder = HttpEncoder("http://127.0.0.1:9/v1", "small", retries=1, cache_dir=tmp_path)
+    with pytest.raises(ModelError, match=r"http://127.0.0.1:9/v1: ConnectError: .* \(2 attempts\)"):
+        encoder.encode_passages(TEXTS)
+
+
+def test_the_limit_of_requests_is_an_error_and_what_came_before_is_kept(make, server):
+    with pytest.raises(ModelError, match="max_calls=2"):
+        make(max_calls=2, batch_size=2, calls_at_once=1).encode_passages(TEXTS)
+    make().encode_passages(TEXTS)
+    assert sorted(server.texts) == sorted(TEXTS)
+
+
+def test_one_failure_ends_the_others_and_is_what_is_told(make, server):
+    def answer(body: dict[str, Any]) -> Any:
+        return 400 if TEXTS[7] in body["input"] else embedded(body)
+
+    server.answer = answer
+    with pytest.raises(ModelError, match="HTTP 400"):
+        make(batch_size=1, calls_at_once=3).encode_passages(TEXTS)
+
+
+def test_an_error_shows_nothing_that_a_terminal_obeys(make, server):
+    failing(server, Raw(b"\x1b[31mred\r\n" + b"x" * 5000, 400))
+    with pytest.raises(ModelError) as error:
+        make().encode_passages(TEXTS)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 400
+
+
+def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
+        make().encode_passages(TEXTS)
+
+
+# vectors on disk
+
+
+def kept_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.vector"))
+
+
+def test_a_damaged_vector_is_asked_for_again(make, server, tmp_path):
+    expected = make().encode_passages(TEXTS[:1])
+    (path,) = kept_files(tmp_path / "kept")
+    content = path.read_bytes()
+    for place in range(0, len(content), 3):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 64]) + content[place + 1 :])
+        assert np.array_equal(make().encode_passages(TEXTS[:1]), expected)
+        path.write_bytes(content[:place])
+        assert np.array_equal(make().encode_passages(TEXTS[:1]), expected)
+    assert len(server.texts) == 1 + 2 * len(range(0, len(content), 3))
+
+
+def test_the_vector_of_another_text_is_not_taken(make, server, tmp_path):
+    make().encode_passages(TEXTS[:2])
+    one, other = kept_files(tmp_path / "kept")
+    one.write_bytes(other.read_bytes())
+    assert np.allclose(make().encode_passages(TEXTS[:2]), HashedWords().encode_passages(TEXTS[:2]), atol=1e-6)
+    assert len(server.texts) == 3
+
+
+def test_what_everybody_may_write_is_not_taken(make, server, tmp_path):
+    make().encode_passages(TEXTS[:1])
+    (path,) = kept_files(tmp_path / "kept")
+    path.chmod(0o666)
+    make().encode_passages(TEXTS[:1])
+    assert len(server.texts) == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(make, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.warns(RetrievalWarning, match="cannot be kept") as warned:
+        make(cache_dir=tmp_path / "file").encode_passages(TEXTS)
+    assert len(warned) == 1
+
+
+def test_vectors_are_kept_for_this_user_alone(make, tmp_path):
+    make().encode_passages(TEXTS[:1])
+    assert (tmp_path / "kept").stat().st_mode & 0o077 == 0
+
+
+# as a part
+
+
+def test_every_dense_component_uses_it(make, server, tmp_path):
+    encoder: BaseEncoder = make()
+    searcher = Searcher([FaissRetriever(encoder)])
+    searcher.index(items_of(TEXTS), tmp_path / "index")
+    (hits,) = searcher.search([TEXTS[3]], 1)
+    assert hits[0].item.item_id == "d3"
+    with pytest.raises(IndexMismatchError, match="large"):
+        Searcher([FaissRetriever(make(model="large"))]).open(tmp_path / "index")
+
+
+def test_a_benchmark_counts_and_prices_the_queries_that_it_sent(make, tmp_path):
+    run = benchmarker(tmp_path / "index", searchers={"dense": Searcher([FaissRetriever(make())])}).run()
+    (cost,) = [result.cost for result in run.report.configurations]
+    asked = cost.language_model
+    words = sum(len(query.text.split()) for query in QUERIES)
+    assert asked.models["http/small"].query_tokens_in == words / len(QUERIES)
+    prices = Prices({"http/small": ModelPrice(input=2.0, output=0.0)})
+    assert price_per_1000_queries(cost, prices) == pytest.approx(1000 * 2.0e-6 * words / len(QUERIES))
+
+
+def test_an_interrupted_index_asks_only_for_what_is_missing(make, server, tmp_path, monkeypatch):
+    monkeypatch.setattr("nlp_retrieval.retrievers.faiss.retriever._BATCH", 4)
+    server.answer = lambda body: 400 if TEXTS[9] in body["input"] else embedded(body)
+    with pytest.raises(ModelError):
+        FaissRetriever(make()).index(items_of(TEXTS), tmp_path / "index")
+    server.answer = embedded
+    report = Searcher([FaissRetriever(make())]).index(items_of(TEXTS), tmp_path / "index")
+    assert report.resumed == 8
+    assert server.texts[-2:] == TEXTS[8:]
+
+
+def test_openai_asks_for_the_dimension_with_its_own_key(server, tmp_path, monkeypatch, waits):
+    monkeypatch.setattr(servers, "OPENAI", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    encoder = OpenAIEncoder("text-embedding-3-small", dimension=8, cache_dir=tmp_path)
+    assert encoder.encode_passages(TEXTS).shape == (10, 8)
+    assert server.bodies[0]["dimensions"] == 8
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert encoder.counts.calls == 1
+
+
+def test_a_manifest_may_choose_neither_server_nor_key(make):
+    asked = list(asked_for(plan("encoders", make(cache_dir="/elsewhere").config, only_own=True)))
+    assert any("send texts to the server" in phrase for phrase in asked)
+    assert any("keep vectors in" in phrase for phrase in asked)
+    with pytest.raises(ConfigurationError):
+        build("encoders", {"name": "http", "model": "small"})
+    with pytest.raises(ConfigurationError):
+        build("encoders", {"name": "openai"})
+
+
+def test_it_survives_a_fork(make, server):
+    encoder = make()
+    encoder.encode_passages(TEXTS[:1])
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if encoder.encode_passages(TEXTS[:3]).shape == (3, 16) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(server.texts) == 3
