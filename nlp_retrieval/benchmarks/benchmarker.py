@@ -20,6 +20,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 
 class Benchmarker:
@@ -44,6 +45,8 @@ class Benchmarker:
         prices: of language models; without them no price is reported.
         corpus_fingerprint: of the corpus that it has to be, as an earlier run's manifest has it; None: what the loader gives.
         on_progress: told what is being done.
+        answerer: answers the queries as questions from what each searcher found. Where their metadata has an ``answer``, and
+            perhaps ``supporting_facts``, the answers are judged by these, in further measures.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
@@ -70,6 +73,7 @@ class Benchmarker:
         prices: Prices | None = None,
         corpus_fingerprint: str | None = None,
         on_progress: Callable[[str], None] | None = None,
+        answerer: BaseAnswerer | None = None,
     ) -> None:
         self.settings = BenchmarkSettings(
             searchers=searchers,
@@ -86,6 +90,7 @@ class Benchmarker:
             query_loader=query_loader,
             prices=prices,
             corpus_fingerprint=corpus_fingerprint,
+            answerer=answerer,
         )
         self._on_progress = on_progress
 

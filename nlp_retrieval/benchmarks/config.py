@@ -19,12 +19,13 @@ from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
 _SEARCHERS = ("searchers", "grid")
-_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices")
+_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices", "answerer")
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         options["k_values"] = _cutoffs(settings["k"], where)
     if settings.get("prices") is not None:
         options["prices"] = read_prices(settings["prices"], f"{where}: prices")
+    if settings.get("answerer") is not None:
+        options["answerer"] = build_as(BaseAnswerer, "answerers", settings["answerer"], "answerer")
     grid = read_grid(settings["grid"], options.get("seed", 0), f"{where}: grid") if "grid" in settings else None
     halving = settings["grid"].get("halving") if grid is not None else None
     return BenchmarkConfig(

@@ -62,7 +62,7 @@ class Halving:
             ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than the first rung
                 asks.
         """
-        measures = measure_names(settings.k_values)
+        measures = settings.measures
         if self.measure not in measures:
             raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
         if self.queries >= len(settings.queries):
@@ -178,7 +178,7 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
             break
         positions = sample_of(settings.queries, size, settings.seed)
         say(f"halving: {len(left):,} configurations on {len(positions):,} of {len(settings.queries):,} queries")
-        report = run_searchers(_rung(whole, left, positions), on_progress).report
+        report = run_searchers(_rung(whole, left, positions, halving.measure), on_progress).report
         whole = replace(whole, corpus_fingerprint=report.manifest["corpus"]["fingerprint"])
         values = {result.name: result.measures[halving.measure] for result in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
@@ -257,8 +257,13 @@ def _sizes(settings: BenchmarkSettings, halving: Halving) -> list[int]:
     return sizes
 
 
-def _rung(settings: BenchmarkSettings, searchers: Mapping[str, Entry], positions: Sequence[int]) -> BenchmarkSettings:
-    """The same benchmark of fewer searchers on fewer queries; its latency decides nothing."""
+def _rung(
+    settings: BenchmarkSettings, searchers: Mapping[str, Entry], positions: Sequence[int], measure: str
+) -> BenchmarkSettings:
+    """The same benchmark of fewer searchers on fewer queries; its latency decides nothing.
+
+    Nothing is answered where answers decide nothing.
+    """
     return replace(
         settings,
         searchers=searchers,
@@ -266,6 +271,7 @@ def _rung(settings: BenchmarkSettings, searchers: Mapping[str, Entry], positions
         gold=[settings.gold[position] for position in positions],
         baseline=settings.baseline if settings.baseline in searchers else None,
         latency_queries=_LATENCY_QUERIES,
+        answerer=None if measure in measure_names(settings.k_values) else settings.answerer,
     )
 
 

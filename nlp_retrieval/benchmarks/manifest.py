@@ -57,6 +57,9 @@ def manifest_of(
         "baseline": settings.baseline_among(settings.searchers),
         "group_by": settings.group_by,
         "prices": settings.prices.config if settings.prices is not None else None,
+        "answerer": without_secrets(settings.answerer.config) if settings.answerer is not None else None,
+        "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
+        "right_answers": _hash([one.model_dump(mode="json") for one in right]) if (right := settings.right_answers) else None,
         "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
         "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
         "searchers": {

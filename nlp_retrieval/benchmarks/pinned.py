@@ -123,6 +123,20 @@ class PinnedCorpus:
             self._refuse_other_texts(results, row_of, self.generation)
         return rankings
 
+    def results(self, rankings: Sequence[Ranking], row_of: Mapping[str, int]) -> list[list[RetrievalResult]]:
+        """Return rankings with the items of the corpus, for runs that came with ids alone; empty lists without an index.
+
+        Args:
+            rankings: one list per query.
+            row_of: item rows by id.
+        """
+        if self.generation is None:
+            return [[] for _ in rankings]
+        ids = list(dict.fromkeys(item_id for ranking in rankings for item_id, _ in ranking))
+        items = self.generation.items.items(np.array([row_of[item_id] for item_id in ids], np.int64)) if ids else []
+        by_id = dict(zip(ids, items, strict=True))
+        return [[RetrievalResult(item=by_id[item_id], score=score) for item_id, score in ranking] for ranking in rankings]
+
     def warn_of_changes(self) -> None:
         """Say that the index was changed meanwhile, if it was; what was measured was measured on what it held before."""
         if self.generation is None:

@@ -14,10 +14,12 @@ from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.evaluation.answers.gold import GoldAnswer
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import Ranking, RunLists
+from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
@@ -159,12 +161,16 @@ class BenchmarkRun:
         per_query: every measure of every query, by configuration.
         retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 where it is not there;
             empty where stages are not shared.
+        answers: the questions with what was read and answered, by configuration; empty where nothing was answered.
+        right_answers: what answers were judged by, in the order of the queries; empty where there was nothing to judge by.
     """
 
     report: BenchmarkReport
     lists: RunLists
     per_query: dict[str, dict[str, Scores]]
     retrievers: dict[str, Ranks] = field(default_factory=dict)
+    answers: dict[str, list[AnsweredQuestion]] = field(default_factory=dict)
+    right_answers: list[GoldAnswer] = field(default_factory=list)
 
     @property
     def query_ids(self) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.cost.figures import Cost
@@ -22,6 +23,7 @@ from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.benchmarks.stages.answering import Answered, answer_stage
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
@@ -32,9 +34,11 @@ from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalError
+from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking
 from nlp_retrieval.lm.counting import record_calls
+from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
@@ -64,23 +68,33 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
     lists = ListsBuilder(evaluator.query_ids, [query.text for query in queries], families, labels, qrels, titles)
     alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids))
+    right = settings.right_answers
+    answer_evaluator = AnswerEvaluator(right) if right else None
+    answers: dict[str, list[AnsweredQuestion]] = {}
     entrants: dict[str, Entrant] = {}
     evaluations: dict[str, Evaluation] = {}
     identities: dict[str, Config] = {}
     for name, searcher in running.left().items():
         try:
-            cost, rankings, results = running.searched(name, searcher, row_of, alone)
-            evaluations[name] = evaluator.evaluate_lists([[row_of[item_id] for item_id, _ in ranking] for ranking in rankings])
+            found = running.searched(name, searcher, row_of, alone)
+            rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in found.rankings]
+            evaluation = evaluator.evaluate_lists(rows)
+            if answer_evaluator is not None and found.answered is not None:
+                judged_answers = answer_evaluator.evaluate(found.answered.answers)
+                evaluation = replace(evaluation, per_query=evaluation.per_query | judged_answers.per_query)
             fingerprint = searcher.fingerprint
             identities[name] = run_identity(searcher, fingerprint)
-            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
+            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, found.cost)
         except Exception as error:
             running.fail(name, error)
             continue
-        if results is None:
-            lists.add_rankings(name, rankings, titles)
+        evaluations[name] = evaluation
+        if found.answered is not None:
+            answers[name] = found.answered.questions
+        if found.results is None:
+            lists.add_rankings(name, found.rankings, titles)
         else:
-            lists.add(name, results)
+            lists.add(name, found.results)
     running.refuse_nothing()
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
@@ -100,7 +114,21 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     )
     groups = masks_of(labels, _ordered(queries, settings.group_by))
     report = judged(report, entrants, evaluations, families, groups, settings.seed)
-    return BenchmarkRun(report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks())
+    per_query = {name: evaluations[name].per_query for name in entrants}
+    return BenchmarkRun(report, lists.built(), per_query, alone.ranks(), answers, right)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a configuration found: its lists as ids and scores, and as the results that they are of.
+
+    A run of another tool has neither cost nor results. ``answered`` is None where nothing is answered.
+    """
+
+    cost: Cost | None
+    rankings: list[Ranking]
+    results: list[list[RetrievalResult]] | None
+    answered: Answered | None
 
 
 class _Running:
@@ -160,17 +188,13 @@ class _Running:
             return False
         return True
 
-    def searched(
-        self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks
-    ) -> tuple[Cost | None, list[Ranking], list[list[RetrievalResult]] | None]:
-        """Return the cost of a configuration and its lists, as ids and scores and as the results that they are of.
-
-        A run of another tool has neither cost nor results. What retrievers gave on the way is added to ``alone``.
-        """
+    def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks) -> _Found:
+        """Search with a configuration, and answer; what retrievers gave on the way is added to ``alone``."""
         queries, depth = self._settings.queries, self._settings.k_values[-1]
         if isinstance(searcher, TrecRun):
             self._say(f"{name}: reading {searcher.path}")
-            return None, searcher.rankings([query.query_id for query in queries], row_of, depth), None
+            rankings = searcher.rankings([query.query_id for query in queries], row_of, depth)
+            return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
         self._say(f"{name}: searching {len(queries):,} queries")
         self.pinned.check(searcher)
         sample = Sample.draw([query.text for query in queries], self._settings.latency_queries, self._settings.seed)
@@ -179,12 +203,23 @@ class _Running:
                 measured = measure_alone(searcher, sample, depth)
             else:
                 measured = measure_by_stages(searcher, self._shared, sample, depth)
-        cost = cost_of(searcher.index_records(), asked.by_model, measured)
+            answered = self._answered(name, measured.results)
+        answering = (answered.cost, answered.calls) if answered is not None else ()
+        cost = cost_of(searcher.index_records(), asked.by_model, measured, *answering)
         self.pinned.check(searcher)
         if measured.lists is not None:
             alone.add(name, measured.candidates, measured.lists)
         with no_collection():
-            return cost, self.pinned.rankings(searcher, measured.results, row_of), measured.results
+            rankings = self.pinned.rankings(searcher, measured.results, row_of)
+        return _Found(cost, rankings, measured.results, answered)
+
+    def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
+        answerer, queries = self._settings.answerer, self._settings.queries
+        if answerer is None:
+            return None
+        self._say(f"{name}: answering {len(queries):,} questions")
+        store = self._shared.store if self._shared is not None else None
+        return answer_stage(answerer, [query.text for query in queries], results, store)
 
     def close(self) -> None:
         """Say what the run leaves on disk, and whether the index is still the one that was searched."""

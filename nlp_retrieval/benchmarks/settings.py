@@ -15,6 +15,10 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
+from nlp_retrieval.evaluation.answers.gold import GoldAnswer, gold_answers
+from nlp_retrieval.evaluation.evaluator import measure_names
+from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 WandbMode = Literal["online", "offline"]
 
@@ -38,12 +42,13 @@ class BenchmarkSettings:
         query_loader: what the queries and the gold were read by, as its ``config``; None where they were given in Python.
         prices: of language models; None: no price is reported.
         corpus_fingerprint: of the corpus that it has to be; None: what the loader gives.
+        answerer: answers the queries as questions from what each searcher found; None: nothing is answered.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             a value of another kind.
         QueryError: no queries, two of one id, or a cutoff that is not a positive integer.
-        GoldError: gold that does not line up with the queries.
+        GoldError: gold that does not line up with the queries, or right answers that some of them lack.
     """
 
     searchers: Mapping[str, Entry]
@@ -60,6 +65,7 @@ class BenchmarkSettings:
     query_loader: Config | None = None
     prices: Prices | None = None
     corpus_fingerprint: str | None = None
+    answerer: BaseAnswerer | None = None
 
     def __post_init__(self) -> None:
         check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)
@@ -74,9 +80,35 @@ class BenchmarkSettings:
         latency_queries = check_k(self.latency_queries, "latency_queries")
         if self.seed < 0:
             raise ConfigurationError(f"seed={self.seed}; take 0 or more")
+        self._check_answerer(k_values[-1])
         given = {"searchers": dict(self.searchers), "queries": list(self.queries), "latency_queries": latency_queries}
         for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
             object.__setattr__(self, name, value)
+
+    @property
+    def right_answers(self) -> list[GoldAnswer]:
+        """What answers are judged by; empty where nothing is answered, or where the queries bring no right answers along."""
+        return gold_answers(self.queries) if self.answerer is not None else []
+
+    @property
+    def measures(self) -> list[str]:
+        """The names of what is measured."""
+        right = self.right_answers
+        return [*measure_names(self.k_values), *(AnswerEvaluator(right).measures if right else ())]
+
+    def _check_answerer(self, depth: int) -> None:
+        if self.answerer is None:
+            return
+        if not isinstance(self.answerer, BaseAnswerer):
+            raise ConfigurationError(
+                f"the answerer is a {type(self.answerer).__name__}, no BaseAnswerer; write LanguageModelAnswerer(lm)"
+            )
+        if self.answerer.passages > depth:
+            raise ConfigurationError(
+                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {depth}, so no more are "
+                f"found; add the cutoff {self.answerer.passages}, or let it read fewer"
+            )
+        self.right_answers  # noqa: B018 -- right answers that cannot be read are told of before the work
 
     def baseline_among(self, names: Iterable[str]) -> str:
         """Return which of some configurations the others are compared with: the baseline or, where it is not there, the first.

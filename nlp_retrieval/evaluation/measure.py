@@ -13,6 +13,13 @@ LABELS = {
     "map": "MAP",
     "precision": "Precision",
     "f1": "F1",
+    "answer_em": "Answer EM",
+    "answer_f1": "Answer F1",
+    "sp_em": "Facts EM",
+    "sp_f1": "Facts F1",
+    "sp_recall": "Facts recall",
+    "joint_em": "Joint EM",
+    "joint_f1": "Joint F1",
 }
 """Families of measures as people read them, in the order in which they are shown."""
 

@@ -12,9 +12,10 @@ from pydantic import JsonValue
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.files import JsonObject, kind
 from nlp_retrieval.loaders.json_list import read_json_objects
 from nlp_retrieval.loaders.records import as_id, as_text, make_item, make_query, released_field, supporting_titles
+from nlp_retrieval.text.item_sentences import SENTENCE_STARTS
 
 __all__ = ["HotpotqaLoader"]
 
@@ -28,14 +29,20 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     comes with different texts, the first is kept and a warning counts the others. While streaming, only two digests per
     title are held in memory. Queries have ``answer``, ``type`` and ``level`` in their metadata, where the release has them.
 
+    With ``sentence_facts``, items have ``sentence_starts`` and queries have ``supporting_facts`` in their metadata too, so that
+    an answer's supporting facts can be judged. Items of both ways are different items to an index.
+
     Args:
         path: the release file, one JSON list, plain or gzip.
+        sentence_facts: whether items tell where the sentences begin that the release counts, and queries which of them support
+            the answer.
     """
 
     name = "hotpotqa"
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, sentence_facts: bool = False) -> None:
         self.path = path
+        self.sentence_facts = sentence_facts
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield one item per title, in the order in which the titles first occur.
@@ -48,11 +55,14 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         first = ""
         for place, row in read_json_objects(self.path):
             for title, sentences in _contexts(place, row):
-                content = _join(sentences)
+                content, starts = _join(sentences)
                 key, text = _digest(title), _digest(content)
                 if key not in seen:
                     seen[key] = text
-                    yield make_item(place, title, content, {"title": title})
+                    metadata: JsonObject = {"title": title}
+                    if self.sentence_facts:
+                        metadata[SENTENCE_STARTS] = starts
+                    yield make_item(place, title, content, metadata)
                 elif seen[key] != text:
                     differing += 1
                     first = first or f'"{title}" ({place})'
@@ -68,11 +78,14 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         """Return the questions in the order of the file.
 
         Raises:
-            SourceError: the file is missing or malformed.
+            SourceError: the file is missing or malformed; with ``sentence_facts`` also where a supporting fact names no
+                sentence of the question's own contexts.
         """
         queries: list[Query] = []
         for place, query_id, row in self._questions():
             metadata: JsonObject = {field: row[field] for field in ("answer", "type", "level") if field in row}
+            if self.sentence_facts:
+                metadata["supporting_facts"] = _facts(place, query_id, row)
             text = as_text(place, "question", _field(place, row, "question"))
             queries.append(make_query(place, query_id, text, metadata=metadata))
         return queries
@@ -124,13 +137,49 @@ def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue
                 )
 
 
-def _join(sentences: list[JsonValue]) -> str:
-    """Join sentences, most of which begin with a space, and add a space where neither side has one."""
+def _facts(place: str, query_id: str, row: JsonObject) -> list[JsonValue]:
+    """The supporting facts of a question, each of which names a sentence of its contexts."""
+    supporting_titles(place, row, _NO_GOLD)  # refuses what is no list of facts
+    counts: dict[str, int] = {}
+    for title, sentences in _contexts(place, row):
+        counts.setdefault(title, len(sentences))
+    facts = row["supporting_facts"]
+    read: dict[tuple[str, int], None] = {}
+    for fact in facts if isinstance(facts, list) else []:
+        match fact:
+            case [str(title), int(number)] if not isinstance(number, bool) and 0 <= number < counts.get(title, 0):
+                read[title, number] = None
+            case [str(title), int(number)] if not isinstance(number, bool):
+                held = f"has {counts[title]} sentences" if title in counts else "is in none of its contexts"
+                raise SourceError(
+                    f'{place}: question "{query_id}": the supporting fact names sentence {number} of "{title}", which {held} '
+                    "(numbers begin at 0); correct it, leave the question out, or read the file without sentence_facts"
+                )
+            case _:
+                wrong = fact[1] if isinstance(fact, list) and len(fact) == 2 else None
+                raise SourceError(
+                    f'{place}: question "{query_id}": a supporting fact is not a title and the number of a sentence '
+                    f"(its number is {kind(wrong)}); read the file without sentence_facts where it has none"
+                )
+    return [[title, number] for title, number in read]
+
+
+def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
+    """Join sentences, most of which begin with a space, and add a space where neither side has one.
+
+    Returns:
+        The content, and where each sentence begins in it.
+    """
     content = ""
+    begins = []
     for sentence in map(str, sentences):
         lacks_space = content and sentence and not content[-1].isspace() and not sentence[0].isspace()
-        content += f" {sentence}" if lacks_space else sentence
-    return content.strip()
+        content += " " if lacks_space else ""
+        begins.append(len(content))
+        content += sentence
+    stripped = content.strip()
+    before = len(content) - len(content.lstrip())
+    return stripped, [min(max(begin - before, 0), len(stripped)) for begin in begins]
 
 
 def _digest(text: str) -> bytes:

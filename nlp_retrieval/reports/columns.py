@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost
+from nlp_retrieval.benchmarks.cost.figures import AnsweringCost, Cost, LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.measure import LABELS, Measure
@@ -114,6 +114,18 @@ LANGUAGE_MODEL_COLUMNS = [
 ]
 
 
+def _of_answering(figure: Callable[[AnsweringCost], float]) -> Callable[[Cost], float | None]:
+    return lambda cost: None if cost.answering is None else figure(cost.answering)
+
+
+ANSWER_COLUMNS = [
+    Column("answer_seconds", COST, "answering s", True, _of_answering(lambda cost: cost.seconds)),
+    Column("unanswered", COST, "no answer", True, _of_answering(lambda cost: cost.unanswered), count=True),
+    Column("failed_answers", COST, "failed answers", True, _of_answering(lambda cost: cost.failed), count=True),
+    Column("dropped_citations", COST, "dropped citations", True, _of_answering(lambda cost: cost.dropped), count=True),
+]
+
+
 def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
     """Return what a configuration's language models were asked; None where none was, or cost was not measured."""
     return result.cost.language_model if result.cost is not None else None
@@ -145,7 +157,9 @@ def price_columns(report: BenchmarkReport) -> list[Column]:
 def cost_columns(report: BenchmarkReport) -> list[Column]:
     """Return the columns of costs; those of language models and their price only where a configuration asked one."""
     asked = any(language_model_of(result) is not None for result in report.configurations)
-    return [*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else COST_COLUMNS
+    answered = any(result.cost is not None and result.cost.answering is not None for result in report.configurations)
+    of_models = [*LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else []
+    return [*COST_COLUMNS, *of_models, *(ANSWER_COLUMNS if answered else [])]
 
 
 def amount(value: float) -> str:
@@ -191,7 +205,7 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
-    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, latency, index size, and price where known.
+    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, answers, latency, index size, and known prices.
 
     Args:
         report: a finished benchmark.
@@ -201,4 +215,5 @@ def summary_columns(report: BenchmarkReport) -> list[Column]:
     ndcg = [column for column in measures if column.family == "ndcg"]
     small = [column for column in ndcg if 1 <= (Measure.parse(column.key).cutoff or 0) <= 10]
     costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
-    return kept + (small[-1:] or ndcg[:1]) + costs + price_columns(report)[:1]
+    answers = [column for column in measures if column.family in ("answer_em", "answer_f1", "joint_f1")]
+    return kept + (small[-1:] or ndcg[:1]) + answers + costs + price_columns(report)[:1]

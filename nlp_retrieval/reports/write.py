@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
+from nlp_retrieval.evaluation.answers.ragas import ragas_lines
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
@@ -23,6 +24,8 @@ from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.tables.parquet import parquet_bytes, per_query_table
 from nlp_retrieval.reports.view import ReportView, view_of
+
+ANSWERS, RAGAS = "answers.jsonl", "ragas"
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -55,6 +58,8 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "gold": target / GOLD,
         "trec": target / "trec",
     }
+    if run.answers:
+        files |= {"answers": target / ANSWERS, "ragas": target / RAGAS}
     report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
     view = view_of(report)
     names, notes = list(run.lists.listings), view.cautions
@@ -65,6 +70,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
+    _write_answers(run, target, before)
     write_output(files["results"], _json(results_of(view)))
     write_output(files["costs"], _json(_costs(view)))
     write_output(files["manifest"], _json(report.manifest))
@@ -77,6 +83,28 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
     write_output(files["report_data"], report_bytes(report, target))
     return report
+
+
+def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
+    """Write all answers as JSON lines, and those of each configuration for RAGAS; remove those of an earlier run."""
+    stems = dict(zip(run.lists.listings, file_names(list(run.lists.listings)), strict=True))
+    kept = {stems[name] for name in run.answers}
+    for stem in (before | set(stems.values())) - kept:
+        remove_output(target / RAGAS / f"{stem}.jsonl")
+    if not run.answers:
+        remove_output(target / ANSWERS)
+        return
+    lines = [
+        {"configuration": name, "query_id": query_id, "question": one.question}
+        | one.answer.model_dump(mode="json")
+        | {"read": [result.item.item_id for result in one.results]}
+        for name, answered in run.answers.items()
+        for query_id, one in zip(run.query_ids, answered, strict=True)
+    ]
+    write_output(target / ANSWERS, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
+    for name, answered in run.answers.items():
+        asked, read, said = zip(*((one.question, one.results, one.answer) for one in answered), strict=True)
+        write_output(target / RAGAS / f"{stems[name]}.jsonl", ragas_lines(asked, read, said, run.right_answers))
 
 
 def _costs(view: ReportView) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlp_retrieval.evaluation.answers.evaluator import ANSWER_MEASURES, FACT_MEASURES
 from nlp_retrieval.evaluation.evaluator import MEASURES
 from nlp_retrieval.evaluation.measure import LABELS, Measure
 
@@ -42,4 +43,4 @@ def test_measures_stand_in_the_order_of_their_families_and_then_of_their_cutoffs
         ["theirs@3", "mrr@5", "recall@10", "recall@9", "perfect_recall@5"], key=lambda text: Measure.parse(text).order
     )
     assert shown == ["perfect_recall@5", "recall@9", "recall@10", "mrr@5", "theirs@3"]
-    assert set(MEASURES) == set(LABELS)
+    assert {*MEASURES, *ANSWER_MEASURES, *FACT_MEASURES} == set(LABELS)

@@ -10,6 +10,7 @@ import pytest
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
+from nlp_retrieval.text.item_sentences import item_sentence_spans
 
 from .conftest import Write
 
@@ -105,3 +106,53 @@ def test_a_malformed_context_is_an_error(write: Write, context: object, method: 
 
 def test_an_empty_file_of_questions_is_an_error(write: Write) -> None:
     assert "it holds no questions" in error_of(loader_of(write))
+
+
+# sentence facts
+
+
+def facts_loader(write: Write, *questions: object) -> HotpotqaLoader:
+    return HotpotqaLoader(write("hotpot.json.gz", json.dumps(questions)), sentence_facts=True)
+
+
+def test_items_tell_their_sentences_and_questions_their_facts(write: Write) -> None:
+    context = [["Kubrick", [" He filmed.", "", " Much.", "Very much. "]], ["Ballard", ["He wrote. ", "Novels."]], ["None", []]]
+    facts = [["Kubrick", 3], ["Ballard", 1], ["Kubrick", 3]]
+    loader = facts_loader(write, question("a", context=context, supporting_facts=facts))
+    items = {item.item_id: item for item in loader.load()}
+    assert items["Kubrick"].content == "He filmed. Much. Very much."
+    parts = {
+        name: [item.content[begin:end].strip() for begin, end in item_sentence_spans(item)] for name, item in items.items()
+    }
+    assert parts == {"Kubrick": ["He filmed.", "", "Much.", "Very much."], "Ballard": ["He wrote.", "Novels."], "None": []}
+    (query,) = loader.queries()
+    assert query.metadata["supporting_facts"] == [["Kubrick", 3], ["Ballard", 1]]
+    assert loader.gold() == [Gold(query_id="a", relevance={"Kubrick": 1, "Ballard": 1})]
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (["Kubrick", 3], 'names sentence 3 of "Kubrick", which has 3 sentences (numbers begin at 0)'),
+        (["Kubrick", -1], 'names sentence -1 of "Kubrick"'),
+        (["Nobody", 0], 'names sentence 0 of "Nobody", which is in none of its contexts'),
+        (["Kubrick", "0"], "is not a title and the number of a sentence (its number is text"),
+        (["Kubrick", True], "is not a title and the number of a sentence"),
+        (["Kubrick"], "is not a title and the number of a sentence"),
+        (["Kubrick", 0, 0], "is not a title and the number of a sentence"),
+        (["Kubrick", 1.0], "is not a title and the number of a sentence"),
+    ],
+)
+def test_a_fact_that_names_no_sentence_is_an_error_that_names_the_question(write: Write, fact: Any, expected: str) -> None:
+    rows = [question("first"), question("second", supporting_facts=[["Ballard", 0], fact])]
+    message = error_of(facts_loader(write, *rows), "queries")
+    assert 'line 1 (entry 2): question "second": ' in message
+    assert expected in message
+    assert "sentence_facts" in message
+    assert len(loader_of(write, *rows).queries()) == 2
+
+
+def test_with_sentence_facts_the_test_release_is_refused_by_its_reason(write: Write) -> None:
+    row = question("a")
+    del row["supporting_facts"]
+    assert "test release withholds the supporting facts" in error_of(facts_loader(write, row), "queries")

@@ -27,8 +27,9 @@ class LanguageModelCost:
     """What the language models of one configuration were asked while it was measured.
 
     ``calls``, ``cache_hits``, ``tokens_in``, ``tokens_out`` and ``failures`` are of the whole measurement: warm-up, latency
-    sample and the search over all queries. They are what this run spent, so answers that an earlier run, or another
-    configuration, left on disk make them smaller. Tokens per query do not depend on what was on disk.
+    sample, the search over all queries and, where questions are answered, the answers. They are what this run spent, so what
+    an earlier run, or another configuration, left on disk makes them smaller. Tokens per query do not depend on what was on
+    disk.
 
     Args:
         calls: requests that were sent, retries among them.
@@ -38,8 +39,8 @@ class LanguageModelCost:
         failures: requests that brought no answer.
         degraded: questions that were left without a usable answer in the search over all queries, the one that quality is
             judged on. A query may ask several questions.
-        query_tokens_in: tokens of prompts per query, in the search over all queries; an answer from disk counts with what
-            it took when it was asked for.
+        query_tokens_in: tokens of prompts per query, in the search over all queries and for their answers; an answer from
+            disk counts with what it took when it was asked for.
         query_tokens_out: the same of the answers.
         latency_answers: how many answers there were in the latency sample.
         latency_cache_hits: how many of those came from disk; in their time no model was asked.
@@ -64,6 +65,27 @@ class LanguageModelCost:
 
 
 @dataclass(frozen=True)
+class AnsweringCost:
+    """What answering all questions took, after the search; what its language models took is part of theirs.
+
+    Args:
+        seconds: for all questions in one call, when they were first answered.
+        model_answers: how many answers of language models there were then.
+        model_cache_hits: how many of those came from disk; in their time no model was asked.
+        unanswered: questions that were found to have no answer.
+        failed: questions that the answerer failed at.
+        dropped: citations of what the answerer was not given.
+    """
+
+    seconds: float
+    model_answers: int
+    model_cache_hits: int
+    unanswered: int
+    failed: int
+    dropped: int
+
+
+@dataclass(frozen=True)
 class Cost:
     """What one configuration costs.
 
@@ -79,6 +101,7 @@ class Cost:
         queries_per_second: throughput of one ``search`` call over all queries.
         search_peak_bytes: largest resident memory of the process while the configuration was searched.
         language_model: what its language models were asked; None where none was.
+        answering: what answering took; None where nothing was answered.
     """
 
     index_seconds: float
@@ -90,3 +113,4 @@ class Cost:
     queries_per_second: float
     search_peak_bytes: int
     language_model: LanguageModelCost | None = None
+    answering: AnsweringCost | None = None

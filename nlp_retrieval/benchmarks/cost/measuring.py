@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.cost.figures import AnsweringCost, Cost, LanguageModelCost, ModelTokens
 from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
@@ -152,13 +152,21 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     return seconds, by_stage, asked.counts
 
 
-def cost_of(records: Sequence[RetrieverRecord], asked: Mapping[str, CallCounts], measured: Measured) -> Cost:
+def cost_of(
+    records: Sequence[RetrieverRecord],
+    asked: Mapping[str, CallCounts],
+    measured: Measured,
+    answering: AnsweringCost | None = None,
+    answered: Mapping[str, CallCounts] | None = None,
+) -> Cost:
     """Return what a configuration costs.
 
     Args:
         records: what the index says of its retrievers.
         asked: what each language model was asked while it was measured, sample and search over all queries.
         measured: its searches.
+        answering: what answering took.
+        answered: what each language model was asked for the answers.
     """
     return Cost(
         index_seconds=sum(record.cost.seconds for record in records),
@@ -169,18 +177,24 @@ def cost_of(records: Sequence[RetrieverRecord], asked: Mapping[str, CallCounts],
         latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
         queries_per_second=measured.queries_per_second,
         search_peak_bytes=measured.peak_bytes,
-        language_model=_language_model_cost(asked, measured),
+        language_model=_language_model_cost(asked, measured, answered or {}),
+        answering=answering,
     )
 
 
-def _language_model_cost(asked: Mapping[str, CallCounts], measured: Measured) -> LanguageModelCost | None:
+def _language_model_cost(
+    asked: Mapping[str, CallCounts], measured: Measured, answered: Mapping[str, CallCounts]
+) -> LanguageModelCost | None:
     """What language models cost; None where none was asked."""
     total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
     if total == CallCounts():
         return None
     n_queries = len(measured.results)
-    whole = _tokens(total, searched, n_queries)
-    models = {model: _tokens(counts, measured.searched.get(model, CallCounts()), n_queries) for model, counts in asked.items()}
+    whole = _tokens(total, searched + summed(answered.values()), n_queries)
+    models = {
+        model: _tokens(counts, summed(one[model] for one in (measured.searched, answered) if model in one), n_queries)
+        for model, counts in asked.items()
+    }
     return LanguageModelCost(
         calls=total.calls,
         cache_hits=total.cache_hits,

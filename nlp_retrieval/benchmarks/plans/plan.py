@@ -164,6 +164,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
     index_keys: dict[str, str] = {}
     found_models: dict[str, Model] = {}
     asking: dict[str, Component] = {}
+    of_answers = models_in(settings.answerer) if settings.answerer is not None else []
     for name, searcher in settings.searchers.items():
         if isinstance(searcher, TrecRun):
             continue
@@ -180,7 +181,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
                 key = index_keys[configured]
                 retrievers.setdefault(key, part)
                 indexes.add(key, part.config, name)
-        for model in models_in(searcher):
+        for model in [*models_in(searcher), *of_answers]:
             found_models[canonical_json(model)] = model
             models.add(canonical_json(model), {"name": model.name}, name)
         for key, part in asking_parts(searcher).items():
@@ -200,13 +201,22 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         calls=[
             PlannedCalls(title, None if (one := each[key]) is None else one * n_asked, names)
             for key, title, names in calls.titled()
-        ],
+        ]
+        + _answering_calls(settings, n_asked),
         combinations=grid.combinations if grid is not None else None,
         drawn=len(grid.searchers) + len(grid.equal) if grid is not None else 0,
         equal=len(grid.equal) if grid is not None else 0,
         rungs=planned_rungs(settings, halving) if halving is not None else [],
         measure=halving.measure if halving is not None else "",
     )
+
+
+def _answering_calls(settings: BenchmarkSettings, n_asked: int) -> list[PlannedCalls]:
+    """What the answerer asks: each configuration gives it other passages."""
+    if (answerer := settings.answerer) is None or (each := answerer.calls_per_query()) == 0:
+        return []
+    names = list(settings.searchers)
+    return [PlannedCalls(f"answers by {answerer.name}", None if each is None else each * n_asked * len(names), names)]
 
 
 class _Uses:

@@ -25,6 +25,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 _SHOWN = 5
 
@@ -63,6 +64,7 @@ class _Manifest(_ManifestPart):
     baseline: str | None
     group_by: str | None
     prices: dict[str, Any] | None
+    answerer: dict[str, Any] | None = None
     latency: _Latency
     searchers: dict[str, _Configured]
     versions: dict[str, Any] = {}
@@ -128,6 +130,7 @@ def benchmark_of(
         )
     used = {"corpus": manifest["corpus"], "query_loader": loader, "prices": manifest["prices"]}
     used["searchers"] = {name: {"config": about["config"]} for name, about in manifest["searchers"].items()}
+    used["answerer"] = manifest.get("answerer")
     hidden = list(_hidden(used, "manifest"))
     if hidden:
         raise ConfigurationError(
@@ -149,6 +152,7 @@ def benchmark_of(
         seed=manifest["latency"]["seed"],
         query_loader=loader,
         prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
+        answerer=make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
     )
 
 
@@ -158,6 +162,8 @@ def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bo
         "query_loader": ("loaders", manifest["query_loader"], BaseQueryLoader),
         "corpus.loader": ("loaders", manifest["corpus"]["loader"], BaseLoader),
     } | {f"searchers.{name}": ("searchers", about["config"], Component) for name, about in manifest["searchers"].items()}
+    if manifest.get("answerer") is not None:
+        described["answerer"] = ("answerers", manifest["answerer"], BaseAnswerer)
     plans = {
         place: plan(kind, settings, place, wanted, only_own=not trust) for place, (kind, settings, wanted) in described.items()
     }
@@ -186,6 +192,10 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     elif old != new:
         sentences.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
     sentences += _other_queries(before, now)
+    if before.get("right_answers") != now.get("right_answers"):
+        sentences.append("the right answers changed")
+    if before.get("answer_models", {}) != now.get("answer_models", {}):
+        sentences.append(f"answers came from {before.get('answer_models')}, and come from {now.get('answer_models')}")
     for what in ("versions", "hardware"):
         olds, news = before.get(what, {}), now.get(what, {})
         sentences += [

@@ -92,7 +92,7 @@ class SharedStages(Stages):
             entry = self.store.find("subqueries", key)
             if entry is not None:
                 for model, counts in entry.about["calls"].items():
-                    count(CallCounter(model), _from_disk(CallCounts(**counts)))
+                    count(CallCounter(model), from_disk(CallCounts(**counts)))
             else:
                 with record_calls() as calls:
                     made, about = self._computed(use, partial(super().subqueries, processor, nlqs))
@@ -214,7 +214,7 @@ class SharedStages(Stages):
         """Compute a result, and return it with what is to be known of it: seconds, memory and warnings."""
         use.computed = True
         saved = self._saved
-        with PeakMemory() as peak, _collected_warnings() as texts:
+        with PeakMemory() as peak, collected_warnings() as texts:
             begin = time.perf_counter()
             result = compute()
             seconds = time.perf_counter() - begin
@@ -223,7 +223,7 @@ class SharedStages(Stages):
 
 
 @contextmanager
-def _collected_warnings() -> Iterator[list[str]]:
+def collected_warnings() -> Iterator[list[str]]:
     """Collect the project's own warnings inside the block instead of giving them; others pass."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -236,7 +236,7 @@ def _collected_warnings() -> Iterator[list[str]]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _from_disk(calls: CallCounts) -> CallCounts:
+def from_disk(calls: CallCounts) -> CallCounts:
     """What was asked for once, as it counts when it is read."""
     return CallCounts(
         cache_hits=calls.answers,

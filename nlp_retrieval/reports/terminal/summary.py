@@ -22,7 +22,10 @@ from nlp_retrieval.text.printable import printable
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _WIDEST_NAME = 28
 _NARROWEST_NAME = 13
-_LEFT_OUT_FIRST = "cache_hits tokens_in tokens_out failures query_tokens_out query_tokens_in calls price_spent degraded".split()
+_LEFT_OUT_FIRST = (
+    "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
+    "dropped_citations failed_answers degraded"
+).split()
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class SummaryTable:
         table = _empty_table([*names, *titles], width, options)
         for column in columns:
             head = "ms per\nquery" if column.key == "latency_ms" else column.label.replace(" ", "\n")
-            heading = head if column.cost else f"{_SHORT[column.family]}\n{column.label}"
+            heading = f"{_SHORT[column.family]}\n{column.label}" if column.family in _SHORT else head
             table.add_column(heading, justify="right", no_wrap=True)
         marked = {cell.column for group in groups for row in group.rows for cell in row.cells.values() if cell.verdict}
         for group in groups:
@@ -88,7 +91,7 @@ class SummaryTable:
         return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
 
     def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
-        rows = [row for row in self.view.groups[0].rows if row.cells["calls"].value is not None]
+        rows = [row for row in self.view.groups[0].rows if any(row.cells[one.key].value is not None for one in columns)]
         names = [printable(row.result.name) for row in rows]
         table = _empty_table(names, width, options)
         for column in columns:
@@ -121,7 +124,17 @@ def _least_important(shown: list[Column]) -> Column:
     longer = max(curves, key=len)
     if len(longer) > 1:
         return longer[0]
-    order = ["perfect_recall", "recall", "latency_ms", "price_per_1000_queries", "index_bytes", "ndcg"]
+    order = [
+        "answer_f1",
+        "answer_em",
+        "joint_f1",
+        "perfect_recall",
+        "recall",
+        "latency_ms",
+        "price_per_1000_queries",
+        "index_bytes",
+        "ndcg",
+    ]
     return max(shown, key=lambda column: order.index(column.key if column.cost else column.family))
 
 

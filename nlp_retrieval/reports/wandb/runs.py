@@ -188,7 +188,8 @@ def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
 def _log_configuration(run: Any, row: Row, view: ReportView) -> None:
     result = row.result
     run.define_metric("k")
-    families = list(dict.fromkeys(Measure.parse(name).family for name in result.measures))
+    parsed = map(Measure.parse, result.measures)
+    families = list(dict.fromkeys(measure.family for measure in parsed if measure.cutoff is not None))
     for family in families:
         run.define_metric(family, step_metric="k")
     for k in view.report.k_values:
@@ -217,7 +218,9 @@ def _figures(row: Row) -> dict[str, float]:
     del figures["stage_ms"]
     asked: dict[str, float] = figures.pop("language_model") or {}
     asked.pop("models", None)
-    return figures | {f"language_model/{key}": value for key, value in asked.items()} | row.prices
+    answering: dict[str, float] = figures.pop("answering") or {}
+    of_parts = {f"language_model/{key}": value for key, value in asked.items()}
+    return figures | of_parts | {f"answering/{key}": value for key, value in answering.items()} | row.prices
 
 
 def _on_fronts(row: Row, view: ReportView) -> dict[str, bool]:

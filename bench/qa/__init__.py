@@ -1,0 +1,1 @@
+"""Answers over what searchers find, between no passages and the gold ones."""

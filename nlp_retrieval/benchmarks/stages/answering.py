@@ -1,0 +1,129 @@
+"""Answering as a stage: what an answerer said to the same questions and passages is found again, by this and later runs.
+
+A result depends on the answerer, the questions, and the passages that it reads, with all that items say. Where it failed at a
+question the result serves this run alone, and is asked for again by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from pydantic import ValidationError
+
+from nlp_retrieval.benchmarks.cost.figures import AnsweringCost
+from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
+from nlp_retrieval.benchmarks.stages.shared import collected_warnings, from_disk
+from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
+from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
+from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
+
+__all__ = ["Answered", "answer_stage"]
+
+_GROUP = "answers"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The questions of a benchmark with their answers, and what these took.
+
+    Args:
+        questions: in order.
+        cost: of answering them.
+        calls: what each language model was asked, as this run counts it.
+    """
+
+    questions: list[AnsweredQuestion]
+    cost: AnsweringCost
+    calls: Mapping[str, CallCounts]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The answers, in the order of the questions."""
+        return [one.answer for one in self.questions]
+
+
+def answer_stage(
+    answerer: BaseAnswerer,
+    questions: Sequence[str],
+    results: Sequence[Sequence[RetrievalResult]],
+    store: StageStore | None,
+) -> Answered:
+    """Answer all questions, or find their answers.
+
+    Args:
+        answerer: reads the first of the results.
+        questions: what is asked.
+        results: what was found for each.
+        store: where results of stages are kept; None: they are not.
+    """
+    read = [list(found[: answerer.passages]) for found in results]
+    key = _key(answerer, questions, read) if store is not None else ""
+    with record_calls() as calls:
+        entry = store.find(_GROUP, key) if store is not None else None
+        answers = _believed(entry, len(questions)) if entry is not None else None
+        if entry is None or answers is None:
+            entry, answers = _computed(answerer, questions, read)
+            if store is not None:
+                store.remember(_GROUP, key, entry)
+                if not any(answer.failed for answer in answers):
+                    store.keep(_GROUP, key, entry)
+        else:
+            for model, counts in entry.about["calls"].items():
+                count(CallCounter(model), from_disk(CallCounts(**counts)))
+    for text in entry.about["warnings"]:
+        warnings.warn(text, RetrievalWarning, stacklevel=2)
+    asked = summed(CallCounts(**counts) for counts in entry.about["calls"].values())
+    cost = AnsweringCost(
+        seconds=entry.about["seconds"],
+        model_answers=asked.answers,
+        model_cache_hits=asked.cache_hits,
+        unanswered=sum(not answer.text and not answer.failed for answer in answers),
+        failed=sum(answer.failed for answer in answers),
+        dropped=sum(answer.dropped for answer in answers),
+    )
+    whole = [AnsweredQuestion(*one) for one in zip(questions, read, answers, strict=True)]
+    return Answered(whole, cost, calls.by_model)
+
+
+def _computed(
+    answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]
+) -> tuple[Entry, list[Answer]]:
+    with record_calls() as calls, collected_warnings() as texts:
+        begin = time.perf_counter()
+        answers = answerer.answer(questions, read)
+        seconds = time.perf_counter() - begin
+    about: Config = {
+        "answers": [answer.model_dump(mode="json") for answer in answers],
+        "calls": {model: asdict(counts) for model, counts in calls.by_model.items()},
+        "seconds": seconds,
+        "warnings": list(dict.fromkeys(texts)),
+    }
+    return Entry(about), answers
+
+
+def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
+    try:
+        answers = [Answer.model_validate(told, strict=False) for told in entry.about["answers"]]
+    except (ValidationError, KeyError, TypeError):
+        return None
+    return answers if len(answers) == n_questions else None
+
+
+def _key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> str:
+    digest = hashlib.sha256()
+    for found in read:
+        digest.update(f"{len(found)}:".encode())
+        for result in found:
+            item = result.item.model_dump_json().encode("utf-8", "surrogatepass")
+            digest.update(f"{len(item)}:".encode() + item)
+    content = {"answerer": identity_of(answerer), "questions": list(questions), "passages": digest.hexdigest()}
+    return key_of("answers", content)

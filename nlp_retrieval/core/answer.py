@@ -1,0 +1,32 @@
+"""What an answerer says to a question: a short answer, why, and what it cites."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Answer", "Fact"]
+
+Fact = tuple[str, int]
+"""A sentence: the title of its passage (its item id where it has none), and its number there from 0, as HotpotQA counts."""
+
+
+class Answer(BaseModel):
+    """An answer to one question; no answer is an answer too.
+
+    Args:
+        text: a few words; empty where there is no answer.
+        reasoning: why, in the answerer's words.
+        passages: ids of the items that it cites, in order, each once.
+        facts: the sentences that it cites, in order, each once.
+        dropped: how many citations named a passage or a sentence that the answerer was not given.
+        failed: whether there is no answer because the answerer failed, and not because it found none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    text: str
+    reasoning: str = ""
+    passages: list[str] = Field(default_factory=list)
+    facts: list[Fact] = Field(default_factory=list)
+    dropped: int = Field(default=0, ge=0)
+    failed: bool = False

@@ -1,0 +1,298 @@
+"""A benchmark answers its questions from what each configuration finds, and judges the answers beside the lists."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from chat_server import asked, fields, model, server
+from reports.wandb.test_runs import overview
+from rich.console import Console
+
+from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, searchers
+from nlp_retrieval import (
+    AnswerEvaluator,
+    BenchmarkRun,
+    Bm25sRetriever,
+    LanguageModelAnswerer,
+    Searcher,
+    TrecRun,
+    WandbSettings,
+    gold_answers,
+    log_to_wandb,
+    read_run_folder,
+    write_run_files,
+)
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1000_queries
+from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.plans.plan import plan_of
+from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
+from nlp_retrieval.reports.page.page import render_page
+from nlp_retrieval.reports.terminal.summary import summary_table
+
+__all__ = ["model", "server"]
+
+ANSWERS = ["answer_em", "answer_f1"]
+FACTS = ["sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1"]
+
+
+def first_title(body):
+    """Answers with the title of the first passage, and cites its first sentence and one that is not there."""
+    title = asked(body, "passages").split("\n")[0].removeprefix("Passage 1: ")
+    return fields(reasoning="It is first.", citations="1.1, 99.1", answer=title)
+
+
+@pytest.fixture(autouse=True)
+def answering(server):
+    server.answer = first_title
+
+
+def questions(facts=True):
+    """The small benchmark's queries; the title of each gold passage is right, and their first sentences are the facts."""
+    told = []
+    for query, gold in zip(QUERIES, GOLD, strict=True):
+        titles = [f"Page {item_id.removeprefix('d')}" for item_id in gold.relevance]
+        metadata = {"answer": titles} | ({"supporting_facts": [[title, 0] for title in titles]} if facts else {})
+        told.append(query.model_copy(update={"metadata": query.metadata | metadata}))
+    return told
+
+
+def two():
+    return {"bm25": Searcher([Bm25sRetriever()]), "other": Searcher([Bm25sRetriever(k1=0.4, b=0.1)])}
+
+
+def ran(tmp_path, lm, **changed) -> BenchmarkRun:
+    given = {"searchers": two(), "queries": questions(), "answerer": LanguageModelAnswerer(lm, passages=3)} | changed
+    return benchmarker(tmp_path / "index", **given).run()
+
+
+def test_answers_are_judged_as_the_evaluator_judges_them(tmp_path, model):
+    run = ran(tmp_path, model())
+    for name, searcher in two().items():
+        searcher.open(tmp_path / "index")
+        found = searcher.search([query.text for query in QUERIES], 10)
+        answers = LanguageModelAnswerer(model(), passages=3).answer([query.text for query in QUERIES], found)
+        assert [one.answer for one in run.answers[name]] == answers
+        assert [one.results for one in run.answers[name]] == [results[:3] for results in found]
+        judged = AnswerEvaluator(gold_answers(questions())).evaluate(answers)
+        for measure in (*ANSWERS, *FACTS):
+            assert np.array_equal(run.per_query[name][measure], judged.per_query[measure])
+        (result,) = (one for one in run.report.configurations if one.name == name)
+        assert {key: result.measures[key] for key in judged.per_query} == judged.means()
+        assert set(result.intervals[""]) == set(result.measures) >= {"answer_f1", "recall@10"}
+        assert set(result.groups["hops=2"]) == set(result.measures)
+    assert 0 < run.report.configurations[0].measures["answer_em"] < 1
+    assert {one.measure for one in run.report.comparisons[""]} >= {*ANSWERS, *FACTS}
+
+
+def test_facts_are_measured_where_the_queries_have_them_and_nothing_where_they_have_no_answers(tmp_path, model):
+    run = ran(tmp_path, model(), queries=questions(facts=False))
+    assert set(run.per_query["bm25"]) >= set(ANSWERS)
+    assert not set(run.per_query["bm25"]) & set(FACTS)
+    run = ran(tmp_path, model(), queries=QUERIES)
+    assert not set(run.per_query["bm25"]) & {*ANSWERS, *FACTS}
+    assert len(run.answers["bm25"]) == len(QUERIES)
+    assert ran(tmp_path, model(), answerer=None).answers == {}
+
+
+def test_costs_hold_what_answering_took_and_prices_count_it(tmp_path, model):
+    run = ran(tmp_path, model())
+    cost = run.report.configurations[0].cost
+    assert cost.answering.dropped == len(QUERIES)
+    assert (cost.answering.unanswered, cost.answering.failed) == (0, 0)
+    assert (cost.answering.model_answers, cost.answering.model_cache_hits) == (len(QUERIES), 0)
+    assert (cost.language_model.calls, cost.language_model.search_answers) == (len(QUERIES), 0)
+    assert (cost.language_model.query_tokens_in, cost.language_model.query_tokens_out) == (100, 10)
+    prices = Prices({"openai/small": ModelPrice(1.0, 2.0)})
+    assert price_per_1000_queries(cost, prices) == pytest.approx(0.12)
+
+
+def test_a_failing_model_costs_answers_and_no_configuration(tmp_path, model, server):
+    server.answer = lambda body: 500
+    with pytest.warns(RetrievalWarning, match="left without an answer"):
+        run = ran(tmp_path, model(retries=0), searchers={"bm25": two()["bm25"]})
+    (result,) = run.report.configurations
+    assert result.measures["answer_f1"] == 0
+    assert result.cost.answering.failed == len(QUERIES)
+    assert result.cost.language_model.degraded == 0  # that is of the search
+
+
+def test_kept_answers_are_found_again_without_the_model(tmp_path, model, server):
+    stages = tmp_path / "stages"
+    first = ran(tmp_path, model(), stage_folder=stages)
+    calls = server.calls
+    shutil.rmtree(tmp_path / "answers")
+    server.answer = lambda body: 500
+    again = ran(tmp_path, model(), stage_folder=stages)
+    assert server.calls == calls
+    assert again.answers == first.answers
+    before, now = (run.report.configurations[0].cost for run in (first, again))
+    assert now.answering == before.answering
+    assert now.language_model.cache_hits == len(QUERIES)
+    assert now.language_model.query_tokens_in == before.language_model.query_tokens_in
+
+
+def test_answers_that_failed_are_asked_for_again(tmp_path, model, server):
+    given = {"stage_folder": tmp_path / "stages", "searchers": {"bm25": two()["bm25"]}}
+    server.answer = lambda body: 500
+    with pytest.warns(RetrievalWarning, match="left without an answer"):
+        ran(tmp_path, model(retries=0), **given)
+    server.answer = first_title
+    run = ran(tmp_path, model(), **given)
+    assert run.report.configurations[0].cost.answering.failed == 0
+
+
+def test_other_passages_questions_or_settings_are_answered_anew(tmp_path, model, server):
+    given = {"stage_folder": tmp_path / "stages", "searchers": {"bm25": two()["bm25"]}}
+    ran(tmp_path, model(), **given)
+    for changed in (
+        {"answerer": LanguageModelAnswerer(model(), passages=2)},
+        {"answerer": LanguageModelAnswerer(model(), passages=3, passage_characters=5)},
+        {"searchers": {"other": Searcher([Bm25sRetriever(b=0.0)])}},
+    ):
+        before = server.calls
+        ran(tmp_path, model(), **given | changed)
+        assert server.calls > before
+
+
+def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):
+    run = ran(tmp_path, model())
+    report = write_run_files(run, tmp_path / "run")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "answers.jsonl").read_text().splitlines()]
+    assert [(line["configuration"], line["query_id"]) for line in lines] == [
+        (name, query.query_id) for name in ("bm25", "other") for query in QUERIES
+    ]
+    one = run.answers["bm25"][0]
+    assert {key: lines[0][key] for key in ("text", "passages", "dropped", "failed")} == {
+        "text": one.answer.text, "passages": one.answer.passages, "dropped": 1, "failed": False,
+    }  # fmt: skip
+    assert lines[0]["read"] == [hit.item.item_id for hit in one.results]
+    ragas = [json.loads(line) for line in (tmp_path / "run" / "ragas" / "bm25.jsonl").read_text().splitlines()]
+    assert ragas[0] == {
+        "user_input": QUERIES[0].text,
+        "retrieved_contexts": [hit.item.text for hit in one.results],
+        "response": one.answer.text,
+        "reference": questions()[0].metadata["answer"][0],
+    }
+    saved = read_run_folder(tmp_path / "run")
+    assert saved.report == report
+    assert np.array_equal(saved.evaluations["bm25"].per_query["joint_f1"], run.per_query["bm25"]["joint_f1"])
+    write_run_files(ran(tmp_path, model(), answerer=None), tmp_path / "run")
+    assert not (tmp_path / "run" / "answers.jsonl").exists()
+    assert not list((tmp_path / "run" / "ragas").glob("*"))
+
+
+def test_the_table_and_the_page_show_answers_and_what_they_took(tmp_path, model):
+    report = ran(tmp_path, model()).report
+    out = io.StringIO()
+    Console(file=out, width=260).print(summary_table(report))
+    for heading in ("Answer", "Joint", "dropped", "answering"):
+        assert heading in out.getvalue()
+    narrow = io.StringIO()
+    Console(file=narrow, width=60).print(summary_table(report))
+    page = render_page(report)
+    for label in ("Answer F1", "Facts recall", "dropped citations", "failed answers"):
+        assert label in page
+
+
+def test_the_runs_of_a_dashboard_hold_answers_and_what_they_took(tmp_path, model):
+    report = write_run_files(ran(tmp_path, model()), tmp_path / "run")
+    folders = log_to_wandb(report, WandbSettings(project="tests", mode="offline"), tmp_path / "wandb")
+    summary = overview(folders[0])["summary"]
+    assert summary["answer_f1"] == report.configurations[0].measures["answer_f1"]
+    assert summary["cost/answering/dropped"] == len(QUERIES)
+
+
+def test_the_lists_of_another_tool_are_answered_from_too(tmp_path, model):
+    index = tmp_path / "index"
+    searcher = two()["bm25"]
+    ran(tmp_path, model())
+    searcher.open(index)
+    lines = [
+        f"{query.query_id} Q0 {hit.item.item_id} {rank} {10 - rank} x"
+        for query in QUERIES
+        for rank, hit in enumerate(searcher.search([query.text], 3)[0], start=1)
+    ]
+    (tmp_path / "x.trec").write_text("\n".join(lines) + "\n")
+    run = ran(tmp_path, model(), searchers={"bm25": searcher, "theirs": TrecRun(str(tmp_path / "x.trec"))})
+    assert np.array_equal(run.per_query["theirs"]["answer_f1"], run.per_query["bm25"]["answer_f1"])
+    assert run.report.configurations[1].cost is None
+
+
+def test_what_cannot_be_answered_or_judged_is_told_before_the_work(tmp_path, model, server):
+    with pytest.raises(ConfigurationError, match="reads 11 passages, and the largest cutoff is 10"):
+        ran(tmp_path, model(), answerer=LanguageModelAnswerer(model(), passages=11))
+    with pytest.raises(ConfigurationError, match="no BaseAnswerer"):
+        ran(tmp_path, model(), answerer=model())
+    with pytest.raises(GoldError, match='19 of 20 questions have no "answer"'):
+        ran(tmp_path, model(), queries=[questions()[0], *QUERIES[1:]])
+    assert not (tmp_path / "index").exists()
+
+
+def written(tmp_path, server, **changed):
+    data = collection(tmp_path / "data")
+    rows = [{"_id": one.query_id, "text": one.text, "metadata": one.metadata} for one in questions()]
+    (data / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lm = {"model": "openai/small", "base_url": server.url, "cache_dir": str(tmp_path / "answers")}
+    settings = {
+        "corpus": {"loader": "beir", "path": str(data)},
+        "queries": {"loader": "beir", "path": str(data)},
+        "index": str(tmp_path / "index"),
+        "output": str(tmp_path / "run"),
+        "k": [3, 10],
+        "latency_queries": 2,
+        "answerer": {"name": "language_model", "lm": lm, "passages": 2},
+        "searchers": {"bm25": {"retrievers": ["bm25s"]}},
+    } | changed
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings))
+    return tmp_path / "sweep.yaml"
+
+
+def test_a_configuration_file_names_an_answerer_and_its_manifest_repeats_it(tmp_path, server, model):
+    from nlp_retrieval.benchmarks.running import run_searchers
+
+    settings = read_benchmark_config(written(tmp_path, server)).settings()
+    run = run_searchers(settings)
+    write_run_files(run, tmp_path / "run")
+    manifest = read_manifest(tmp_path / "run")
+    with pytest.warns(RetrievalWarning, match="is trusted: .*send questions to the language model"):
+        again = benchmark_of(manifest, trust=True)
+    assert again.answerer == settings.answerer
+    repeated = run_searchers(again)
+    assert [one.measures for one in repeated.report.configurations] == [one.measures for one in run.report.configurations]
+    assert differences(manifest, json.loads(json.dumps(repeated.report.manifest))) == []
+    assert differences(manifest, manifest | {"right_answers": "x"}) == ["the right answers changed"]
+
+
+@pytest.mark.parametrize("answerer", ["nobody", {"name": "language_model"}, 7, {"name": "language_model", "lm": 5}])
+def test_an_answerer_that_is_none_is_an_error(tmp_path, server, answerer):
+    with pytest.raises(ConfigurationError, match="answerer"):
+        read_benchmark_config(written(tmp_path, server, answerer=answerer))
+
+
+def test_a_plan_tells_what_answering_asks(tmp_path, server):
+    plan = plan_of(read_benchmark_config(written(tmp_path, server)).settings())
+    assert [(one.name, one.calls, one.used_by) for one in plan.calls] == [("answers by language_model", 20, ["bm25"])]
+    assert [model.name for model in plan.models] == ["openai/small"]
+    assert server.calls == 0
+
+
+def test_halving_may_choose_by_answers_and_answers_for_nothing_else(tmp_path, model, server):
+    given = {"searchers": searchers(), "queries": questions(), "answerer": LanguageModelAnswerer(model(), passages=3)}
+    settings: BenchmarkSettings = benchmarker(tmp_path / "index", **given).settings
+    halved = halve(settings, Halving("recall@5", queries=5))
+    assert server.calls == 0
+    assert halved.settings.answerer == settings.answerer
+    by_answers = halve(replace(settings), Halving("answer_f1", queries=5))
+    assert server.calls > 0
+    assert set(by_answers.rungs[0].values) == set(searchers())
+    with pytest.raises(ConfigurationError, match="'answer_f1' is not measured"):
+        halve(replace(settings, answerer=None), Halving("answer_f1", queries=5))

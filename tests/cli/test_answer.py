@@ -1,0 +1,112 @@
+"""``nlp-retrieval answer`` prints short answers with what they cite, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from chat_server import asked, fields, model, server
+from fuzz.command_lines import ended
+from fuzz.command_lines import settings as sweep_settings
+
+from nlp_retrieval.cli.console import parse_component
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+
+__all__ = ["model", "server"]
+
+ITEMS = [
+    SearchableItem(item_id="d1", content="The fox is old. It lives in Paris.", metadata={"title": "Fox", "year": 1}),
+    SearchableItem(item_id="d2", content="A fox sleeps.", metadata={"title": "\x1b[31mSleep", "year": 2}),
+]
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Searcher([Bm25sRetriever()]).index(ITEMS, "index")
+    Path("sweep.yaml").write_text(yaml.safe_dump(sweep_settings()))
+    return "index"
+
+
+@pytest.fixture
+def answerer(server, tmp_path):
+    server.answer = lambda body: fields(
+        reasoning=f"{len(asked(body, 'passages').splitlines())} lines.", citations="1.1, 2.1, 8.8", answer="Paris\x1b[0m"
+    )
+    return f"language_model:lm={{model: openai/small, base_url: '{server.url}', cache_dir: '{tmp_path / 'kept'}', retries: 0}}"
+
+
+def test_an_answer_is_printed_with_what_it_cites(index, answerer):
+    done = ended(["answer", index, "Where does the fox live?", "--answerer", answerer])
+    assert done.code in (0, None), done.err
+    assert "Paris" in done.out
+    assert "cites Fox  d1, sentences 1" in done.out
+    assert "1 citations of what was not given were dropped" in done.out
+    assert "\x1b[31m" not in done.out
+    assert "\x1b[0m" not in done.out
+
+
+def test_json_lines_hold_the_answer_and_what_was_read(index, answerer):
+    done = ended(["answer", index, "-a", answerer, "--json"], b"fox\nWhere is the fox?\n")
+    one, other = map(json.loads, done.out.splitlines())
+    assert (one["question"], other["question"]) == ("fox", "Where is the fox?")
+    assert {hit["item_id"] for hit in one["read"]} == {"d1", "d2"} == set(one["passages"])
+    assert sorted(map(tuple, one["facts"])) == [("\x1b[31mSleep", 0), ("Fox", 0)]
+    assert (one["dropped"], one["failed"]) == (1, False)
+
+
+def test_a_filter_decides_what_is_read(index, answerer):
+    done = ended(["answer", index, "fox", "-a", answerer, "--json", "--where", '{"year": {"gte": 2}}'])
+    assert [hit["item_id"] for hit in json.loads(done.out)["read"]] == ["d2"]
+
+
+def test_a_configuration_file_may_name_the_answerer(index, answerer):
+    settings = {**sweep_settings(), "answerer": parse_component(answerer)}
+    Path("answering.yaml").write_text(yaml.safe_dump(settings))
+    done = ended(["answer", index, "fox", "--config", "answering.yaml", "--json"])
+    assert json.loads(done.out)["text"] == "Paris\x1b[0m"
+
+
+def test_a_failing_model_is_told_and_leaves_no_answer(index, answerer, server):
+    server.answer = lambda body: 500
+    done = ended(["answer", index, "fox", "-a", answerer])
+    assert done.code in (0, None)
+    assert "no usable answer came" in done.out
+    assert "1 of 1 queries, which are left without an answer" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["answer", "index", "fox"], 2, "there is nothing to answer with; pass --answerer language_model:lm="),
+        (["answer", "index", "fox", "--config", "sweep.yaml"], 2, "sweep.yaml has no answerer; pass --answerer"),
+        (["answer", "index", "fox", "-a", "nobody"], 2, "there is no answerer called 'nobody'"),
+        (["answer", "index", "fox", "-a", "language_model"], 2, "language_model needs 'lm'"),
+        (
+            ["answer", "nowhere", "fox", "-a", "language_model:lm={model: openai/x, base_url: 'http://127.0.0.1:1'}"],
+            3,
+            "nowhere",
+        ),
+        (
+            [
+                "answer",
+                "index",
+                "fox",
+                "-a",
+                "language_model:lm={model: openai/x, base_url: 'http://127.0.0.1:1'}",
+                "--where",
+                "{",
+            ],
+            2,
+            "--where",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(index, words, code, said):
+    done = ended(words)
+    assert done.code == code
+    assert said in done.err

@@ -1,0 +1,168 @@
+"""AnswerEvaluator against the published definitions, written down again here from the papers."""
+
+from __future__ import annotations
+
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.errors import GoldError, QueryError
+from nlp_retrieval.evaluation.answers.evaluator import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator
+from nlp_retrieval.evaluation.answers.gold import GoldAnswer
+from nlp_retrieval.evaluation.answers.matching import normalize_answer
+from nlp_retrieval.evaluation.by_group import intervals_by_group
+
+
+def words_of(text):
+    """Lower case, no punctuation, no articles, by hand."""
+    kept = "".join(char for char in text.lower() if char not in string.punctuation)
+    return [word for word in kept.split() if word not in {"a", "an", "the"}]
+
+
+def f1_of(precision, recall):
+    return 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
+
+
+def answered(text, gold):
+    """Exact match, precision and recall of one answer, as HotpotQA's paper and script have them."""
+    mine, right = words_of(text), words_of(gold)
+    exact = float(mine == right)
+    if exact == 0 and any(" ".join(words) in ("yes", "no", "noanswer") for words in (mine, right)):
+        return 0.0, 0.0, 0.0
+    left, both = list(right), 0
+    for word in mine:
+        if word in left:
+            left.remove(word)
+            both += 1
+    return (exact, both / len(mine), both / len(right)) if both else (exact, 0.0, 0.0)
+
+
+def supported(cited, gold):
+    hits = len([fact for fact in set(cited) if fact in gold])
+    precision = hits / len(set(cited)) if cited else 0.0
+    return float(set(cited) == set(gold)), precision, hits / len(set(gold)) if gold else 0.0
+
+
+def by_hand(answer, gold):
+    """All measures of one question with one right answer."""
+    exact, precision, recall = answered(answer.text, gold.answers[0])
+    sp_exact, sp_precision, sp_recall = supported(answer.facts, gold.facts)
+    return {
+        "answer_em": exact,
+        "answer_f1": f1_of(precision, recall),
+        "sp_em": sp_exact,
+        "sp_f1": f1_of(sp_precision, sp_recall),
+        "sp_recall": sp_recall,
+        "joint_em": exact * sp_exact,
+        "joint_f1": f1_of(precision * sp_precision, recall * sp_recall),
+    }
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["The", "a", "an", "yes", "no", "No!", "noanswer", "Kansas", "kansas,", "Song", "of", "1,000", "東京", "-", "U.S."]
+    ),
+    max_size=5,
+).map(" ".join)
+FACTS = st.lists(st.tuples(st.sampled_from(["T", "U"]), st.integers(0, 2)), max_size=4)
+
+
+@given(TEXTS, TEXTS, FACTS, FACTS)
+def test_the_measures_are_those_of_the_definitions(text, right, cited, facts):
+    answer = Answer(text=text, facts=cited)
+    gold = GoldAnswer(query_id="q", answers=[right], facts=facts)
+    found = AnswerEvaluator([gold]).evaluate([answer])
+    assert {name: values.tolist() for name, values in found.per_query.items()} == {
+        name: [pytest.approx(value)] for name, value in by_hand(answer, gold).items()
+    }
+
+
+def judged(text, answers, facts=None, cited=(), failed=False):
+    gold = GoldAnswer(query_id="q", answers=answers, facts=facts)
+    found = AnswerEvaluator([gold]).evaluate([Answer(text=text, facts=list(cited), failed=failed)])
+    return {name: float(values[0]) for name, values in found.per_query.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "exact", "f1"),
+    [
+        ("the Kansas Song.", "Kansas song", 1, 1),
+        ("Kansas", "Kansas Song", 0, 2 / 3),
+        ("no", "no", 1, 1),
+        ("No.", "no", 1, 1),
+        ("yes", "yes it is", 0, 0),
+        ("no one", "no", 0, 0),
+        ("", "Kansas", 0, 0),
+        ("noanswer", "Kansas", 0, 0),
+        ("Kansas Kansas", "Kansas", 0, 2 / 3),
+        ("theatre", "the atre", 0, 0),
+    ],
+)
+def test_answers_by_hand(text, right, exact, f1):
+    assert judged(text, [right]) == {"answer_em": exact, "answer_f1": pytest.approx(f1)}
+
+
+def test_punctuation_goes_before_articles_and_words_at_other_marks_are_words():
+    assert normalize_answer("A.  Song — the\tsecond, of an(a)logy") == "song — second of analogy"
+    assert normalize_answer("the\u2013war") == "\u2013war"  # a dash that is not ASCII ends a word, as in the scripts' pattern
+
+
+def test_of_several_right_answers_the_nearest_counts():
+    assert judged("Kansas Song", ["the fight song", "Kansas song!"]) == {"answer_em": 1, "answer_f1": 1}
+    assert judged("Song", ["Kansas Song", "song of Kansas City"])["answer_f1"] == pytest.approx(2 / 3)
+
+
+def test_where_no_answer_is_right_none_scores_and_a_failure_does_not():
+    assert judged("", []) == {"answer_em": 1, "answer_f1": 1}
+    assert judged("Kansas", []) == {"answer_em": 0, "answer_f1": 0}
+    assert judged("", [], failed=True) == {"answer_em": 0, "answer_f1": 0}
+
+
+def test_facts_are_measured_where_the_gold_has_them():
+    assert tuple(judged("x", ["x"])) == ANSWER_MEASURES
+    assert tuple(judged("x", ["x"], facts=[("T", 0)])) == (*ANSWER_MEASURES, *FACT_MEASURES)
+    found = judged("x", ["x"], facts=[("T", 0), ("U", 1)], cited=[("T", 0), ("T", 1)])
+    assert found == {name: 1.0 if name.startswith("answer") else 0.0 if name.endswith("em") else 0.5 for name in found}
+
+
+def test_the_sentence_counts_and_not_the_title_alone():
+    assert judged("x", ["x"], facts=[("T", 0)], cited=[("T", 1)])["sp_f1"] == 0
+
+
+def test_evaluations_have_means_intervals_and_a_count_of_those_without_an_answer():
+    gold = [GoldAnswer(query_id=f"q{n}", answers=["x"]) for n in range(4)]
+    found = AnswerEvaluator(gold).evaluate([Answer(text="x"), Answer(text=""), Answer(text="x"), Answer(text="", failed=True)])
+    assert found.means() == {"answer_em": 0.5, "answer_f1": 0.5}
+    assert found.means(np.array([True, True, True, False])) == {
+        "answer_em": pytest.approx(2 / 3),
+        "answer_f1": pytest.approx(2 / 3),
+    }
+    assert found.empty_queries == 2
+    of_pairs = intervals_by_group({"": found.per_query}, ["a", "b", "a", "b"], {}, 0)[""][""]
+    alone = intervals_by_group({"": found.per_query}, [None] * 4, {}, 0)[""][""]
+    assert of_pairs["answer_em"][0] < alone["answer_em"][0] < 0.5 < alone["answer_em"][1] < of_pairs["answer_em"][1]
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        ([], "there are no right answers"),
+        ([GoldAnswer(query_id="q", answers=[])] * 2, "1 question ids stand more than once in the gold .first: 'q'."),
+        (
+            [GoldAnswer(query_id="q", answers=["x"]), GoldAnswer(query_id="r", answers=["x"], facts=[])],
+            "1 of 2 questions have no supporting facts .first: 'q'.",
+        ),
+    ],
+)
+def test_gold_that_cannot_be_measured_by_is_an_error(gold, message):
+    with pytest.raises(GoldError, match=message):
+        AnswerEvaluator(gold)
+
+
+def test_answers_that_do_not_line_up_are_an_error():
+    with pytest.raises(QueryError, match="0 answers for 1 questions"):
+        AnswerEvaluator([GoldAnswer(query_id="q", answers=["x"])]).evaluate([])

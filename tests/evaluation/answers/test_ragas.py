@@ -1,0 +1,35 @@
+"""A line per question with the fields of RAGAS's single-turn samples, whatever the texts hold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.errors import QueryError
+from nlp_retrieval.evaluation.answers.gold import GoldAnswer
+from nlp_retrieval.evaluation.answers.ragas import ragas_lines
+
+ITEM = SearchableItem(item_id="a", content="Line one.\nLine \u2028 two.", metadata={"title": "T"})
+
+
+def test_lines_have_the_fields_of_single_turn_samples():
+    found = [[RetrievalResult(item=ITEM, score=1.0)], []]
+    gold = [GoldAnswer(query_id="q", answers=["yes", "si"]), GoldAnswer(query_id="r", answers=[])]
+    content = ragas_lines(["東京?", "r"], found, [Answer(text="yes"), Answer(text="")], gold)
+    assert [json.loads(line) for line in content.decode().splitlines()] == [
+        {"user_input": "東京?", "retrieved_contexts": [ITEM.text], "response": "yes", "reference": "yes"},
+        {"user_input": "r", "retrieved_contexts": [], "response": "", "reference": ""},
+    ]
+
+
+def test_without_right_answers_there_is_no_reference():
+    (line,) = ragas_lines(["q"], [[]], [Answer(text="x")]).decode().splitlines()
+    assert json.loads(line) == {"user_input": "q", "retrieved_contexts": [], "response": "x"}
+
+
+def test_what_does_not_line_up_is_an_error():
+    with pytest.raises(QueryError, match="1 questions, 0 lists of passages, 1 answers and 0 right answers"):
+        ragas_lines(["q"], [], [Answer(text="x")])
