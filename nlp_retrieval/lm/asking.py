@@ -26,7 +26,7 @@ from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, answers_kept_if_good
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.lm.reading import LONGEST_ANSWER
+from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -99,23 +99,28 @@ class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
 
 
 def ask(
-    program: Any, inputs: Mapping[str, Any], field: str, read: Callable[[object], T | None], *, only_kept: bool = False
+    program: Any,
+    inputs: Mapping[str, Any],
+    field: str | tuple[str, ...],
+    read: Callable[[object], T | None],
+    *,
+    only_kept: bool = False,
 ) -> Outcome[T]:
     """Ask a program one question with the model of DSPy's current settings.
 
     Args:
         program: a DSPy module that asks once.
         inputs: its input fields.
-        field: the output field to read.
+        field: the output field to read; or several, which are read as a mapping, of those that could be told apart.
         read: turns the field's value, or its text where the answer did not parse, into a value; None if it cannot.
         only_kept: whether to take an answer from disk only.
     """
     with answers_kept_if_good(fingerprint_of_program(program), only_kept=only_kept) as scope:
         outcome: Outcome[T]
         try:
-            outcome = _read(read, getattr(program(**inputs), field, None))
+            outcome = _read(read, _value(program(**inputs), field))
         except _errors.AdapterParseError as error:
-            outcome = _read(read, _part(str(error.lm_response), field, list(error.signature.output_fields)))
+            outcome = _read(read, _unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
         except _errors.LMError as error:
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
@@ -138,7 +143,7 @@ def ask_all(
     lm: LanguageModel | None,
     program: Any,
     questions: Sequence[Mapping[str, Any]],
-    field: str,
+    field: str | tuple[str, ...],
     read: Callable[[Mapping[str, Any], object], T | None],
     what: str,
     otherwise: str = "are searched as they are",
@@ -149,7 +154,7 @@ def ask_all(
         lm: the model; None for the one of DSPy's current settings.
         program: a DSPy module that asks once.
         questions: the input fields of each; equal questions are asked once.
-        field: the output field to read.
+        field: the output field to read, or several, as for :func:`ask`.
         read: as for :func:`ask`, with the question as its first argument.
         what: named on the progress bar and in the warning.
         otherwise: what happens to queries without an answer, for the warning.
@@ -217,6 +222,20 @@ def _count_degraded() -> None:
 def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
     value = read(answer)
     return Outcome(value) if value is not None else Outcome(None, "the answer cannot be used")
+
+
+def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
+    if isinstance(field, str):
+        return getattr(prediction, field, None)
+    return {name: getattr(prediction, name, None) for name in field}
+
+
+def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
+    """What can be told of an answer that does not parse."""
+    if isinstance(field, str):
+        return _part(text, field, outputs)
+    parts = {name: part for name in field if (part := _part(text, name, outputs)) is not None}
+    return parts or read_object(text)
 
 
 def _part(text: str, field: str, outputs: list[str]) -> str | None:

@@ -68,6 +68,31 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     return None if says_nothing(text) or _words(text) == _words(query) else text
 
 
+def read_line(answer: object, max_words: int) -> str | None:
+    """Return an answer as one line, without fences and quotes around it, cut after ``max_words`` words.
+
+    Returns:
+        The line, which may be a stop word such as "no"; None where it has neither letter nor digit.
+    """
+    if not isinstance(answer, str):
+        return None
+    line = " ".join(_FENCE.sub("", _text_of(answer)).strip().strip(_QUOTES + ",[]{} ").split()[:max_words])
+    return line if any(map(str.isalnum, line)) else None
+
+
+def read_object(text: str) -> dict[str, object] | None:
+    """Return the JSON object in a text, also between other words; None where there is none."""
+    text = _text_of(text)
+    begin, end = text.find("{"), text.rfind("}")
+    if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
+        return None
+    try:
+        value = json.loads(text[begin : end + 1])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def unwrapped(answer: object) -> object:
     """Return the text in an answer that is only a JSON object or list around one text; any other answer as it is."""
     if not isinstance(answer, str):

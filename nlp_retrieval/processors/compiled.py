@@ -50,11 +50,20 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         Raises:
             DependencyError: DSPy is not installed.
         """
-        from nlp_retrieval.lm.asking import ask_all
+        answers = self.answers(nlqs)
+        return [self.subqueries(nlq, answers.get(nlq)) for nlq in nlqs]
 
+    def answers(self, nlqs: list[str]) -> dict[str, AnswerT | None]:
+        """Ask about each query that says something; None where there is no usable answer.
+
+        Raises:
+            DependencyError: DSPy is not installed.
+        """
         asked = [nlq for nlq in nlqs if not says_nothing(nlq)]
         if not asked:
-            return [[nlq] for nlq in nlqs]
+            return {}
+        from nlp_retrieval.lm.asking import ask_all
+
         ((predictor, (query_field, answer_field)),) = self._fields.items()
         if self._program is None:
             self._program = self.new_program()
@@ -62,8 +71,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
                 load_program(self._program, self.compiled)
         questions = [{query_field: nlq} for nlq in asked]
         answers = ask_all(self.lm, getattr(self._program, predictor), questions, answer_field, self.read, self.name)
-        by_query = dict(zip(asked, answers, strict=True))
-        return [self.subqueries(nlq, by_query.get(nlq)) for nlq in nlqs]
+        return dict(zip(asked, answers, strict=True))
 
     @abstractmethod
     def new_program(self) -> Any:

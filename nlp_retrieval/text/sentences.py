@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["CLOSERS", "ENDS", "sentence_spans"]
+__all__ = ["CLOSERS", "ENDS", "sentence_spans", "sentences_of"]
 
 ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
 """Characters that end sentences."""
@@ -20,6 +20,7 @@ CLOSERS = "\"')]}”\u2019»」』\uff09】"
 _UNSPACED = "。\uff01\uff1f\uff0e｡"
 _OPENERS = "\"'([{“\u2018«„「『\uff08【*_"
 _LONGEST = 5_000
+_PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
 _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
@@ -43,6 +44,19 @@ _FIRST_WORDS = frozenset(
     "Das Der Die Ein Eine Es Im Sie Dies Diese".split()
 )
 _MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September Oktober November Dezember Jahrhundert".split())
+
+
+def sentences_of(text: str) -> list[tuple[int, int]]:
+    """Return where each sentence of a text begins and ends, in characters, in order; a blank line ends a sentence.
+
+    Args:
+        text: of any number of paragraphs.
+    """
+    return [
+        (paragraph.start() + begin, paragraph.start() + end)
+        for paragraph in _PARAGRAPH.finditer(text)
+        for begin, end in sentence_spans(paragraph[0])
+    ]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ _CITATIONS = "from nlp_retrieval.evidence.citations"
 _SIGNALS = "from nlp_retrieval.evidence.verifiers.signals"
 
 EVIDENCE = {
-    "text/sentences.py": _each("sentence_spans(text)", "from nlp_retrieval.text.sentences import sentence_spans"),
+    "text/sentences.py": _each("sentences_of(text)", "from nlp_retrieval.text.sentences import sentences_of"),
     "evidence/citations/parser.py": _each(
         "markdown_parser().parse(text[:20_000])", f"{_CITATIONS}.parser import markdown_parser"
     ),
@@ -73,8 +73,9 @@ EVIDENCE = {
         " for one in (text, '/*' * 5_000, chr(92) * N, '#' * N, 'a(' * N)]",
         "from nlp_retrieval.evidence.reading.markup import styles",
     ),
-    "evidence/verifiers/windows.py": _each(
-        "window_spans(text, 300)", "from nlp_retrieval.evidence.verifiers.windows import window_spans"
+    "evidence/research/full_text/answers.py": _each(
+        "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
+        "from nlp_retrieval.evidence.research.full_text.answers import read_numbers, read_stances",
     ),
     "evidence/verifiers/signals/numbers.py": _each("numbers_of(text)", f"{_SIGNALS}.numbers import numbers_of"),
     "evidence/verifiers/signals/names.py": _each(

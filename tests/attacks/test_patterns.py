@@ -140,6 +140,18 @@ for text in ("[[ ## " * N, "[[ ## " + "a" * N, "[[" * N, "[[##" + "a" * N + " ##
 from nlp_retrieval.lm import language_model
 language_model._VARIABLE.fullmatch("A" * N + "-")
 """,
+    "pipelines/qa/reading.py": """
+from nlp_retrieval.pipelines.qa.reading import read_answer
+for text in ("1" * N, "1." * N, "1, " * N, "1 sentence " * N, "[" * N, "[1" * N, "[1]" * N, "[1. " * N, "1,sentence" * N,
+             "1.1 " * N, " " * N, "[" + "1" * N + "]"):
+    read_answer({"answer": text, "citations": text, "reasoning": text})
+    read_answer({"answer": "x " + text, "citations": [text] * 200})
+""",
+    "evaluation/answers/matching.py": """
+from nlp_retrieval.evaluation.answers.matching import answers_agree
+for text in ("a " * N, "the " * N, "an" * N, "a" * N, "." * N, " " * N, chr(0x2013) * N, ("a" + chr(0x2013)) * N):
+    answers_agree(text, [text, "the"])
+""",
     "graph/links/base.py": """
 from nlp_retrieval.graph.links.base import sentence_at
 for text in ("." * N, "." + ")" * N, "!?" * N, '."' * N, "." * N + '"' * N, "a." * N, ". " * N, chr(0x3002) * N,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from chat_server import asked, fields
 
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.processors.hyde import HyDE
+from nlp_retrieval.processors.hyde import ExpandedQuery, HyDE
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
 
 
@@ -77,3 +77,32 @@ def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server,
     save_program(Decomposer(), tmp_path / "other.json")
     with pytest.raises(ConfigurationError, match="another program"):
         HyDE(model(), program=tmp_path / "other.json")
+
+
+def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):
+    lm = model(calls_at_once=4)
+    passage = "It is known of {} that it is so."
+    assert HyDE(lm, keep_query=False).expand(["red fox", "the", "blue whale", "red fox"]) == [
+        ExpandedQuery("red fox", passage.format("red fox"), f"red fox {passage.format('red fox')}"),
+        ExpandedQuery("the", "", "the"),
+        ExpandedQuery("blue whale", passage.format("blue whale"), f"blue whale {passage.format('blue whale')}"),
+        ExpandedQuery("red fox", passage.format("red fox"), f"red fox {passage.format('red fox')}"),
+    ]
+    assert server.calls == 2
+    assert HyDE(lm).expand([]) == []
+    with pytest.raises(QueryError):
+        HyDE(lm).expand([5])
+
+
+def test_without_a_passage_the_expanded_query_is_the_query(server, model):
+    server.answer = lambda body: 500
+    with pytest.warns(RetrievalWarning, match="hyde"):
+        assert HyDE(model(retries=0)).expand(["red fox"]) == [ExpandedQuery("red fox", "", "red fox")]
+
+
+def test_concatenated_query_and_passage_are_searched_as_one(server, model):
+    one = HyDE(model(), form="concatenated")
+    assert one.process(["red fox", "the"]) == [["red fox It is known of red fox that it is so."], ["the"]]
+    assert (one.subqueries_per_query(), HyDE(model()).subqueries_per_query()) == (1, 2)
+    with pytest.raises(ConfigurationError, match="keep_query"):
+        HyDE(model(), keep_query=False, form="concatenated")

@@ -1,0 +1,106 @@
+"""Finding a quotation in a text: what is returned is what stands there, or nothing.
+
+Only white space, the shape of brackets, quotation marks and dashes, and characters that nobody sees may differ: what a fence
+changes, and what people and models write their own way.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+
+from nlp_retrieval.text.fence import is_unseen
+from nlp_retrieval.text.sentences import sentences_of
+
+__all__ = ["located", "sentences_around"]
+
+Span = tuple[int, int]
+
+SHORTEST = 12
+"""Characters of a quotation that is no whole sentence; a shorter one says nothing."""
+
+_MARKS = " \"'`\u00ab\u00bb"
+_AROUND = _MARKS + "\u2026."
+_SHAPES = str.maketrans(
+    "\uff3b\uff3d\uff1c\uff1e\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "[]<>" + "'" * 4 + '"' * 4 + "-" * 7,
+)
+
+
+def located(quote: str, text: str, begin: int = 0, end: int | None = None, shortest: int = SHORTEST) -> Span | None:
+    """Return where a quotation stands in a text: its first place where it begins and ends with whole words and numbers.
+
+    Args:
+        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        text: the whole text.
+        begin: where to begin to look, in characters.
+        end: where to end; by default at the end of the text.
+        shortest: the fewest characters of a quotation that is no whole sentence.
+
+    Returns:
+        A span of the text; None where the quotation does not stand there word by word, or is too short.
+    """
+    written = [_folded(form)[0] for form in (quote, unicodedata.normalize("NFC", quote))]
+    folded, places = _folded(text[begin:end])
+    for wanted in dict.fromkeys(said.strip(around) for around in (" ", _MARKS, _AROUND) for said in written):
+        start = folded.find(wanted) if wanted else -1
+        while start >= 0:
+            first, last = begin + places[start], begin + places[start + len(wanted) - 1]
+            whole = not _cuts(text, first) and not _cuts(text, last + 1)
+            if whole and (len(wanted) >= shortest or _is_sentence((first, last + 1), text)):
+                return first, last + 1
+            start = folded.find(wanted, start + 1)
+    return None
+
+
+def _is_sentence(span: Span, text: str) -> bool:
+    around = sentences_around(span, text)
+    whole, part = (_folded(text[slice(*one)])[0].strip(_AROUND) for one in (around, span))
+    return whole == part != ""
+
+
+def sentences_around(span: Span, text: str) -> Span:
+    """Return the span of the whole sentences in which another lies.
+
+    Args:
+        span: of the text.
+        text: the whole text.
+    """
+    sentences = sentences_of(text)
+    starts = [start for start, _ in sentences]
+    first = sentences[max(0, bisect_right(starts, span[0]) - 1)]
+    last = sentences[max(0, bisect_right(starts, span[1] - 1) - 1)]
+    return min(first[0], span[0]), max(last[1], span[1])
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """A text with one space for each run of white space and without unseen characters, and where each character stands."""
+    chars: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(text.translate(_SHAPES)):
+        if char.isspace() or unicodedata.category(char) == "Cc":
+            if chars and chars[-1] != " ":
+                chars.append(" ")
+                places.append(place)
+        elif not is_unseen(char):
+            chars.append(char)
+            places.append(place)
+    return "".join(chars), places
+
+
+def _cuts(text: str, place: int) -> bool:
+    """Whether a word or a number is cut at a place; "2.4" is one number, and scripts without spaces have no such places."""
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if before.isalnum() and after.isalnum():
+        return not (_is_wide(before) or _is_wide(after))
+    if unicodedata.combining(after):
+        return True
+    return (
+        after.isdigit() and before in ".,-\u2212" and (before in "-\u2212" or (place > 1 and text[place - 2].isdigit()))
+    ) or (before.isdigit() and after in ".," and place + 1 < len(text) and text[place + 1].isdigit())
+
+
+def _is_wide(char: str) -> bool:
+    return unicodedata.east_asian_width(char) in ("W", "F")

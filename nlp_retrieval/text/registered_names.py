@@ -1,0 +1,34 @@
+"""Names that people register, by the public suffixes of registries."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nlp_retrieval.errors import DependencyError
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+__all__ = ["registered_name"]
+
+
+def registered_name(host: str) -> str:
+    """Return the name that somebody registered, with its public suffix; the host itself where it has none.
+
+    Args:
+        host: in lower case, without a dot at its end.
+
+    Raises:
+        DependencyError: tldextract is not installed.
+    """
+    return _suffixes()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    try:
+        from tldextract import TLDExtract
+    except ImportError:
+        raise DependencyError("registered names need tldextract: pip install 'nlp_retrieval[evidence]'") from None
+    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that comes with the package: no network, no files

@@ -1,0 +1,115 @@
+"""A quotation is what stands in the text, or it is none."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.evidence.index.passages import normal_text
+from nlp_retrieval.text.fence import fenced
+from nlp_retrieval.text.quotations import located, sentences_around
+from nlp_retrieval.text.sentences import sentences_of
+
+TEXT = normal_text(
+    "The tram carried 12.4 million passengers in 2019. It is not true that\nthe line\tcost 40 million crowns.\n\n"
+    "Temperatures fell to -15 degrees [1] in <b>January</b>.  橋は一九三二年に開通した。誰も渡らなかった。Zoe\u0308 paid."
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("The tram carried 12.4 million passengers in 2019.", "The tram carried 12.4 million passengers in 2019."),
+        ("the line cost  40\nmillion crowns", "the line\tcost 40 million crowns"),
+        ("It is not true that the line", "It is not true that\nthe line"),
+        ("40 million crowns. Temperatures fell", "40 million crowns.\n\nTemperatures fell"),
+        ("degrees [1] in <b>January</b>", "degrees [1] in <b>January</b>"),
+        ("degrees \uff3b1\uff3d in \uff1cb\uff1eJanuary", "degrees [1] in <b>January"),
+        ("橋は一九三二年に開通した。", "橋は一九三二年に開通した。"),
+        ("九三二年に開通した。誰も渡らな", "九三二年に開通した。誰も渡らな"),
+        ("渡らなかった。Zoe\u0308 paid.", "渡らなかった。Zoë paid."),
+        ("\u201cThe tram carried 12.4 million passengers\u2026\u201d", "The tram carried 12.4 million passengers"),
+        ("The tram car\u200bried 12.4 million", "The tram carried 12.4 million"),
+        ("fell to \u221215 degrees", "fell to -15 degrees"),
+        ("Zo\u00eb paid", "Zo\u00eb paid"),
+        ("'Zo\u00eb paid.'", "Zo\u00eb paid."),
+    ],
+)
+def test_what_stands_there_is_found_as_it_stands_there(quote: str, found: str) -> None:
+    span = located(quote, TEXT)
+    assert span is not None
+    assert TEXT[slice(*span)] == found
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "The tram carried 14.2 million passengers in 2019.", "the tram carried 12.4 million passengers",
+        "The tram carried ... passengers in 2019.", "4 million passengers in 2019", "2.4 million passengers in 2019",
+        "The tram carried 12.4 million passengers in 201", "ram carried 12.4 million passengers", "15 degrees [1] in",
+        "The tram carried 12", "", " ", "tram", "2019", "...........................", "passengers", "The tram carried 1",
+    ],
+)  # fmt: skip
+def test_what_does_not_stand_there_or_says_too_little_is_not_found(quote: str) -> None:
+    assert located(quote, TEXT) is None
+
+
+def test_the_first_place_with_whole_words_counts() -> None:
+    text = "Overlong lines of text. Long lines of text."
+    assert located("long lines of", "along lines of; long lines of") == (16, 29)
+    assert located("Long lines of text.", text) == (24, 43)
+
+
+def test_only_a_part_of_a_text_can_be_looked_at() -> None:
+    text = "Foxes sleep by day. Owls sleep too. Foxes sleep by day."
+    assert located("Foxes sleep by day.", text, 20) == (36, 55)
+    assert located("Foxes sleep by day.", text, 20, 50) is None
+
+
+def test_the_sentences_around_a_quotation_show_what_turns_its_meaning() -> None:
+    span = located("the line cost 40 million crowns", TEXT)
+    assert span is not None
+    assert TEXT[slice(*sentences_around(span, TEXT))] == "It is not true that\nthe line\tcost 40 million crowns."
+
+
+@given(st.text(max_size=80), st.text(max_size=30))
+def test_whatever_is_found_stands_there(text: str, quote: str) -> None:
+    span = located(quote, text)
+    if span is not None:
+        again = located(text[slice(*span)], text)
+        assert again is None or text[slice(*again)].split() == text[slice(*span)].split()
+        letters = [char for char in unicodedata.normalize("NFC", text[slice(*span)]) if char.isalnum()]
+        assert letters == [char for char in unicodedata.normalize("NFC", quote) if char.isalnum()]
+
+
+def test_quotation_marks_and_dashes_may_be_written_another_way() -> None:
+    text = "The tram\u2019s \u201cold\u201d line \u2013 the first \u2013 opened."
+    assert located('The tram\'s "old" line - the first', text) == (0, 33)
+    assert located('The tram\'s "old" line, the first', text) is None
+
+
+def test_a_whole_sentence_may_be_short_and_another_quotation_as_the_caller_says() -> None:
+    assert located("Yes.", "Is it so? Yes. It is.") == (10, 14)
+    assert located("It", "Is it so? Yes. It is.") is None
+    assert located("It", "Is it so? Yes. It is.", shortest=1) == (15, 17)
+
+
+@given(st.text())
+def test_a_fence_leaves_one_line_without_brackets(text: str) -> None:
+    shown = fenced(text)
+    assert len(shown.splitlines()) <= 1
+    assert not set(shown) & set("[]<>\n\r\x00\u200b\u202e\ufe0f\U000e0041")
+    assert fenced(shown) == shown
+
+
+@given(st.text(alphabet="ab9 [<\n\u200b\u2019.-", max_size=80))
+def test_every_sentence_is_found_by_what_is_shown_of_it(text: str) -> None:
+    for begin, end in sentences_of(text):
+        if text[begin:end].strip(AROUND):
+            assert located(fenced(text[begin:end]), text) is not None
+
+
+AROUND = " \n\u200b\"'`\u2019\u00ab\u00bb\u2026."
