@@ -12,8 +12,10 @@ and a failure names the rule, the component and the values that broke it. The ki
 imports it.
 """
 
+from nlp_retrieval.testing.answerer_rules import AnswererRules
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.encoder_rules import EncoderRules
+from nlp_retrieval.testing.fetcher_rules import FetcherRules
 from nlp_retrieval.testing.fusion_rules import FusionRules
 from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
 from nlp_retrieval.testing.processor_rules import ProcessorRules
@@ -23,11 +25,14 @@ from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
 from nlp_retrieval.testing.update_rules import UpdateRules
 from nlp_retrieval.testing.verdict import BrokenRuleError
 from nlp_retrieval.testing.verifier_rules import VerifierRules
+from nlp_retrieval.testing.web_search_rules import WebSearchRules
 
 __all__ = [
+    "AnswererRules",
     "BrokenRuleError",
     "ComponentRules",
     "EncoderRules",
+    "FetcherRules",
     "FusionRules",
     "LoaderRules",
     "ProcessorRules",
@@ -37,4 +42,5 @@ __all__ = [
     "TokenEncoderRules",
     "UpdateRules",
     "VerifierRules",
+    "WebSearchRules",
 ]

@@ -1,7 +1,9 @@
 """All components that break a rule: importing the modules notes them."""
 
 from . import (
+    broken_answerers,
     broken_encoders,
+    broken_fetchers,
     broken_fusions,
     broken_indexes,
     broken_loaders,
@@ -15,7 +17,9 @@ from .breaking import BROKEN
 
 __all__ = [
     "BROKEN",
+    "broken_answerers",
     "broken_encoders",
+    "broken_fetchers",
     "broken_fusions",
     "broken_indexes",
     "broken_loaders",

@@ -10,7 +10,18 @@ from soaking import Figures
 from nlp_retrieval.core.components.registry import component_class, names
 from nlp_retrieval.testing import ComponentRules
 
-from . import test_encoders, test_fusions, test_loaders, test_processors, test_rerankers, test_retrievers, test_verifiers
+from . import (
+    test_answerers,
+    test_encoders,
+    test_fetchers,
+    test_fusions,
+    test_loaders,
+    test_processors,
+    test_rerankers,
+    test_retrievers,
+    test_search_engines,
+    test_verifiers,
+)
 
 MODULES = {
     "loaders": test_loaders,
@@ -20,6 +31,9 @@ MODULES = {
     "encoders": test_encoders,
     "fusions": test_fusions,
     "verifiers": test_verifiers,
+    "search_engines": test_search_engines,
+    "fetchers": test_fetchers,
+    "answerers": test_answerers,
 }
 
 

@@ -1,0 +1,1 @@
+"""Fetchers: the page at an address."""

@@ -1,0 +1,1 @@
+"""Search engines: which pages of the web a query finds."""

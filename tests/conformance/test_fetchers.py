@@ -1,0 +1,57 @@
+"""Every fetcher keeps every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from evidence.research.web_server import WebServer, html, web_server
+
+from nlp_retrieval.evidence.research.fetching.folder import FolderFetcher
+from nlp_retrieval.evidence.research.fetching.http import HttpFetcher
+from nlp_retrieval.testing import FetcherRules
+
+_SERVERS: list[WebServer] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server() -> Iterator[None]:
+    with web_server() as running:
+        running.pages |= {"/a": html("Foxes sleep."), "/b?c=1": html("Owls wake.")}
+        _SERVERS.append(running)
+        yield
+
+
+class TestFolderFetcher(FetcherRules):
+    component = FolderFetcher
+
+    def prepare(self):
+        (self.folder / "a.example").mkdir()
+        (self.folder / "a.example" / "one.html").write_text("<p>Foxes sleep.</p>")
+        (self.folder / "two.txt").write_text("Owls wake.")
+        (self.folder / "urls.json").write_text('{"https://b.example/two": "two.txt"}')
+
+    def make(self):
+        return FolderFetcher(str(self.folder))
+
+    def known_urls(self):
+        return ["https://a.example/one.html", "https://b.example/two"]
+
+    def other_values(self):
+        return {"folder": str(self.folder / "a.example")}
+
+
+class TestHttpFetcher(FetcherRules):
+    component = HttpFetcher
+
+    def make(self):
+        return HttpFetcher(private_hosts=[f"127.0.0.1:{_SERVERS[-1].port}"])
+
+    def known_urls(self):
+        return [f"{_SERVERS[-1].url}/a"]
+
+    def missing_url(self):
+        return f"{_SERVERS[-1].url}/nowhere"
+
+    def other_values(self):
+        return {"private_hosts": ["localhost"], "ports": [8080], "user_agent": "harbour/1.0"}
