@@ -63,3 +63,22 @@ def with_interval(figure: Figure, families: Sequence[Any]) -> str:
     ]
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return f"{figure(np.arange(len(numbers))):.3f} [{low:.2f}, {high:.2f}]"
+
+
+def said_and_seen(said: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[dict[str, list[str]], float]:
+    """Rows of a table by what probability of support was said, and the expected calibration error.
+
+    A row: how many, the mean that was said, the share that is supported, and this as a bar.
+    """
+    bins = np.minimum((said * 10).astype(np.int64), 9)
+    rows: dict[str, list[str]] = {}
+    error = 0.0
+    for number in range(10):
+        some = bins == number
+        if not some.any():
+            continue
+        mean, share = float(said[some].mean()), float(supported[some].mean())
+        error += float(some.mean()) * abs(mean - share)
+        name = f"{number / 10:.1f} to {(number + 1) / 10:.1f}"
+        rows[name] = [f"{int(some.sum()):,}", f"{mean:.2f}", f"{share:.2f}", f"`{'=' * round(20 * share):<20}`"]
+    return rows, error

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, auc_of, f1_by_label, mean_of
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pairs
 
@@ -19,6 +21,9 @@ SETS = (
     "scifact", "healthver", "covidfact", "citation_integrity", "attribution_bench", "fool_me_twice", "fever", "wice",
     "climate_fever",
 )  # fmt: skip
+_FAMILIES = 50
+"""Of a set's own pairs, from which on they are enough to fit on."""
+
 MODEL_SIGNALS = ("model_support", "model_contradict")
 _OPPOSITE = {"scifact": ["contradict"], "healthver": ["contradict"], "climate_fever": ["contradict"]}
 
@@ -46,6 +51,34 @@ def judged(verifier: BaseVerifier, pairs: list[JudgedPair], kept: Path) -> Judge
     return Judged(pairs, [signals for signals, _ in rows], [(begin, end) for _, (begin, end) in rows])
 
 
+class Remembered(CalibratedVerifier):
+    """A verifier whose signals are looked up where they are known, and calibrated.
+
+    Args:
+        verifier: gives the signals of what is not known.
+        calibration: a file.
+        known: what the verifier said, by claim and passage; grows.
+    """
+
+    name = "remembered"
+
+    def __init__(self, verifier: BaseVerifier, calibration: str, known: Any) -> None:
+        self.verifier, self.calibration, self.known = verifier, calibration, known
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        asked = list(zip(claims, passages, strict=True))
+        new = [one for one in dict.fromkeys(asked) if one not in self.known]
+        if new:
+            judged_now = self.verifier.judge([claim for claim, _ in new], [passage for _, passage in new])
+            self.known |= dict(zip(new, judged_now, strict=True))
+        found = [self.known[one] for one in asked]
+        probabilities = Calibration.read(self.calibration or "").probabilities([one.signals for one in found])
+        return [
+            replace(one, support=float(support), contradict=float(contradict), neutral=float(neutral))
+            for one, (support, contradict, neutral) in zip(found, probabilities, strict=True)
+        ]
+
+
 def pairs_of(data: Path, name: str) -> list[JudgedPair]:
     """The pairs of a set that verifiers are judged on."""
     return read_pairs(data / name / "pairs.jsonl")
@@ -60,11 +93,11 @@ def near_rows(data: Path, name: str) -> NDArray[np.bool_]:
 def figures(name: str, fitted_on: Judged, judged_on: Judged, signals: Sequence[str]) -> dict[str, Figure]:
     """The figures of a set, by the model's own probabilities, or by a regression over other signals, fitted on other families.
 
-    Where the set has rows to fit on, these alone are used; else those of all sets, each counting alike.
+    Where the set has rows of 50 families to fit on, these alone are used; else those of all sets, each counting alike.
     """
     labels = [pair.label for pair in judged_on.pairs]
     if tuple(signals) == MODEL_SIGNALS:
-        probabilities = _softmax(judged_on.signals)
+        probabilities = own_probabilities(judged_on.signals)
     else:
         probabilities = _fitted(name, fitted_on, signals, three="neutral" in labels).probabilities(judged_on.signals)
     score = probabilities[:, 0] / (probabilities[:, 0] + probabilities[:, 1]) if "contradict" in labels else probabilities[:, 0]
@@ -73,7 +106,8 @@ def figures(name: str, fitted_on: Judged, judged_on: Judged, signals: Sequence[s
     return found
 
 
-def _softmax(signals: Sequence[dict[str, float]]) -> NDArray[np.float64]:
+def own_probabilities(signals: Sequence[dict[str, float]]) -> NDArray[np.float64]:
+    """``[pairs, 3]``: what a pair model says itself of support, contradict and neutral."""
     logits = np.array([[*(one[name] for name in MODEL_SIGNALS), 0.0] for one in signals])
     raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
@@ -82,8 +116,9 @@ def _softmax(signals: Sequence[dict[str, float]]) -> NDArray[np.float64]:
 
 def _fitted(name: str, fitted_on: Judged, signals: Sequence[str], *, three: bool) -> Calibration:
     own = [number for number, pair in enumerate(fitted_on.pairs) if pair.collection == name]
-    rows = own if len(own) >= 20 else list(range(len(fitted_on.pairs)))
-    labels = [_as_third(fitted_on.pairs[row].label, three=three, own=bool(own)) for row in rows]
+    enough = len({fitted_on.pairs[number].family for number in own}) >= _FAMILIES
+    rows = own if enough else list(range(len(fitted_on.pairs)))
+    labels = [_as_third(fitted_on.pairs[row].label, three=three, own=enough) for row in rows]
     counts: dict[tuple[str, str], int] = {}
     for row, label in zip(rows, labels, strict=True):
         key = (fitted_on.pairs[row].collection, label)

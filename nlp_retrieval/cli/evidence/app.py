@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from nlp_retrieval.cli.evidence.claims import audit, verify
-from nlp_retrieval.cli.evidence.sources import add, search, stats
+from nlp_retrieval.cli.evidence.research import research
+from nlp_retrieval.cli.evidence.sources import add, export, search, stats
 from nlp_retrieval.cli.evidence.verifiers import calibrate, train_verifier
 
 NAME = "evidence"
@@ -15,5 +16,5 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (add, search, verify, audit, stats, calibrate, train_verifier):
+for command in (add, research, search, verify, audit, stats, export, calibrate, train_verifier):
     app.command(command.__name__.replace("_", "-"))(command)

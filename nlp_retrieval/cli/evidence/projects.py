@@ -26,7 +26,9 @@ Retrievers = Annotated[
 VerifierOption = Annotated[
     str,
     typer.Option(
-        "--verifier", help="What judges: lexical (no model), or pair_model:model=FOLDER_OR_HUB_NAME, calibration=FILE, ..."
+        "--verifier",
+        help="What judges: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
+        "language_model:lm=PROVIDER/MODEL, ...",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Plain values instead of a text for people.")]

@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence add``, ``search`` and ``stats``: what was read."""
+"""``nlp-retrieval evidence add``, ``search``, ``stats`` and ``export``: what was read."""
 
 from __future__ import annotations
 
@@ -90,6 +90,23 @@ def stats(project: Project, as_json: Json = False) -> None:
     for name, value in figures.items():
         shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
         typer.echo(f"{name.replace('_', ' '):<{width}}  {shown}")
+
+
+def export(
+    project: Project,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the collection, in BEIR's layout.")],
+    judged: Annotated[
+        Path | None,
+        typer.Option("--judged", help="JSON lines with claim, url, and quote where it is known: queries and gold."),
+    ] = None,
+) -> None:
+    """Write a project's passages as a collection that nlp-retrieval benchmark reads, with claims that were judged."""
+    from nlp_retrieval.evidence.index.collection import export_collection
+    from nlp_retrieval.reports.notes import counted
+
+    done = export_collection(existing_project(project, None), output, judged)
+    claims = f" and {counted(done.claims, 'claim')}" if judged is not None else ""
+    say(f"{counted(done.passages, 'passage')}{claims} in {output}")
 
 
 def print_passages(passages: list[EvidencePassage]) -> None:

@@ -47,7 +47,8 @@ def train_verifier(
         str, typer.Option(help="Model to begin with: hub name or folder.")
     ] = "sentence-transformers/all-MiniLM-L6-v2",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 3,
-    learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1e-4,
+    short_epochs: Annotated[int, typer.Option(min=0, help="Passes before these over the short pairs alone.")] = 2,
+    learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1.2e-4,
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor computes in it.")] = "float32",
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
 ) -> None:
@@ -59,7 +60,9 @@ def train_verifier(
     from nlp_retrieval.evidence.verifiers.training.pairs import read_pairs
     from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 
-    settings = TrainingSettings(epochs=epochs, learning_rate=learning_rate, precision=precision, seed=seed)
+    settings = TrainingSettings(
+        epochs=epochs, short_epochs=short_epochs, learning_rate=learning_rate, precision=precision, seed=seed
+    )
     report = train_verifier(read_pairs(data), base, output, settings, say)
     typer.echo(
         f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.losses[report.best_epoch - 1]:.4f} after epoch "

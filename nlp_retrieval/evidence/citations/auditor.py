@@ -106,10 +106,11 @@ class CitationAuditor:
         if source is None:
             return self._not_indexed(citation)
         claim = citation.sentence[:_LONGEST_SENTENCE]
-        read = self._text(claim, citation.url, source)
+        whole = self.index.text(source.key)
+        read = self._text(claim, citation.url, source, whole)
         (judgement,) = self.verifier.judge([claim], [read.text])
         passage, span = _passage_at(read, judgement.sentence)
-        checks = check(claim, f"{source.title}\n\n{self.index.text(source.key)}")
+        checks = check(claim, f"{source.title}\n\n{whole}")
         if judgement.support >= self.threshold and not checks.missing_numbers:
             return AuditRow(citation, "PASS", "", judgement.support, passage, span, "", "")
         reason, other, detail = self._reason(claim, source, checks, judgement)
@@ -130,10 +131,9 @@ class CitationAuditor:
             return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
-    def _text(self, claim: str, url: str, source: SourceVersion) -> _Text:
+    def _text(self, claim: str, url: str, source: SourceVersion, text: str) -> _Text:
         """The whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
         passages = self.index.passages(source.key)
-        text = self.index.text(source.key)
         if len(text) <= _LONGEST_SOURCE:
             return _Text(text, [(passage.start, passage) for passage in passages])
         found = {one.start for one in self.index.search_source(claim, url, _PASSAGES_OF_LONG_SOURCE)}

@@ -26,6 +26,7 @@ from nlp_retrieval.evidence.index.incoming import checked_document, checked_sour
 from nlp_retrieval.evidence.index.metadata import (
     IndexMetadata,
     IndexStatistics,
+    bytes_on_disk,
     metadata_of,
     statistics_of,
     write_metadata,
@@ -134,8 +135,7 @@ class EvidenceIndex(SourceArchive):
             How many versions were deleted; 0 where there was none.
         """
         count = self._store.delete(canonical_url(url))
-        if count:
-            self.write_metadata()
+        self.write_metadata()  # also where nothing was left to delete: who did may have been killed before this
         return count
 
     def build_index(self) -> None:
@@ -240,15 +240,14 @@ class EvidenceIndex(SourceArchive):
     def stats(self) -> IndexStatistics:
         """Return figures: documents, sources, passages, domains, bytes, and what was asked."""
         versions = self._store.all_versions()
-        folder = self.index_path.parent
-        files = [*folder.glob("evidence.sqlite3*"), *self.index_path.rglob("*")]
+        database = self.index_path.parent.glob("evidence.sqlite3*")
         return statistics_of(
             self._store.texts(),
             {version.canonical for version in versions},
             self._passages.held(),
             self._counters.read(),
             built=self._passages.is_built,
-            n_bytes=sum(file.stat().st_size for file in files if file.is_file()),
+            n_bytes=bytes_on_disk(*database, self.index_path),
         )
 
     def _found(

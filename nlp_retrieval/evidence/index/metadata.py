@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypedDict
@@ -17,7 +20,7 @@ from nlp_retrieval.evidence.index.counters import QueryStatistics
 from nlp_retrieval.evidence.index.store import StoredText
 from nlp_retrieval.evidence.index.urls import registrable_domain
 
-__all__ = ["IndexMetadata", "IndexStatistics", "metadata_of", "statistics_of", "write_metadata"]
+__all__ = ["IndexMetadata", "IndexStatistics", "bytes_on_disk", "metadata_of", "statistics_of", "write_metadata"]
 
 _WAIT = 60.0
 
@@ -141,6 +144,21 @@ def statistics_of(
         "average_relevance": round(asked.average_relevance, 4),
         "cache_hit_rate": _ratio(asked.repeated, asked.queries),
     }
+
+
+def bytes_on_disk(*paths: Path) -> int:
+    """How large files, and all files in folders, are together; what another process removes meanwhile counts nothing.
+
+    Args:
+        paths: of files and folders.
+    """
+    inside = [Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in names]
+    total = 0
+    for file in [*paths, *inside]:
+        with suppress(OSError):
+            status = file.stat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total
 
 
 def is_held(text: StoredText, held: Mapping[str, int]) -> bool:

@@ -9,16 +9,12 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
-from functools import cache
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import DependencyError, InputError
 from nlp_retrieval.text.printable import printable
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
+from nlp_retrieval.text.registered_names import registered_name
 
 __all__ = ["canonical_url", "registrable_domain"]
 
@@ -89,17 +85,7 @@ def registrable_domain(url: str) -> str:
         DependencyError: tldextract is not installed.
     """
     parts = urlsplit(canonical_url(url))
-    host = parts.hostname or ""
-    return (_suffixes()(host).top_domain_under_public_suffix or host) if parts.scheme == "https" else ""
-
-
-@cache
-def _suffixes() -> TLDExtract:
-    try:
-        from tldextract import TLDExtract
-    except ImportError:
-        raise DependencyError(f"counting domains needs tldextract: {_INSTALL}") from None
-    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that came with the package
+    return registered_name(parts.hostname or "") if parts.scheme == "https" else ""
 
 
 def _split(url: str) -> SplitResult:

@@ -7,18 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
-from nlp_retrieval.errors import ConfigurationError, DependencyError, InputError
+from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.evidence.reading.limits import LONGEST_URL
 from nlp_retrieval.text.printable import printable
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
+from nlp_retrieval.text.registered_names import registered_name
 
 __all__ = ["GRADES", "QualityRule", "QualityRules", "assess_source_quality"]
 
@@ -61,7 +58,7 @@ class QualityRule:
             path: without escapes.
         """
         return (
-            (not self.domain or _registered_name(host) in self.domain)
+            (not self.domain or registered_name(host) in self.domain)
             and (not self.suffix or any(host == end or host.endswith(f".{end}") for end in self.suffix))
             and (not self.host or any(fnmatchcase(host, pattern) for pattern in self.host))
             and (not self.path or any(fnmatchcase(path, pattern) for pattern in self.path))
@@ -202,20 +199,6 @@ def _pattern(value: object, name: str, place: str) -> str:
     if not _NAME.fullmatch(value.lstrip(".")):
         raise ConfigurationError(f"{place}: {value!r} is not the name of a {name}; patterns go under host: or path:")
     value = value.strip(".")
-    if name == "domain" and _registered_name(value) != value:
+    if name == "domain" and registered_name(value) != value:
         raise ConfigurationError(f"{place}: {value!r} is not a registered name, so no URL has it; write it as suffix: or host:")
     return value
-
-
-@cache
-def _name_splitter() -> TLDExtract:
-    if find_spec("tldextract") is None:
-        raise DependencyError("grading sources needs tldextract: pip install 'nlp_retrieval[evidence]'")
-    from tldextract import TLDExtract
-
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)  # the list that comes with the package: no network, no files
-
-
-def _registered_name(host: str) -> str:
-    """The name that somebody registered, with its public suffix; the host itself where it has none."""
-    return _name_splitter()(host).top_domain_under_public_suffix or host

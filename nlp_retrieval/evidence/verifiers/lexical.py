@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.base import Judgement
+from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.evidence.verifiers.signals.checks import check
 
@@ -13,7 +14,7 @@ __all__ = ["LexicalVerifier"]
 _DEFAULT = Path(__file__).parent / "lexical.json"
 
 
-class LexicalVerifier(BaseVerifier):
+class LexicalVerifier(CalibratedVerifier):
     """Judges by what can be checked without a model: the claim's words, numbers, names and negation against the passage's.
 
     It knows what a passage is about, sees a number or a name that is not there and a plain negation, and no more: it cannot
@@ -28,11 +29,10 @@ class LexicalVerifier(BaseVerifier):
 
     def __init__(self, calibration: str | None = None) -> None:
         self.calibration = calibration
-        self._weights: Calibration | None = None
 
     @property
     def weights(self) -> Calibration:
-        """The calibration, read at first use.
+        """The calibration, read at first use: the package's own where none is given.
 
         Raises:
             ModelError: the file is not a calibration.
@@ -40,10 +40,6 @@ class LexicalVerifier(BaseVerifier):
         if self._weights is None:
             self._weights = Calibration.read(self.calibration or _DEFAULT)
         return self._weights
-
-    @property
-    def threshold(self) -> float:
-        return self.weights.threshold
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         found = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]

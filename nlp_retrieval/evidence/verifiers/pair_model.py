@@ -14,11 +14,12 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import ModelFolder
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.evidence.verifiers.calibration import Calibration
+from nlp_retrieval.evidence.verifiers.base import Judgement
+from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
-from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of, window_spans
+from nlp_retrieval.evidence.verifiers.windows import Span, window_spans
 from nlp_retrieval.rerankers.pair_models import OnnxPairs, PairModel, TorchPairs, find_pair_model
+from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["PairModelVerifier"]
@@ -44,7 +45,7 @@ class _ReadWindow:
     shared: int
 
 
-class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
+class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     """Judges by a cross-encoder for natural language inference or fact checking: any of the hub, or one trained here.
 
     A passage is read in windows of neighbouring sentences. The evidence for support is that of the window that speaks most
@@ -93,7 +94,6 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
         self.batch_size = batch_size
         self.device = device
         self.revision = revision
-        self._weights: Calibration | None = None
         self._columns: list[Meaning] | None = None
 
     def find_model(self) -> ModelFolder:
@@ -104,16 +104,6 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
         return (
             OnnxPairs(folder, self.max_length) if self.backend == "onnx" else TorchPairs(folder, self.max_length, self.device)
         )
-
-    def _read_weights(self) -> Calibration | None:
-        if self.calibration is not None and self._weights is None:
-            self._weights = Calibration.read(self.calibration)
-        return self._weights
-
-    @property
-    def threshold(self) -> float:
-        weights = self._read_weights()
-        return super().threshold if weights is None else weights.threshold
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
@@ -180,7 +170,7 @@ class PairModelVerifier(ModelHolder[PairModel], BaseVerifier):
         return [best[pair][0] if pair in best else (0, 0) for pair in range(len(claims))]
 
     def _probabilities(self, best: NDArray[np.float64], signals: list[dict[str, float]]) -> NDArray[np.float64]:
-        weights = self._read_weights()
+        weights = self.weights
         if weights is not None:
             return weights.probabilities(signals)
         logits = np.concatenate([best, np.zeros((len(best), 1))], axis=1)

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from nlp_retrieval.text.sentences import sentences_of
 
-from nlp_retrieval.text.sentences import sentence_spans
-
-__all__ = ["Span", "sentences_of", "window_spans"]
+__all__ = ["Span", "window_spans"]
 
 Span = tuple[int, int]
-
-_PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
-
-
-def sentences_of(text: str) -> list[Span]:
-    """Return where each sentence of a text begins and ends, in characters, in order; a blank line ends a sentence.
-
-    Args:
-        text: any text.
-    """
-    return [
-        (paragraph.start() + begin, paragraph.start() + end)
-        for paragraph in _PARAGRAPH.finditer(text)
-        for begin, end in sentence_spans(paragraph[0])
-    ]
 
 
 def window_spans(text: str, size: int) -> list[Span]:

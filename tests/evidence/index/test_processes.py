@@ -13,6 +13,7 @@ import pytest
 
 from evidence.index.sources import lexical, told, two_sources
 from evidence.index.test_searching import held_ids
+from evidence.index.workers import fill
 
 TESTS = Path(__file__).parents[2]
 
@@ -87,6 +88,26 @@ def test_a_killed_process_leaves_what_it_said_and_the_next_build_makes_all_right
     assert len(held_ids(index)) == len(found)
     assert json.loads(index.metadata_path.read_text())["document_count"] == len(found)
     assert not list((tmp_path / "10_graph").glob(".gone-*"))
+
+
+def test_every_document_hash_alias_and_statistic_outlives_the_process(tmp_path):
+    worker = started("hold", tmp_path / "killed", "one", 4)
+    assert worker.stdout.readline() == "filled\n"
+    worker.kill()
+    worker.communicate()
+    fill(tmp_path / "whole", "one", 4)
+    killed, whole = lexical(tmp_path / "killed"), lexical(tmp_path / "whole")
+    assert killed.sources() == whole.sources()
+    assert len(killed.sources()) == 7
+    for source in whole.sources():
+        assert killed.versions(source.url) == whole.versions(source.url)
+        assert killed.text(source.key) == whole.text(source.key)
+    assert killed.was_deleted("https://one.example/0")
+    assert killed.metadata() == whole.metadata()
+    assert killed.metadata()["retrieval_stats"]["total_queries"] == 4
+    counted = [{key: value for key, value in one.stats().items() if key != "bytes"} for one in (killed, whole)]
+    assert counted[0] == counted[1]
+    assert killed.search("changed text 2") == whole.search("changed text 2")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

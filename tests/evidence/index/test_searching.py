@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 
 import pytest
 from hashed_tokens import HashedTokens
@@ -227,6 +229,26 @@ def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):
     assert found["total_queries"] == 1
     assert found["average_relevance"] == 10
     assert found["bytes"] > 10_000
+
+
+def test_the_figures_can_be_had_while_another_process_builds(tmp_path, monkeypatch):
+    index = two_sources(tmp_path)
+    size = index.stats()["bytes"]
+    files = [path for path in (tmp_path / "10_graph").rglob("*") if path.is_file() and path != index.metadata_path]
+    assert size == sum(path.stat().st_size for path in files)
+    scratch, real = index.index_path / ".scratch-1", os.scandir
+    scratch.mkdir()
+    (scratch / "file").write_text("half")
+    (index.index_path / "gone").symlink_to(scratch / "nothing")
+
+    def scandir(path):
+        if str(path) == str(scratch):
+            shutil.rmtree(scratch)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert index.stats()["bytes"] == size
+    assert not scratch.exists()
 
 
 def test_relevance_is_the_share_of_the_words_that_are_there():

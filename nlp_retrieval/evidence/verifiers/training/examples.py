@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from nlp_retrieval.evidence.verifiers.signals.names import names_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, Label
 from nlp_retrieval.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
-from nlp_retrieval.evidence.verifiers.windows import Span, sentences_of, window_spans
+from nlp_retrieval.evidence.verifiers.windows import Span, window_spans
+from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of
 
-__all__ = ["TrainingExample", "examples_of", "held_out_families", "nearest_windows", "with_plants"]
+__all__ = ["TrainingExample", "examples_of", "held_out_families", "is_short", "nearest_windows", "with_plants"]
+
+_SHORT = 450
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,15 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
     if others and len(pair.rationale) < 3:
         found.append(TrainingExample(pair.claim, (_text(pair, rng.choice(others)),), "neutral", pair.collection))
     return found
+
+
+def is_short(example: TrainingExample) -> bool:
+    """Whether an example is a claim beside one short text.
+
+    Args:
+        example: any.
+    """
+    return len(example.texts) == 1 and len(example.claim) + len(example.texts[0]) <= _SHORT
 
 
 def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -> list[JudgedPair]:

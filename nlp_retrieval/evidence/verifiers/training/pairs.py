@@ -1,27 +1,23 @@
 """Judged pairs of claim and passage, read from JSON lines.
 
 A line holds ``claim``, ``passage``, ``label`` ("support", "contradict", "neutral", or "not_support" where it is not known
-which of the latter two), and may hold ``id``, ``title``, ``family`` (pairs that share a source), ``sentences`` (spans of the
+which of the latter two), and may hold ``id``, ``family`` (pairs that share a source), ``sentences`` (spans of the
 passage) and ``rationale`` (the numbers of those that decide).
 """
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence.verifiers.windows import Span
+from nlp_retrieval.loaders.files import read_json_lines
 
 __all__ = ["JudgedPair", "Label", "read_pairs"]
 
 Label = Literal["support", "contradict", "neutral", "not_support"]
-
-_LONGEST_LINE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,6 @@ class JudgedPair:
         claim: a statement.
         passage: what is to support it.
         label: "not_support" where it is not known whether the passage contradicts the claim or does not speak of it.
-        title: of the passage's source; may be empty.
         family: shared by pairs that must stand on the same side of a split.
         rationale: spans of the passage's sentences that decide; empty where they are not known.
         pair_id: for people.
@@ -42,7 +37,6 @@ class JudgedPair:
     claim: str
     passage: str
     label: Label
-    title: str = ""
     family: str = ""
     rationale: tuple[Span, ...] = ()
     pair_id: str = ""
@@ -65,32 +59,10 @@ def read_pairs(path: str | Path) -> list[JudgedPair]:
             raise SourceError(f"{place} has no train.jsonl or train.jsonl.gz, nor has a folder in it; name a file")
     else:
         files = [place]
-    return [pair for file in files for pair in _pairs_of(file)]
+    return [_pair(row, where, file.parent.name) for file in files for where, row in read_json_lines(file)]
 
 
-def _pairs_of(file: Path) -> Iterator[JudgedPair]:
-    try:
-        with _opened(file) as lines:
-            for number, line in enumerate(lines, start=1):
-                if len(line) > _LONGEST_LINE:
-                    raise SourceError(f"{file}, line {number}: longer than {_LONGEST_LINE:,} characters; is this JSON lines?")
-                if line.strip():
-                    yield _pair(line, f"{file}, line {number}", file.parent.name)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file} cannot be read: {error}") from error
-
-
-def _opened(file: Path) -> IO[str]:
-    return gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
-
-
-def _pair(line: str, where: str, collection: str) -> JudgedPair:
-    try:
-        row: Any = parse_json(line)
-    except ValueError as error:
-        raise SourceError(f"{where}: no JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise SourceError(f"{where}: {type(row).__name__} instead of an object with claim, passage and label")
+def _pair(row: dict[str, Any], where: str, collection: str) -> JudgedPair:
     for key in ("claim", "passage", "label"):
         if not isinstance(row.get(key), str):
             raise SourceError(f'{where}: no text "{key}" (found: {", ".join(map(repr, row))[:200]})')
@@ -100,7 +72,6 @@ def _pair(line: str, where: str, collection: str) -> JudgedPair:
         row["claim"],
         row["passage"],
         row["label"],
-        str(row.get("title") or ""),
         f"{collection}/{row.get('family') or row['passage']}",
         _rationale(row, where),
         str(row.get("id") or where),

@@ -34,7 +34,7 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
         pair: a supported one.
         rng: decides which number, and what it becomes.
     """
-    there = numbers_of(f"{pair.title} {pair.passage}")
+    there = numbers_of(pair.passage)
     usable = [number for number in numbers_of(pair.claim) if any(agreeing(number, other) for other in there)]
     if not usable:
         return None
@@ -57,8 +57,7 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
         names: to choose from.
         rng: decides which.
     """
-    whole = f"{pair.title} {pair.passage}"
-    usable = [span for span in names_of(pair.claim) if not unmatched_names(pair.claim[span[0] : span[1]], whole)]
+    usable = [span for span in names_of(pair.claim) if not unmatched_names(pair.claim[span[0] : span[1]], pair.passage)]
     if not usable or not names:
         return None
     begin, end = rng.choice(usable)
@@ -66,7 +65,7 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
     for _ in range(_TRIES):
         other = rng.choice(names)
         alike = len(other.split()) == len(name.split()) and other.isupper() == name.isupper()
-        if alike and other.lower() not in whole.lower() and other.lower() != name.lower():
+        if alike and other.lower() not in pair.passage.lower() and other.lower() != name.lower():
             return _made(pair, pair.claim[:begin] + other + pair.claim[end:], "contradict", "name")
     return None
 

@@ -20,7 +20,13 @@ from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.evidence.verifiers.training.examples import TrainingExample, examples_of, held_out_families, with_plants
+from nlp_retrieval.evidence.verifiers.training.examples import (
+    TrainingExample,
+    examples_of,
+    held_out_families,
+    is_short,
+    with_plants,
+)
 from nlp_retrieval.evidence.verifiers.training.fine_tuning import LABELS, Batch, FineTuning, TrainingSettings, batches_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 
@@ -30,6 +36,7 @@ _CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
 _STEPS_BETWEEN_CHECKPOINTS = 200
 _SMALL_COLLECTION = 1000
 _WINDOWS_JUDGED = 4
+_PATIENCE = 2
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ def train_verifier(
     """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
 
     Families of the held-out share are never trained on; after each epoch the model is judged on them, the best is kept, and
-    training stops after an epoch that is no better. Called again with the same arguments, it goes on where it was stopped.
+    training stops after two epochs that are no better. Called again with the same arguments, it goes on where it was stopped.
 
     Args:
         pairs: judged ones, of at least two families in each collection.
@@ -88,13 +95,15 @@ def train_verifier(
     if finished is not None:
         return finished
     model, tokenizer = _opened(model_folder, chosen.seed)
-    first_epoch = _epoch_batches(trained, chosen, 0, tokenizer)
-    tuning = FineTuning(model, tokenizer, chosen, len(first_epoch) * chosen.epochs)
+    in_all = chosen.short_epochs + chosen.epochs
+    prepared = {epoch: _epoch_batches(trained, chosen, epoch, tokenizer) for epoch in {0, chosen.short_epochs}}
+    total_steps = chosen.short_epochs * len(prepared[0]) + chosen.epochs * len(prepared[chosen.short_epochs])
+    tuning = FineTuning(model, tokenizer, chosen, total_steps)
     state = _resumed(folder, identity, tuning)
     examples = examples_of(judged, _WINDOWS_JUDGED, chosen.window_size, random.Random(chosen.seed))  # noqa: S311
     held_batches = batches_of(examples, tokenizer, chosen.max_length, 2 * chosen.batch_tokens)
-    while state.epoch < chosen.epochs and not state.stopped:
-        batches = first_epoch if state.epoch == 0 else _epoch_batches(trained, chosen, state.epoch, tokenizer)
+    while state.epoch < in_all and not state.stopped:
+        batches = prepared.pop(state.epoch, None) or _epoch_batches(trained, chosen, state.epoch, tokenizer)
         _train_epoch(folder, tuning, batches, state)
         loss = _loss(tuning.predict(held_batches, len(examples)), examples)
         if on_progress is not None:
@@ -102,9 +111,9 @@ def train_verifier(
         better = loss < min(state.losses, default=math.inf)
         if better:
             _save(folder, tuning)
-        state = replace(
-            state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=(*state.losses, loss), stopped=not better
-        )
+        losses = (*state.losses, loss)
+        stopped = state.epoch >= chosen.short_epochs and int(np.argmin(losses)) < len(losses) - _PATIENCE
+        state = replace(state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=losses, stopped=stopped)
         _checkpoint(folder, tuning, state)
     report = TrainingReport(len(trained), len(judged), list(state.losses), int(np.argmin(state.losses)) + 1)
     kept = asdict(report) | {"settings": asdict(chosen), "base": base, "identity": identity}
@@ -199,7 +208,7 @@ def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
 
 def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
     import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -207,13 +216,19 @@ def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
     torch.manual_seed(seed)  # the layer that gives the labels is new
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model = AutoModelForSequenceClassification.from_pretrained(
+        config = AutoConfig.from_pretrained(
             folder,
             num_labels=len(LABELS),
             id2label=dict(enumerate(LABELS)),
             label2id={label: number for number, label in enumerate(LABELS)},
             local_files_only=True,
             trust_remote_code=False,
+        )
+        for name in ("attention_probs_dropout_prob", "attention_dropout"):
+            if hasattr(config, name):
+                setattr(config, name, 0.0)  # a quarter of a step's time on a processor goes into drawing it
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder, config=config, local_files_only=True, trust_remote_code=False
         )
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -232,7 +247,20 @@ def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoc
     planted = with_plants(pairs, settings.plants, rng)
     again = [pair for pair in planted if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
     examples = examples_of([*planted, *again], settings.windows, settings.window_size, rng)
-    return batches_of(examples, tokenizer, settings.max_length, settings.batch_tokens)
+    return batches_of(_read_in(examples, epoch, settings, rng), tokenizer, settings.max_length, settings.batch_tokens)
+
+
+def _read_in(
+    examples: list[TrainingExample], epoch: int, settings: TrainingSettings, rng: random.Random
+) -> list[TrainingExample]:
+    """The examples of an epoch: at first the short ones, afterwards all others and half of these, which keeps them in mind."""
+    short = [number for number, one in enumerate(examples) if is_short(one)]
+    if not short or not settings.short_epochs:
+        return examples
+    if epoch < settings.short_epochs:
+        return [examples[number] for number in short]
+    dropped = set(rng.sample(short, len(short) // 2))
+    return [one for number, one in enumerate(examples) if number not in dropped]
 
 
 def _loss(logits: np.ndarray[Any, np.dtype[np.float64]], examples: Sequence[TrainingExample]) -> float:

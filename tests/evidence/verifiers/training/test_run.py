@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from rerankers.tiny_models import save_bert
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
+from nlp_retrieval.evidence.verifiers.training.examples import is_short
+from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings, batches_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 
@@ -113,6 +115,25 @@ def test_held_out_families_are_never_trained_on(base: str, tmp_path: Path, monke
     held = held_out_families(judged(), SETTINGS.held_out, SETTINGS.seed)
     assert not seen & held
     assert (report.pairs, report.held_out) == (240, 60)
+
+
+def test_short_pairs_are_read_by_themselves_first(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[list[bool]] = []
+
+    def recorded(examples, *rest):  # type: ignore[no-untyped-def]
+        read.append([is_short(one) for one in examples])
+        return batches_of(examples, *rest)
+
+    monkeypatch.setattr("nlp_retrieval.evidence.verifiers.training.run.batches_of", recorded)
+    long = [replace(pair, passage=f"{pair.passage}. " * 30, family=f"{pair.family} long") for pair in judged(30)]
+    settings = replace(SETTINGS, epochs=1, short_epochs=2)
+    report = train_verifier([*judged(30), *long], base, tmp_path / "model", settings)
+    assert len(report.losses) == 3
+    first, last, _, second = read  # two epochs tell how many steps there are; then the held-out pairs, and the epoch between
+    assert [all(one) for one in (first, second, last)] == [True, True, False]
+    n_long = sum(not one for one in last)
+    assert n_long > 0
+    assert sum(last) == len(first) - len(first) // 2
 
 
 def test_nothing_to_train_on_is_an_error(base: str, tmp_path: Path) -> None:
