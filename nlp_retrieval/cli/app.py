@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import (
     add,
+    answer,
     benchmark,
     compact,
     compare,
@@ -70,7 +71,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, serve),
+    *(demo, index, add, delete, compact, verify, search, answer, serve),
     *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:

@@ -17,7 +17,8 @@ def command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links or verifiers; all by default."
+            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links, verifiers, "
+            "search_engines, fetchers or answerers; all by default."
         ),
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,

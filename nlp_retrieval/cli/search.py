@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -30,28 +30,33 @@ _CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 """What JSON lets stand, and a terminal obeys or cannot show."""
 
 
+Retrievers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retriever", "-r", help="name or name:key=value,key=value. Repeatable. By default all that the index holds."
+    ),
+]
+FusionName = Annotated[str | None, typer.Option(help="How several retrievers are fused: rrf, weighted_sum, ...")]
+RerankerName = Annotated[str | None, typer.Option(help="Reorders what was found: overlap, ...")]
+SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")]
+WhereText = Annotated[
+    str | None,
+    typer.Option("--where", help='Only items whose metadata fulfil this: {"country": "Japan", "year": {"gte": 2015}}.'),
+]
+
+
 def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     query: Annotated[list[str] | None, typer.Argument(help="Queries; without any, one per line of standard input.")] = None,
     k: Annotated[int, typer.Option("-k", help="At most this many results per query.")] = 10,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--retriever", "-r", help="name or name:key=value,key=value. Repeatable. By default all that the index holds."
-        ),
-    ] = None,
-    fusion: Annotated[str | None, typer.Option(help="How several retrievers are fused: rrf, weighted_sum, ...")] = None,
-    reranker: Annotated[str | None, typer.Option(help="Reorders what was found: overlap, ...")] = None,
+    retriever: Retrievers = None,
+    fusion: FusionName = None,
+    reranker: RerankerName = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="A benchmark configuration to take the searcher from.")
     ] = None,
-    searcher: Annotated[
-        str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--where", help='Only items whose metadata fulfil this: {"country": "Japan", "year": {"gte": 2015}}.'),
-    ] = None,
+    searcher: SearcherName = None,
+    where: WhereText = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say by which links each result was reached, where a retriever can tell.")
     ] = False,
@@ -64,9 +69,9 @@ def command(
     """
     from nlp_retrieval.benchmarks.explained import Explains
 
-    queries = list(query) if query else _standard_input()
+    queries = list(query) if query else standard_input()
     chosen: Benchmarkable = (
-        _configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
+        configured(config, searcher) if config is not None else composed(index, retriever, fusion, reranker, trust=trust)
     )
     chosen.open(index)
     explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
@@ -82,19 +87,34 @@ def command(
 
 
 def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -> list[list[RetrievalResult]]:
-    from nlp_retrieval.errors import ConfigurationError, QueryError
+    from nlp_retrieval.errors import ConfigurationError
 
     if "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError("this searcher takes no filter; leave out --where")
+    # a benchmark filters nothing, so what it drives need not take a filter
+    return cast("Searcher", searcher).search(queries, k, parse_filter(where))
+
+
+def parse_filter(where: str) -> Any:
+    """Return the filter that a user wrote as JSON.
+
+    Raises:
+        QueryError: it is not JSON.
+    """
+    from nlp_retrieval.errors import QueryError
+
     try:
-        wanted = parse_json(where)
+        return parse_json(where)
     except ValueError as error:
         raise QueryError(f'--where is not JSON ({error}); write it like {{"country": "Japan"}}, in single quotes') from None
-    # a benchmark filters nothing, so what it drives need not take a filter
-    return cast("Searcher", searcher).search(queries, k, wanted)
 
 
-def _standard_input() -> list[str]:
+def standard_input() -> list[str]:
+    """Return the lines of standard input.
+
+    Raises:
+        QueryError: it is not UTF-8 text.
+    """
     from nlp_retrieval.errors import QueryError
 
     try:
@@ -103,7 +123,12 @@ def _standard_input() -> list[str]:
         raise QueryError(f"standard input is not UTF-8 text ({error}); convert it first") from None
 
 
-def _configured(config: Path, name: str | None) -> Benchmarkable:
+def configured(config: Path, name: str | None) -> Benchmarkable:
+    """Return the searcher of a name in a benchmark configuration; the first by default.
+
+    Raises:
+        ConfigurationError: there is none of this name.
+    """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.trec_run import TrecRun
     from nlp_retrieval.errors import ConfigurationError, nearest
@@ -150,7 +175,12 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
         line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
         if told:
             line["explanation"] = {label: explanation.as_dict() for label, explanation in told.items()}
-        typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
+        print_json_line(line)
+
+
+def print_json_line(line: dict[str, Any]) -> None:
+    """Print plain values as a line of JSON, in which nothing stands that a terminal obeys."""
+    typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
 def print_hits(

@@ -1,4 +1,4 @@
-"""``nlp-retrieval serve``: an index or a project, asked by other programs over HTTP."""
+"""``nlp-retrieval serve``: an index or a project, asked by other programs over HTTP, or by clients of MCP."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from nlp_retrieval.errors import ConfigurationError, IndexMissingError
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
+    from nlp_retrieval.service.settings import ServiceLimits
 
 NAME = "serve"
 
 _VARIABLE = "NLP_RETRIEVAL_TOKEN"
 _SOURCES = "10_graph"
+_HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,7 @@ class _Opening:
 
 def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or the folder of a project of sources.")],
-    host: Annotated[
-        str, typer.Option(help="Where to listen. Elsewhere than on this machine, a token is needed.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Where to listen. Elsewhere than on this machine, a token is needed.")] = _HOST,
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8000,
     workers: Annotated[int, typer.Option(help="Processes, each with the index opened.")] = 1,
     threads: Annotated[int, typer.Option(help="Requests that a process works on at once.")] = 4,
@@ -78,6 +78,13 @@ def command(
     fusion: Annotated[str | None, typer.Option(help="Of an index: how several retrievers are fused: rrf, ...")] = None,
     reranker: Annotated[str | None, typer.Option(help="Of an index: what reorders what was found.")] = None,
     verifier: VerifierOption = "lexical",
+    mcp: Annotated[
+        bool,
+        typer.Option("--mcp", help="Answer the Model Context Protocol on standard input and output, and nothing over HTTP."),
+    ] = False,
+    mcp_http: Annotated[
+        bool, typer.Option("--mcp-http", help="Answer the Model Context Protocol at /mcp too, by the same rules.")
+    ] = False,
     trust: Trust = False,
     check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and end.")] = False,
 ) -> None:
@@ -85,7 +92,7 @@ def command(
 
     Of an index: POST /search, GET /stats. Of a project: POST /index, /search, /verify and /audit, GET /passages/KEY and
     /stats. GET /openapi.json describes them, GET /healthz says whether the service works. SIGTERM and Ctrl-C end it, after
-    the requests that are under way.
+    the requests that are under way. With --mcp, the tools of a language model's client take the place of all this.
     """
     from nlp_retrieval.service.application import require_packages
     from nlp_retrieval.service.serving import listen, serve
@@ -94,22 +101,46 @@ def command(
     if not 0 < max_body <= 1024:
         raise ConfigurationError(f"--max-body {max_body}: take a number of MiB above 0, at most 1024")
     limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
-    token = read_token(token_env or _VARIABLE, token_file, required=token_env is not None)
-    settings = ServiceSettings(host, port, token, tuple(allowed_host or ()), workers, limits)
     is_project = _is_project(path, asked=project)
     if is_project and (fusion or reranker):
         raise ConfigurationError("--fusion and --reranker are for an index; a project is searched by --retriever alone")
     opening = _Opening(path, is_project, tuple(retriever or ()), fusion, reranker, verifier, trust)
     kind = "project" if is_project else "index"
+    if mcp:
+        if mcp_http or workers > 1 or host != _HOST or token_file or token_env or allowed_host:
+            raise ConfigurationError(
+                "--mcp answers the program that started it, on standard input and output; leave out --mcp-http, --workers, "
+                "--host, --allowed-host and the options of the token, which are for HTTP"
+            )
+        _serve_stdio(opening, limits, f"the {kind} {path}", check=check)
+        return
+    token = read_token(token_env or _VARIABLE, token_file, required=token_env is not None)
+    settings = ServiceSettings(host, port, token, tuple(allowed_host or ()), workers, limits, mcp_http)
     if not check:
         serve(opening, settings, lambda address: say(f"serving the {kind} {path} on {address}"))
         return
     require_packages()
+    if mcp_http:
+        from nlp_retrieval.service.mcp.server import require_mcp
+
+        require_mcp()
     opening().close()
     with listen(settings):
         pass
     asked = "with a token" if token is not None else "without a token"
     say(f"the {kind} {path} can be served on {host} port {port}, {asked}, by {workers} process{'es' if workers > 1 else ''}")
+
+
+def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: bool) -> None:
+    from nlp_retrieval.service.mcp.server import require_mcp
+    from nlp_retrieval.service.mcp.stdio import serve_stdio
+
+    if not check:
+        serve_stdio(opening, limits, lambda: say(f"serving {what} over MCP on standard input and output"))
+        return
+    require_mcp()
+    opening().close()
+    say(f"{what} can be served over MCP on standard input and output")
 
 
 def _is_project(path: Path, *, asked: bool) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -16,17 +16,16 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.errors import DependencyError, RetrievalError
 from nlp_retrieval.service.endpoints import BaseService, Endpoint
 from nlp_retrieval.service.guard import HEALTH, RequestGuard
-from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, refusal_of
+from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import WorkPool
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
-    from fastapi.exceptions import RequestValidationError
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 __all__ = ["create_app", "require_packages"]
 
-_SHOWN_FAULTS = 5
 _REFUSALS = {
     400: "The body is no JSON.",
     401: "The token is missing or wrong.",
@@ -86,9 +85,14 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
     reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
     writing = WorkPool(1, limits.waiting, limits.writing_seconds)
 
+    manager = _session_manager(service, settings, reading, writing) if settings.mcp else None
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with AsyncExitStack() as running:
+            if manager is not None:
+                await running.enter_async_context(manager.run())
+            yield
         for pool in (reading, writing):
             pool.close()
         service.close()
@@ -121,9 +125,21 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
             dependencies=bearer,
         )
     app.add_api_route(HEALTH, _health(service), methods=["GET"], response_model=Health, summary="Whether the service works.")
+    if manager is not None:
+        from nlp_retrieval.service.mcp.server import mcp_route
+
+        app.router.routes.append(mcp_route(manager))
     _add_error_handlers(app)
     app.add_middleware(RequestGuard, settings=settings)
     return app
+
+
+def _session_manager(
+    service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool
+) -> StreamableHTTPSessionManager:
+    from nlp_retrieval.service.mcp.server import create_mcp_server, session_manager_of
+
+    return session_manager_of(create_mcp_server(service, settings.limits.body, reading, writing), settings)
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[object]]:
@@ -170,7 +186,9 @@ def _add_error_handlers(app: FastAPI) -> None:
         return told(refusal_of(error))
 
     async def invalid(_: Request, error: Exception) -> Response:
-        return told(RefusedError(422, "invalid_request", _faults(error) if isinstance(error, RequestValidationError) else ""))
+        return told(
+            RefusedError(422, "invalid_request", faults_of(error.errors()) if isinstance(error, RequestValidationError) else "")
+        )
 
     async def refused(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -191,15 +209,3 @@ _OF_HTTP = {
     404: ("not_found", "there is no such path; /openapi.json lists all of them"),
     405: ("method_not_allowed", "this path is asked by another method; /openapi.json lists all of them"),
 }
-
-
-def _faults(error: RequestValidationError) -> str:
-    """What is wrong with a request, and where; not what it holds, which may be anything."""
-    faults = error.errors()
-    shown = []
-    for fault in faults[:_SHOWN_FAULTS]:
-        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
-        shown.append(f"{place}: {fault['msg']}" if place else str(fault["msg"]))
-    if len(faults) > _SHOWN_FAULTS:
-        shown.append(f"and {len(faults) - _SHOWN_FAULTS} more")
-    return "; ".join(shown)

@@ -17,7 +17,7 @@ from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.service.refusal import RefusedError
 from nlp_retrieval.service.settings import ServiceSettings
 
-__all__ = ["HEALTH", "RequestGuard"]
+__all__ = ["HEALTH", "RequestGuard", "known_hosts"]
 
 HEALTH = "/healthz"
 """Answers without a token, and says nothing but whether the service works."""
@@ -43,8 +43,7 @@ class RequestGuard:
         self._app = app
         self._limits = settings.limits
         self._digest = None if settings.token is None else _digest(settings.token.encode())
-        named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
-        self._hosts = named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
+        self._hosts = known_hosts(settings)
 
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         """Answer a request, or pass it on."""
@@ -141,6 +140,16 @@ class RequestGuard:
             pass
         message_text = f"the body is larger than {self._limits.body:,} bytes; send less at a time"
         return RefusedError(413, "too_large", message_text, {"connection": "close"})
+
+
+def known_hosts(settings: ServiceSettings) -> set[str] | None:
+    """Return the names under which the service may be asked for; None for any, which only a token allows.
+
+    Args:
+        settings: where it listens, and what else it is called.
+    """
+    named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
+    return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
 
 
 async def _answer(refusal: RefusedError, send: _Send) -> None:

@@ -12,6 +12,7 @@ from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody, ResultCount
+from nlp_retrieval.service.refusal import RefusedError
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 
@@ -103,6 +104,22 @@ class IndexService(BaseService):
     def is_ready(self) -> bool:
         """Whether there is an index still."""
         return (self._path / MANIFEST_FILE).is_file()
+
+    def read(self, item_id: str) -> bytes:
+        """Return an item as JSON.
+
+        Args:
+            item_id: of any item.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        self._refresh()
+        items = self._searcher.opened.items
+        rows = items.find([item_id])
+        if rows[0] < 0:
+            raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}")
+        return items.items(rows)[0].model_dump_json().encode()
 
     def _search(self, body: SearchBody) -> bytes:
         self._refresh()

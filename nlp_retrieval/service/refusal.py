@@ -5,7 +5,8 @@ The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the ty
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,9 +21,10 @@ from nlp_retrieval.errors import (
     RetrievalError,
 )
 
-__all__ = ["ErrorAnswer", "ErrorDetail", "RefusedError", "refusal_of"]
+__all__ = ["ErrorAnswer", "ErrorDetail", "RefusedError", "faults_of", "refusal_of"]
 
 _LONGEST = 2_000
+_SHOWN_FAULTS = 5
 _RETRY = {"retry-after": "1"}
 
 
@@ -64,10 +66,14 @@ class RefusedError(RetrievalError):
         super().__init__(message)
         self.status, self.kind, self.headers = status, kind, dict(headers or {})
 
+    @property
+    def message(self) -> str:
+        """For people: one text, without secrets."""
+        return str(without_secrets(str(self)))[:_LONGEST].encode("utf-8", "replace").decode()
+
     def body(self) -> bytes:
         """Return the answer as JSON, without secrets."""
-        message = str(without_secrets(str(self)))[:_LONGEST].encode("utf-8", "replace").decode()
-        return ErrorAnswer(error=ErrorDetail(type=self.kind, message=message)).model_dump_json().encode()
+        return ErrorAnswer(error=ErrorDetail(type=self.kind, message=self.message)).model_dump_json().encode()
 
 
 _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
@@ -95,3 +101,18 @@ def refusal_of(error: Exception) -> RefusedError:
             message = str(error) or "there is not enough memory for this; ask for less at a time"
             return RefusedError(status, name, message, _RETRY if status == 503 else None)
     return RefusedError(500, "internal", "an unexpected error, which is a defect of the service; its log says more")
+
+
+def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is wrong with a request, and where; not what it holds, which may be anything.
+
+    Args:
+        faults: as pydantic lists them.
+    """
+    shown = []
+    for fault in faults[:_SHOWN_FAULTS]:
+        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
+        shown.append(f"{place}: {fault['msg']}" if place else str(fault["msg"]))
+    if len(faults) > _SHOWN_FAULTS:
+        shown.append(f"and {len(faults) - _SHOWN_FAULTS} more")
+    return "; ".join(shown)

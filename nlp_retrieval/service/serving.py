@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from uvicorn import Config, Server
 
-__all__ = ["listen", "serve"]
+__all__ = ["leave_notes_out", "listen", "serve"]
 
 _BACKLOG = 1024
 _MOST_CONNECTIONS = 2048
@@ -45,7 +45,7 @@ class _Worker:
     parent: int
 
     def __call__(self) -> FastAPI:
-        _leave_notes_out()
+        leave_notes_out()
         threading.Thread(target=self._end_with_parent, daemon=True).start()
         try:
             return create_app(self.opening(), self.settings)
@@ -104,7 +104,11 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
         RetrievalError: what is served cannot be opened.
     """
     require_packages()
-    _leave_notes_out()
+    if settings.mcp:
+        from nlp_retrieval.service.mcp.server import require_mcp
+
+        require_mcp()
+    leave_notes_out()
     service = opening()  # also before other processes open it: an error is told once, and here
     with listen(settings) as listener:
         if settings.workers > 1:
@@ -121,7 +125,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
                 server.run([listener])
 
 
-def _leave_notes_out() -> None:
+def leave_notes_out() -> None:
     """Notes about single queries are for whoever asked; here they would fill a log, and Python remembers every one."""
     warnings.simplefilter("ignore", RetrievalWarning)
 

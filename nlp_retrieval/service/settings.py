@@ -57,6 +57,7 @@ class ServiceSettings:
         allowed_hosts: further names under which the service may be asked for (of a proxy before it).
         workers: processes.
         limits: of one process.
+        mcp: whether the Model Context Protocol is answered too.
 
     Raises:
         ConfigurationError: one of them cannot be used.
@@ -68,6 +69,7 @@ class ServiceSettings:
     allowed_hosts: tuple[str, ...] = ()
     workers: int = 1
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+    mcp: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from nlp_retrieval.service.refusal import RefusedError
 
 __all__ = ["WorkPool"]
+
+T = TypeVar("T")
 
 
 class WorkPool:
@@ -23,9 +26,9 @@ class WorkPool:
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(threads, "request")
         self._most, self._seconds = threads + waiting, seconds
-        self._under_way: set[Future[bytes]] = set()
+        self._under_way: set[Future[Any]] = set()
 
-    async def run(self, work: Callable[[], bytes]) -> bytes:
+    async def run(self, work: Callable[[], T]) -> T:
         """Do some work in a thread.
 
         What takes too long goes on, because nothing can stop a thread, and keeps its place until it ends.

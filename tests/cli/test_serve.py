@@ -30,7 +30,20 @@ def test_a_check_opens_everything_and_ends(folder):
         (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could ask"),
         (["index", "--token-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE holds no token"),
         (["index", "-r", "bm25s:stemmer=none"], 3, "bm25s"),
+        (["nowhere", "--mcp"], 3, "nowhere is no folder"),
+        (["index", "--mcp", "-r", "bm25s:stemmer=none"], 3, "bm25s"),
+        (["index", "--mcp", "--workers", "2"], 2, "leave out --mcp-http, --workers"),
+        (["index", "--mcp", "--mcp-http"], 2, "standard input and output"),
+        (["index", "--mcp-http", "--host", "0.0.0.0"], 2, "no token is set: anyone could ask"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(folder, words, code, said):
     refused(run("serve", *words, folder=folder, NLP_RETRIEVAL_TOKEN=""), code, said)
+
+
+def test_a_check_of_mcp_opens_everything_and_ends(folder):
+    done = run("serve", "index", "--mcp", "--check", folder=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "the index index can be served over MCP on standard input and output\n" in done.stderr
+    done = run("serve", "index", "--mcp-http", "--check", "--port", "0", folder=folder)
+    assert done.returncode == 0

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: what is served, as tools of a language model's client."""
