@@ -14,8 +14,8 @@ from bench.common import Data, Row
 from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
-    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "memory", "updates", "quality",
-    "links", "multihop", "colbert", "sweep", "tools", "concurrency",
+    "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "checkpoints", "memory",
+    "updates", "quality", "links", "multihop", "colbert", "sweep", "tools", "concurrency",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}
 _HERE = Path(__file__).parent

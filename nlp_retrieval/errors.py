@@ -13,6 +13,8 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |-- DependencyError (ImportError)      a package, a Java or a model that has to be installed
     |   `-- JavaError                      no Java that is new enough
     |-- ModelError                         a model that does not load, or gives no usable vectors
+    |-- FetchError                         a page of the web, or a search engine, that gives no usable answer
+    |   `-- FetchRefusedError              an address that may not be fetched
     |-- IndexStateError                    an index directory
     |   |-- IndexMissingError              there is no index, or it lacks this retriever
     |   |-- IndexMismatchError             it was built with another configuration
@@ -83,6 +85,14 @@ class JavaError(DependencyError):
 
 class ModelError(RetrievalError):
     """A model does not load, or what it returned cannot be used (NaN, wrong shape)."""
+
+
+class FetchError(RetrievalError):
+    """A page of the web cannot be fetched, or a search engine gives no usable answer: unknown host, status, size, time."""
+
+
+class FetchRefusedError(FetchError):
+    """An address may not be fetched: it is none of the web, not on the public internet, or forbidden by its site."""
 
 
 class IndexStateError(RetrievalError):

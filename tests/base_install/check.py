@@ -83,6 +83,7 @@ def names_what_is_missing(folder: Path) -> None:
         CrossEncoderReranker,
         DatabaseLoader,
         FaissRetriever,
+        HttpEncoder,
         OverlapReranker,
         PyseriniRetriever,
         RetrievalResult,
@@ -98,6 +99,7 @@ def names_what_is_missing(folder: Path) -> None:
     report = BenchmarkReport([], "none", [5], {"": 0}, 0, {})
     refused("dense", lambda: FaissRetriever().index(items, folder / "faiss"))
     refused("dense", lambda: SentenceTransformerEncoder().encode_queries(["x"]))
+    refused("endpoint", lambda: HttpEncoder("http://127.0.0.1:9/v1", "m").encode_queries(["x"]))
     for model in ("cross-encoder/ms-marco-MiniLM-L6-v2", str(folder)):
         refused("dense", lambda model=model: CrossEncoderReranker(model).rerank(["x"], hits, 1))
         refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))

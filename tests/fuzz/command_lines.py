@@ -38,10 +38,21 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "fox", "--config", "sweep.yaml", "--searcher", "bm25", "--explain"],
         ["index"],
     ],
+    "answer": [
+        ["index", "Who?", "--answerer", "language_model:lm=openai/small,passages=2", "-r", "bm25s", "--json"],
+        [
+            "index", "fox", "--where", '{"year": {"gte": 3}}', "-a",
+            "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:1/v1', retries: 0, cache_dir: answers}",
+        ],
+        ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
+        ["index", "fox", "--config", "hostile.yaml", "--json"],
+    ],
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
         ["folder", "--project", "-r", "bm25s", "--verifier", "lexical", "--max-body", "1", "--allowed-host", "example.org"],
         ["index", "-r", "bm25s", "--fusion", "rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
+        ["index", "--mcp"],
+        ["folder", "--project", "-r", "bm25s", "--mcp-http", "--port", "0"],
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"]
@@ -66,9 +77,14 @@ GOOD: dict[str, list[list[str]]] = {
         ["search", "project", "fox", "--json", "-r", "bm25s"],
         ["verify", "project", "A fox sleeps 9 hours.", "--type", "C1", "--threshold", "0.7", "--verifier", "lexical"],
         ["verify", "project", "fox", "--json", "--verifier", "pair_model:model=folder"],
+        ["verify", "project", "fox", "--verifier", "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:9'}"],
         ["audit", "project", "report.md", "--html", "page.html", "--json", "audit.json", "--fail-on", "not-indexed"],
         ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
+        ["research", "project", "Where do foxes sleep?", "--search", "folder:folder=folder", "--fetch", "folder:folder=folder"],
+        ["research", "new", "fox", "--search", "folder:folder=.", "--fetch", "http:robots=true,ports=[80]", "-r", "bm25s",
+         "--pages", "2", "--results", "3", "-k", "2", "--rules", "broken.yaml", "--refetch", "--json"],
         ["stats", "project", "--json"],
+        ["export", "project", "-o", "exported", "--judged", "judged.jsonl"],
         ["calibrate", "pairs.jsonl", "-o", "calibration.json", "--plants", "0.5", "--limit", "50", "--seed", "1"],
         ["train-verifier", "broken.json", "-o", "model", "--base", "folder", "--epochs", "1"],
         ["--help"],
@@ -127,6 +143,8 @@ def make_world(folder: Path) -> None:
     sources = [{"url": f"https://{name}.example/1", "content": f"A {name} sleeps 9 hours in 24."} for name in ("fox", "cat")]
     (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources))
     (folder / "report.md").write_text("A fox sleeps 9 hours [1]. A dog sleeps 12 hours [2].\n\n[1]: https://fox.example/1\n")
+    quoted = {"claim": "A fox sleeps.", "url": "https://fox.example/1", "quote": "sleeps 9 hours"}
+    (folder / "judged.jsonl").write_text(json.dumps(quoted) + "\n")
     pair = {"claim": "A fox sleeps.", "passage": "A fox sleeps 9 hours.", "label": "support"}
     (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings()))

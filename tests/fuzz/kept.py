@@ -14,12 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.small_benchmark import GOLD as GOLD_OF_QUERIES
 from benchmarks.small_benchmark import QUERIES as ALL_QUERIES
 from benchmarks.small_benchmark import benchmarker
 from core.engines import TermCount, TermShare
+from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
@@ -30,10 +32,13 @@ from nlp_retrieval.benchmarks.stages import store as stage_store
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.index import checkpoint
+from nlp_retrieval.core.index.checkpoint import PREFIX, EncodedBatch, Site, checkpoints_at, keep_checkpoints, resumed_batches
 from nlp_retrieval.core.index.lock_owner import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.graph.store.added_links import open_added_links
@@ -191,6 +196,75 @@ def notes(data: bytes) -> bool:
     return owner is not None or ledger.group != "group" or answer is not None
 
 
+def encoding(data: bytes) -> bool:
+    """What a killed build had encoded: as it stands it is right or dropped; with its checksums put right, it fits the texts."""
+    for raw in (data, _sealed_encoding(data)):
+        place, batches = encode_words(raw)
+        assert [len(batch.counts) for batch in batches] == [2, 2, 1]
+        for batch in batches:
+            assert int(batch.counts.sum()) == len(batch.rows)
+            assert np.isfinite(batch.rows).all()
+        if raw is data:
+            expected = [_words(texts).rows for texts in WORDS_TO_ENCODE]
+            assert all(np.array_equal(batch.rows, rows) for batch, rows in zip(batches, expected, strict=True))
+    return place.resumed > 0
+
+
+def kept_vector(data: bytes) -> bool:
+    """A vector of an endpoint on disk."""
+    store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
+    path = store._path(store._key("a text"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    found = store.find("a text")
+    assert found is None or (len(found.vector) > 0 and np.isfinite(found.vector).all())
+    return found is not None
+
+
+WORDS_TO_ENCODE = [["red fox", "blue whale"], ["", "an old tree"], ["a river"]]
+VECTOR_ASKED: dict[str, object] = {"url": "http://localhost/v1", "model": "m"}
+
+
+def encode_words(content: bytes | None) -> tuple[Site, list[EncodedBatch]]:
+    """Encode a few texts in batches, where a checkpoint has this content, or none is there; and where it was taken up."""
+    folder = scratch() / "encoding"
+    folder.mkdir(exist_ok=True)
+    site = Site(folder, "0" * 64, (0, 5))
+    if content is None:
+        keep_checkpoints(folder)
+    else:
+        (folder / encoding_name()).write_bytes(content)
+    with checkpoints_at(site):
+        return site, list(resumed_batches({}, {}, iter(WORDS_TO_ENCODE), _words, np.float32))
+
+
+@cache
+def encoding_name() -> str:
+    """The name of that checkpoint."""
+    encode_words(None)
+    return next((scratch() / "encoding").glob(f"{PREFIX}*")).name
+
+
+def _words(texts: list[str]) -> EncodedBatch:
+    return EncodedBatch(HashedWords(4).encode_passages(texts), np.ones(len(texts), np.uint32))
+
+
+def _sealed_encoding(data: bytes) -> bytes:
+    """A checkpoint with its beginning and its checksums put right, as far as its sizes make sense."""
+    begin = len(checkpoint._MAGIC) + 32
+    encode_words(None)
+    whole = (scratch() / "encoding" / encoding_name()).read_bytes()[:begin]
+    chain, place = hashlib.sha256(whole).digest(), begin
+    while len(data) >= place + checkpoint._HEAD.size:
+        n_texts, dimension, _, n_rows, _ = checkpoint._HEAD.unpack_from(data, place)
+        end = place + checkpoint._HEAD.size + 32 + 4 * n_texts + 4 * n_rows * dimension
+        if end + 32 > len(data):
+            break
+        chain = hashlib.sha256(chain + data[place:end]).digest()
+        whole, place = whole + data[place:end] + chain, end + 32
+    return whole + data[place:]
+
+
 @cache
 def run_folder() -> Path:
     """A finished run of two configurations."""
@@ -262,4 +336,4 @@ def _parquet(rows: list[dict[str, Any]], name: str, about: Any) -> bytes:
 
 
 OF_INDEXES = [manifest, graph, added_links, bm25, colbert]
-OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes]
+OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes, encoding, kept_vector]

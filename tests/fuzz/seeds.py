@@ -19,13 +19,25 @@ from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.graph.store.added_links import write_added_links
 from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
 
 from .inputs import SEPARATOR, scratch
-from .kept import BM25, COLBERT, GRAPH, LINKS, NOTED_SWEEP, TABLES, run_folder
+from .kept import (
+    BM25,
+    COLBERT,
+    GRAPH,
+    LINKS,
+    NOTED_SWEEP,
+    TABLES,
+    VECTOR_ASKED,
+    encode_words,
+    encoding_name,
+    run_folder,
+)
 from .targets import TARGETS
 
 
@@ -49,12 +61,16 @@ _HOVER = [
 _HOTPOT = [
     {"_id": "q1", "question": "Who?", "answer": "Fox", "supporting_facts": [["Fox", 0]],
      "context": [["Fox", ["A.", " B."]], ["T", []]]},
-    {"_id": "q2", "question": "?", "supporting_facts": [["T", 0]], "context": [["Fox", ["C"]], ["T", []]]},
+    {"_id": "q2", "question": "?", "supporting_facts": [["T", 0]], "context": [["Fox", ["C"]], ["T", ["D"]]]},
 ]  # fmt: skip
 _BEIR = [
     '{"_id": "d1", "text": "fox", "title": "Fox"}\n{"_id": "d2", "text": ""}\n',
     '{"_id": "q1", "text": "fox?", "metadata": {"family": "f"}}\n{"_id": "q2", "text": "x"}\n',
     "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
+]
+_EMBEDDINGS = [
+    {"data": [{"index": 1, "embedding": [0.5, -1]}, {"index": 0, "embedding": [2e-3, 0]}], "usage": {"prompt_tokens": 3}},
+    {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}], "usage": None},
 ]
 _SWEEP_NOTED = hashlib.sha256(canonical_json(NOTED_SWEEP).encode()).hexdigest()
 _FILTERS = [
@@ -187,6 +203,17 @@ def _colbert() -> list[str | bytes]:
     return [*made]
 
 
+def _encoding() -> list[bytes]:
+    encode_words(None)
+    return [(scratch() / "encoding" / encoding_name()).read_bytes()]
+
+
+def _kept_vector() -> list[bytes]:
+    store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
+    store.keep("a text", np.array([0.5, -1.0, 2.0], np.float32), 2)
+    return [store._path(store._key("a text")).read_bytes()]
+
+
 def _joined(folder: Path, names: tuple[str, ...]) -> bytes:
     return SEPARATOR.join((folder / name).read_bytes() for name in names)
 
@@ -208,6 +235,7 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
     "titles": lambda: _TITLES,
     "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
+    "embeddings": _each(*_EMBEDDINGS),
     "programs": _each(_PROGRAM),
     "prices": _each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
     "sweep": lambda: [_SWEEP],
@@ -226,6 +254,8 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
     "tables": _tables,
     "run_manifest": _run_manifest,
     "results": lambda: [(run_folder() / "results.json").read_bytes()],
+    "encoding": _encoding,
+    "kept_vector": _kept_vector,
     "notes": _each(
         {"pid": 7, "host": "somewhere else", "since": "2026-01-01"},
         {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},

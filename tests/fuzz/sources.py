@@ -14,6 +14,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
 from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
+from nlp_retrieval.encoders.endpoint.answer import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_qrels, read_run, write_qrels, write_run
 from nlp_retrieval.lm.programs import read_program
@@ -63,8 +64,9 @@ def hover(data: bytes) -> bool:
 
 def hotpotqa(data: bytes) -> bool:
     """A release file of HotpotQA."""
-    loader = HotpotqaLoader(a_file("hotpot.json", data))
-    return all([_stream(loader), _ask(loader)])
+    path = a_file("hotpot.json", data)
+    loaders = HotpotqaLoader(path), HotpotqaLoader(path, sentence_facts=True)
+    return all([*map(_stream, loaders), *map(_ask, loaders)])
 
 
 def json_list(data: bytes) -> bool:
@@ -174,6 +176,21 @@ def answers(data: bytes) -> bool:
     return used
 
 
+def embeddings(data: bytes) -> bool:
+    """What a server of vectors answered: one finite vector for each text, or a fault that is told."""
+    taken = False
+    for n_texts in (1, 2):
+        try:
+            answer = read_embeddings(data, n_texts)
+        except ValueError:
+            continue
+        taken = True
+        assert len(answer.vectors) == n_texts
+        assert np.isfinite(answer.vectors).all()
+        assert answer.tokens >= 0
+    return taken
+
+
 def programs(data: bytes) -> bool:
     """A compiled program, for any program and for one of these fields."""
     path = a_file("program.json", data)
@@ -235,4 +252,4 @@ def _json_or_none(data: bytes) -> Any:
 
 
 FROM_OTHERS = [lines, jsonl, beir, hover, hotpotqa, json_list, trec_run, trec_qrels, filters, titles, texts]
-FROM_MODELS = [answers, programs, prices]
+FROM_MODELS = [answers, embeddings, programs, prices]

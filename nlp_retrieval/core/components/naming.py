@@ -20,6 +20,9 @@ KINDS = (
     "searchers",
     "links",
     "verifiers",
+    "search_engines",
+    "fetchers",
+    "answerers",
     "language_models",
 )
 

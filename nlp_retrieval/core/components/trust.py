@@ -50,6 +50,10 @@ def _code(trusted: Any) -> str | None:
     return None if trusted is False else "run the Python code that comes with the model"
 
 
+def _robots(obeyed: Any) -> str | None:
+    return None if obeyed is True else "fetch pages that their sites' robots.txt forbids"
+
+
 def _may(*free: str, **ruled: Rule) -> dict[str, Rule]:
     """The parameters of a component that a manifest may set: those free to have any valid value, and those with a rule."""
     return dict.fromkeys(free, lambda _: None) | ruled
@@ -61,6 +65,12 @@ _MODEL: dict[str, Rule] = {
     "revision": _one_of(_REVISION, "read the revision"),
 }
 _ENCODER = _may("precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **_MODEL, trust_remote_code=_code)
+_ENDPOINT = _may(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size", "calls_at_once"),
+    *("calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
+    api_key_env=_given("send the key in the environment variable"),
+    cache_dir=_given("keep vectors in"),
+)
 _PARTS = _may("retrievers", "fusion", "reranker")
 _FILE = _given("read")
 
@@ -92,14 +102,36 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "along", "against"),
     },
     "verifiers": {
+        "language_model": _may("lm", "window", "most_characters", calibration=_FILE),
         "lexical": _may(calibration=_FILE),
         "pair_model": _MODEL
         | _may("labels", "backend", "window", "most_windows", "max_length", "batch_size")
         | _may(calibration=_FILE),
     },
+    "search_engines": {
+        "folder": _may(folder=_FILE),
+        "searxng": _may(
+            *("language", "categories", "engines", "safe_search", "seconds"),
+            url=_given("send queries to the server"),
+            user_agent=_given("name itself to servers"),
+        ),
+    },
+    "fetchers": {
+        "folder": _may(folder=_FILE),
+        "http": _may(
+            *("seconds", "max_bytes", "max_redirects"),
+            private_hosts=_given("fetch pages from the private hosts"),
+            ports=_given("fetch pages from the ports"),
+            robots=_robots,
+            user_agent=_given("name itself to servers"),
+        ),
+    },
+    "answerers": {"language_model": _may("lm", "passages", "passage_characters")},
     "encoders": {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),
+        "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
+        "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },
     "fusions": {
         "raw": _may(),
@@ -119,7 +151,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "entity_phrases": _may("max_phrases", "context", "keep_query", spacy_pipeline=_no_pipeline),
         "keyword_expansion": _may("keywords", "keep_query"),
         "claim_decomposition": _may("lm", "keep_query", "max_phrases", "max_words", program=_FILE),
-        "hyde": _may("lm", "keep_query", "max_words", program=_FILE),
+        "hyde": _may("lm", "keep_query", "max_words", "form", program=_FILE),
     },
     "searchers": {
         "searcher": _PARTS | _may("processor", "scope", "depth", "quota"),
@@ -128,7 +160,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     },
     "loaders": {
         "beir": _may("split", path=_FILE),
-        "hotpotqa": _may(path=_FILE),
+        "hotpotqa": _may("sentence_facts", path=_FILE),
         "hover": _may("hops", "label", path=_FILE),
         "jsonl": _may("id_field", "content_field", "title_field", "metadata_fields", path=_FILE),
         "chunker": _may("source", "size", "overlap", "unit"),
