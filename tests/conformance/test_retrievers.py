@@ -106,7 +106,7 @@ class TestLinkGraph(EverythingMatches, RetrieverRules):
             "seeds": [Bm25sRetriever(k1=1.2)],
             "links": [TitleMentions()],
             "encoder": HashedWords(),
-            "weights": {"links": 2.0},
+            "weights": {"chain": 2.0},
         }
 
     def make(self):

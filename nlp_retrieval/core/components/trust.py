@@ -99,7 +99,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hyperlinks": _may("links", "max_shared", "along", "against"),
         "same_parent": _may("parent", "window", "weight"),
         "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),
-        "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "along", "against"),
+        "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "context", "along", "against"),
     },
     "verifiers": {
         "language_model": _may("lm", "window", "most_characters", calibration=_FILE),

@@ -18,6 +18,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """How readily links of one kind are walked in one direction, relative to the others; 0 for never."""
@@ -56,6 +57,9 @@ class BaseLinkExtractor(Component, ABC):
 
     kind = "links"
 
+    directed: ClassVar[bool] = True
+    """Whether the text of the source says something of the target; links without a direction are given once."""
+
     tables: ClassVar[tuple[str, ...]] = ()
     """Names of the tables that it keeps beside its links."""
 
@@ -74,8 +78,14 @@ class BaseLinkExtractor(Component, ABC):
         once, from the lower row to the higher.
         """
 
-    def extracted(self, items: ItemTable) -> Extracted:
-        """Find all links of a corpus, and the tables, named in ``tables``, that :meth:`extend` looks up when items join."""
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
+        """Find all links of a corpus, and the tables, named in ``tables``, that :meth:`extend` looks up when items join.
+
+        Args:
+            items: all items.
+            terms: the terms of all items, where they have been read before.
+        """
+        del terms
         return Extracted(self.extract(items))
 
     def extend(self, joining: JoiningItems) -> Extracted:

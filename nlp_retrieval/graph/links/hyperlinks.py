@@ -21,6 +21,7 @@ from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.links.named_rows import names_itself, shared_links
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 from nlp_retrieval.text.surfaces import first_mention, grouped, surface_of, words_of
 
 _PARENT = "parent_id"
@@ -71,8 +72,9 @@ class Hyperlinks(BaseLinkExtractor):
         """
         return self.extracted(items).links
 
-    def extracted(self, items: ItemTable) -> Extracted:
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
         """Find the links, the names that items carry, and which items link to which name."""
+        del terms
         names = HashedRows.of(_names(items.stream(_NAMING)))
         links, given = self._links(names, self._given(enumerate(items.stream({self.links}))), items)
         return Extracted(links, {_NAMES: names, _GIVEN: given})

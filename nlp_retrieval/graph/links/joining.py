@@ -44,7 +44,8 @@ class JoiningItems:
         kind: kind of the links to find.
         prefix: how the names of this kind's stored tables begin.
         titles: the titles of all items, where the extractor uses the same titles that are found in queries; else None.
-        scratch: a folder for temporary files.
+        scratch: the folder of the segment that is written, which holds the terms of the items that join; also for
+            temporary files.
     """
 
     items: ItemTable
@@ -69,6 +70,12 @@ class JoiningItems:
     def terms(self) -> PassageTerms:
         """The terms of the passages of the earlier segments."""
         return PassageTerms.open_all(self.segments)
+
+    @cached_property
+    def all_terms(self) -> PassageTerms:
+        """The terms of all passages; those of the items that join stand in the scratch folder, which is their segment's."""
+        joined = SegmentFolder(self.scratch, self.first_row, len(self.everything))
+        return PassageTerms.open_all([*self.segments, joined])
 
     def known(self, name: str, hashes: Hashes) -> HashedRows:
         """Look keys up in a table that this kind has stored.

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows, entries_of
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of
 from nlp_retrieval.graph.store.links import Links
+
+Meant = Callable[[Rows, Rows], Scores]
+"""Gives for sources and rows that carry a name they mention, above 0, how likely it is that they mean these rows."""
+
+_MENTIONS_AT_ONCE = 1 << 17
+_LEAST = 0.1
 
 
 class NamedRows(Protocol):
@@ -34,21 +41,46 @@ def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
     return found
 
 
-def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> Links:
-    """Link each source to every row that carries the name beside it, with one share of the name.
+def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int, meant: Meant | None = None) -> Links:
+    """Link each source to the rows that carry the name beside it, with a share of the name for each.
 
     Args:
-        table: the names; a name that m rows carry has shares of 1/m.
+        table: the names; one that m rows carry has shares of 1/m, unless ``meant`` tells its carriers apart.
         sources: rows.
         names: number of the name that each source gives. Where a source names a row more than once, the largest share counts.
         n_items: how many rows there are.
+        meant: how likely it is that a source means a row by a name; shares are proportional to it. A row that is less than a
+            tenth as likely as the likeliest is not linked.
     """
+    keys: list[Rows] = [np.zeros(0, np.int64)]
+    shares: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
+    carried = np.diff(table.offsets)[names] > 0
+    sources, names = sources[carried], names[carried]
+    order = np.argsort(sources, kind="stable")
+    for begin in range(0, len(order), _MENTIONS_AT_ONCE):
+        part = order[begin : begin + _MENTIONS_AT_ONCE]
+        linking, linked, share = _carried(table, sources[part], names[part], meant)
+        keys.append(linking * n_items + linked)
+        shares.append(share.astype(np.float32))
+    key, weights = np.concatenate(keys), np.concatenate(shares)
+    order = np.lexsort((-weights, key))
+    key, weights = key[order], weights[order]
+    first = np.ones(len(key), bool)
+    first[1:] = key[1:] != key[:-1]
+    linking, linked = np.divmod(key[first], max(n_items, 1))
+    return Links(linking, linked, weights[first])
+
+
+def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: Meant | None) -> tuple[Rows, Rows, Scores]:
+    """For some mentions, the source and each row that carries the name, with its share."""
     places, counts = entries_of(table.offsets, names)
-    keys = np.repeat(sources, counts) * n_items + table.rows[places]
-    shares = 1.0 / np.repeat(counts, counts)
-    order = np.lexsort((-shares, keys))
-    keys, shares = keys[order], shares[order]
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    linking, linked = np.divmod(keys[first], max(n_items, 1))
-    return Links(linking, linked, shares[first].astype(np.float32))
+    linking, linked, several = np.repeat(sources, counts), table.rows[places], np.repeat(counts, counts)
+    if meant is None or not (several > 1).any():
+        return linking, linked, 1.0 / several
+    likely = np.ones(len(linking))
+    likely[several > 1] = meant(linking[several > 1], linked[several > 1])
+    begins = np.cumsum(counts) - counts
+    kept = likely >= _LEAST * np.repeat(np.maximum.reduceat(likely, begins), counts)
+    likely[~kept] = 0.0
+    shares = likely / np.repeat(np.add.reduceat(likely, begins), counts)
+    return linking[kept], linked[kept], shares[kept]

@@ -14,6 +14,7 @@ from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, Walk
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.hashed_rows import HashedRows
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 
 _TABLE = "parents"
 
@@ -32,6 +33,7 @@ class SameParent(BaseLinkExtractor):
 
     name = "same_parent"
     search_only = frozenset({"weight"})
+    directed = False
     tables = (_TABLE,)
 
     def __init__(
@@ -48,8 +50,9 @@ class SameParent(BaseLinkExtractor):
     def extract(self, items: ItemTable) -> Links:
         return self.extracted(items).links
 
-    def extracted(self, items: ItemTable) -> Extracted:
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
         """Find the links, and which passages have which parent."""
+        del terms
         table = self._members(items)
         return Extracted(self._links(table), {_TABLE: table})
 

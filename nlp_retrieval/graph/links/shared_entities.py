@@ -17,6 +17,7 @@ from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, Walk
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.graph.store.links import Links, merged_links
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 from nlp_retrieval.text.mentions import entities_by_rules
 from nlp_retrieval.text.spacy_mentions import SpacyMentions
 from nlp_retrieval.text.surfaces import Surface, first_mention, grouped, words_of
@@ -41,6 +42,7 @@ class SharedEntities(BaseLinkExtractor):
 
     name = "shared_entities"
     search_only = frozenset({"weight"})
+    directed = False
     tables = (_TABLE,)
 
     def __init__(
@@ -67,8 +69,9 @@ class SharedEntities(BaseLinkExtractor):
         """
         return self.extracted(items).links
 
-    def extracted(self, items: ItemTable) -> Extracted:
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
         """Find the links, and which passages name which entity."""
+        del terms
         table = self._naming(items)
         return Extracted(self._links(table, len(items)), {_TABLE: table})
 

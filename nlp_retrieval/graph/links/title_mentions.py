@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
@@ -20,12 +20,15 @@ from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.links.base import BaseLinkExtractor, LinkSentence, WalkWeight, sentence_at
 from nlp_retrieval.graph.links.earlier_mentions import mentions_before
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
-from nlp_retrieval.graph.links.named_rows import NamedRows, names_itself, shared_links
+from nlp_retrieval.graph.links.named_rows import Meant, NamedRows, names_itself, shared_links
+from nlp_retrieval.graph.store.closeness import TermCloseness
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 from nlp_retrieval.graph.store.title_table import TitleTable
 from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, first_mention, surfaces_of
 
 _STEP = 1024
+_FLOOR = 0.05  # of what speaks for a passage that carries a name: one without it is less likely, not impossible
 
 
 class TitleMentions(BaseLinkExtractor):
@@ -33,15 +36,19 @@ class TitleMentions(BaseLinkExtractor):
 
     A title is compared without the qualifier in parentheses at its end, as whole words, regardless of case, accents and
     possessive endings; a mention begins with a lower-case letter only if the title does. Mentions are as long as possible
-    and do not overlap. A title that m passages carry links to each with a share of 1/m; repeated mentions in one passage
-    count once; a mention that may mean the passage itself links nothing. A link weighs its share, divided by the number
-    of passages that mention the target to the power of ``rarity``.
+    and do not overlap. Repeated mentions in one passage count once; a mention that may mean the passage itself links
+    nothing. A link weighs its share, divided by the number of passages that mention the target to the power of ``rarity``.
+
+    A title that one passage carries has a share of 1. One that several carry is shared out among them by prior and context,
+    as entity linking does: a passage counts more that says its own name, and that is close by its words to the one that
+    mentions it (:class:`~nlp_retrieval.graph.store.closeness.TermCloseness`); those that are unlikely are not linked.
 
     Args:
         aliases: metadata with other titles of a passage, a string or a list of strings.
         min_characters: length of the shortest title of one word that counts; shorter ones need capitals ("U2", "NASA").
         rarity: how much less a link to an often mentioned passage weighs; 0 for not at all.
         max_shared: a title that more passages carry links nothing, as each share would be tiny.
+        context: power to which likeness of words counts; 0 shares a title of m passages out evenly, 1/m to each.
         along: weight of walking a link from the mentioning passage to the mentioned one.
         against: weight of walking it from the mentioned passage to the mentioning one.
     """
@@ -55,6 +62,7 @@ class TitleMentions(BaseLinkExtractor):
         min_characters: Annotated[int, Field(ge=1)] = 4,
         rarity: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.5,
         max_shared: Annotated[int, Field(ge=1)] = 100,
+        context: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 2.0,
         along: WalkWeight = 1.0,
         against: WalkWeight = 0.5,
     ) -> None:
@@ -62,6 +70,7 @@ class TitleMentions(BaseLinkExtractor):
         self.min_characters = min_characters
         self.rarity = rarity
         self.max_shared = max_shared
+        self.context = context
         self.along = along
         self.against = against
 
@@ -72,15 +81,18 @@ class TitleMentions(BaseLinkExtractor):
                 yield row, surface
 
     def extract(self, items: ItemTable) -> Links:
-        """Find the links in two passes, over the titles and over the contents.
+        return self.extracted(items).links
+
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
+        """Find the links in two passes, over the titles and over the contents; a third reads the terms, if none are given.
 
         Warns:
             RetrievalWarning: mentioned titles that more than ``max_shared`` passages carry.
         """
         matcher = SurfaceMatcher(self.surfaces(items))
         sources, mentioned = _mentions(items, matcher)
-        links = self._shared(items, matcher, sources, mentioned)
-        return self._weighed(links, np.bincount(links.targets, minlength=len(items)))
+        links = self._shared(items, matcher, sources, mentioned, lambda: terms or PassageTerms.read_from(items))
+        return Extracted(self._weighed(links, np.bincount(links.targets, minlength=len(items))))
 
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find which passages the joining ones mention, and which earlier ones mention them; deleted passages do not count.
@@ -88,7 +100,8 @@ class TitleMentions(BaseLinkExtractor):
         These are the links that touch the new passages when all are indexed at once, with the same shares. Until
         ``compact`` four things differ:
 
-        - Links among earlier passages keep their shares, even where new passages carry the title too or deleted ones did.
+        - Links among earlier passages keep their shares, even where new passages carry the title too or deleted ones did,
+          and where words have become more or less frequent since.
         - Such links stay where the text now mentions a longer title of a new passage, and are missing where it mentioned a
           longer title of a deleted one.
         - ``rarity`` uses the number of passages that mentioned the target when the link was found.
@@ -107,6 +120,7 @@ class TitleMentions(BaseLinkExtractor):
             titles,
             np.concatenate([sources + first_row, before]),
             np.concatenate([mentioned, mentioned_before]),
+            lambda: joining.all_terms,
         )
         links = joining.touching(links)
         times_mentioned = np.bincount(links.targets, minlength=n_items)
@@ -119,14 +133,33 @@ class TitleMentions(BaseLinkExtractor):
         span = first_mention(source.content, self._surfaces(target), self._surfaces(source))
         return None if span is None else sentence_at(source.content, *span)
 
-    def _shared(self, items: ItemTable, titles: NamedRows, sources: Rows, mentioned: NDArray[np.int64]) -> Links:
-        """Links to all that carry the mentioned titles; a link weighs its share."""
+    def _shared(
+        self,
+        items: ItemTable,
+        titles: NamedRows,
+        sources: Rows,
+        mentioned: NDArray[np.int64],
+        terms: Callable[[], PassageTerms],
+    ) -> Links:
+        """Links to those that carry the mentioned titles; a link weighs its share."""
         own = names_itself(titles, sources, mentioned, len(items))
         sources, mentioned = sources[~own], mentioned[~own]
         too_common = np.diff(titles.offsets)[mentioned] > self.max_shared
         if too_common.any():
             self._warn(items, titles, mentioned[too_common])
-        return shared_links(titles, sources[~too_common], mentioned[~too_common], len(items))
+        sources, mentioned = sources[~too_common], mentioned[~too_common]
+        is_ambiguous = self.context > 0 and (np.diff(titles.offsets)[mentioned] > 1).any()
+        meant = self._meant(terms()) if is_ambiguous else None
+        return shared_links(titles, sources, mentioned, len(items), meant)
+
+    def _meant(self, terms: PassageTerms) -> Meant:
+        closeness = TermCloseness(terms)
+
+        def likely(sources: Rows, carriers: Rows) -> Scores:
+            context = (_FLOOR + closeness.of_pairs(sources, carriers)) ** self.context
+            return context * (_FLOOR + terms.named(carriers))
+
+        return likely
 
     def _weighed(self, links: Links, times_mentioned: Rows) -> Links:
         weights = links.weights / times_mentioned[links.targets] ** self.rarity

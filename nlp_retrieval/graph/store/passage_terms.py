@@ -1,34 +1,22 @@
-"""Which terms a passage has, from which follows how much of a query one passage, or several together, cover.
-
-A term is a stemmed word (Porter), stored as a 32-bit hash. In a collection of a million terms, a given term collides with
-another with a probability of 1 in 4,000; a collision changes a share of coverage and nothing else.
-"""
+"""Which terms the passages of an index have, from which follows how much of a query one passage, or several together, cover."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from zlib import crc32
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.files.columns import CURE, check_offsets, mapped
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.queries import STOP_WORDS
-from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.store.hashed_rows import check_rising
+from nlp_retrieval.graph.store.term_files import TermFiles, Terms, term_of
 from nlp_retrieval.text.surfaces import words_of
 
-Terms = NDArray[np.uint32]
-
-_BATCH = 1024
 _AT_ONCE = 1 << 20
 _MARKED_BITS = 20
 _MOST_ASKED = 2
@@ -37,61 +25,6 @@ _ASKED = frozenset(
     "also did do does from had has have he her his how its she that what when where which who whom whose were".split()
 )
 """Words that ask or refer: a passage that happens to contain one does not answer the query by it."""
-
-_DTYPES: dict[str, type[np.generic]] = {
-    "term_hashes": np.uint32,
-    "term_offsets": np.int64,
-    "term_vocabulary": np.uint32,
-    "term_passages": np.int32,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class TermFiles:
-    """The terms of the passages of one segment, memory-mapped.
-
-    Args:
-        hashes: terms; passage i has ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
-        offsets: ``[passages + 1]``.
-        vocabulary: all terms, ascending.
-        passages: for each term of the vocabulary, how many passages have it.
-    """
-
-    hashes: Terms
-    offsets: Rows
-    vocabulary: Terms
-    passages: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, hashes: Terms, counts: Rows) -> TermFiles:
-        """Build from the terms of all passages, one passage after another, and how many terms each has."""
-        vocabulary, passages = np.unique(hashes, return_counts=True)
-        return cls(hashes, offsets_of(counts), vocabulary, passages.astype(np.int32))
-
-    def write(self, folder: Path) -> None:
-        """Write four files ``term_*.npy`` into an existing folder."""
-        columns: list[NDArray[np.integer]] = [self.hashes, self.offsets, self.vocabulary, self.passages]
-        for name, column in zip(_DTYPES, columns, strict=True):
-            np.save(folder / f"{name}.npy", column, allow_pickle=False)
-
-    @classmethod
-    def open(cls, folder: Path, n_passages: int) -> TermFiles:
-        """Map what :meth:`write` wrote.
-
-        Raises:
-            IndexDamagedError: a file is missing, cut off, or not such a file.
-        """
-        hashes, offsets, vocabulary, passages = (mapped(folder / f"{name}.npy", dtype) for name, dtype in _DTYPES.items())
-        fits = len(vocabulary) == len(passages) and len(offsets) == n_passages + 1
-        if not fits or passages.min(initial=1) < 1 or passages.sum(dtype=np.int64) != len(hashes):
-            raise IndexDamagedError(f"the term_*.npy in {folder} contradict one another; {CURE}")
-        check_offsets(folder / "term_offsets.npy", offsets, len(hashes))
-        check_rising(folder / "term_vocabulary.npy", vocabulary)
-        return cls(hashes, offsets, vocabulary, passages)
-
-    def terms_of(self, rows: Rows) -> Terms:
-        """Return the terms of some passages, one passage after another."""
-        return self.hashes[entries_of(self.offsets, rows)[0]]
 
 
 class PassageTerms:
@@ -114,24 +47,13 @@ class PassageTerms:
 
     @staticmethod
     def write(folder: Path, items: ItemTable) -> None:
-        """Write the terms of all items, title and content, as four files ``term_*.npy``.
+        """Write the terms of all items, title and content, as files of :class:`TermFiles` into an existing folder."""
+        TermFiles.read_from(items).write(folder)
 
-        Args:
-            folder: where to write; it must exist.
-            items: streamed, not held in memory.
-        """
-        known: dict[str, int] = {}
-        counts, parts = np.zeros(len(items), np.int64), []
-        row = 0
-        for texts in tracked("reading terms", items.texts(_BATCH), len(items)):
-            batch = array("I")
-            for text in texts:
-                terms = sorted({known.get(word) or known.setdefault(word, _hash(word)) for word in words_of(text)})
-                batch.extend(terms)
-                counts[row] = len(terms)
-                row += 1
-            parts.append(np.array(batch, np.uint32))
-        TermFiles.of(np.concatenate([np.zeros(0, np.uint32), *parts]), counts).write(folder)
+    @classmethod
+    def read_from(cls, items: ItemTable) -> PassageTerms:
+        """Read the terms of all items into memory."""
+        return cls([SegmentFolder(Path(), 0, len(items))], [TermFiles.read_from(items)])
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder]) -> PassageTerms:
@@ -144,12 +66,21 @@ class PassageTerms:
 
     def write_joined(self, folder: Path) -> None:
         """Write the terms of the passages that are not deleted as those of one segment."""
-        parts, counts = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
+        parts: list[list[NDArray[Any]]] = []
         for segment, files in zip(self._segments, self._files, strict=True):
             rows = np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
-            parts.append(files.terms_of(rows))
-            counts.append(np.diff(files.offsets)[rows])
-        TermFiles.of(np.concatenate(parts), np.concatenate(counts)).write(folder)
+            counts, title_counts = np.diff(files.offsets)[rows], np.diff(files.title_offsets)[rows]
+            parts.append(
+                [
+                    files.terms_of(rows),
+                    counts,
+                    files.title_terms_of(rows),
+                    title_counts,
+                    files.title_keys[rows],
+                    files.named[rows],
+                ]
+            )
+        TermFiles.of(*(np.concatenate(column) for column in zip(*parts, strict=True))).write(folder)
 
     def of_query(self, query: str) -> tuple[Terms, Scores]:
         """Return the terms of a query that at least one passage has, and the share of its information that each carries.
@@ -157,12 +88,52 @@ class PassageTerms:
         The information of a term is its inverse document frequency as BM25 defines it; stop words carry none. Shares sum
         to 1 if there are any terms.
         """
-        wanted = {_hash(word) for word in words_of(query) if word not in STOP_WORDS and word not in _ASKED}
+        wanted = {term_of(word) for word in words_of(query) if word not in STOP_WORDS and word not in _ASKED}
         terms = np.array(sorted(wanted), np.uint32)
-        having = self._having(terms)
-        terms, having = terms[having > 0], having[having > 0]
-        information = np.log1p((self._n_passages - having + 0.5) / (having + 0.5))
+        terms = terms[self._having(terms) > 0]
+        information = self.information_of(terms)
         return terms, information / (information.sum() or 1.0)
+
+    def information_of(self, terms: Terms) -> Scores:
+        """Return the inverse document frequency of each term, as BM25 defines it."""
+        having = self._having(terms)
+        information: Scores = np.log1p((self._n_passages - having + 0.5) / (having + 0.5))
+        return information
+
+    def of_rows(self, rows: Rows) -> tuple[Terms, Rows]:
+        """Return the terms of some passages, one passage after another, and how many each has."""
+        return self._gathered(rows, "hashes", "offsets")
+
+    def named(self, rows: Rows) -> Scores:
+        """Return for each passage how much it is about what its title names: 0 to 1, and 1 without a title.
+
+        That is twice the share of the title's terms that its content has, at most 1 (of the parts of a document with one
+        title, that of the part that has most).
+        """
+        named: Scores = np.minimum(1.0, 2.0 * self._named[rows].astype(np.float64))
+        return named
+
+    @cached_property
+    def _named(self) -> NDArray[np.float32]:
+        """``[rows]``: which share of the title's terms a passage has, or the most of those that have the same title."""
+        named = np.concatenate([np.zeros(0, np.float32), *(files.named for files in self._files)])
+        keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
+        for segment in self._segments:
+            if segment.live is not None:
+                named[segment.rows][~segment.live] = 0.0  # what is deleted says nothing of the others
+        order = np.argsort(keys, kind="stable")
+        begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        most = np.maximum.reduceat(named[order], begins) if len(order) else named
+        named[order] = np.repeat(most, np.diff(begins, append=len(order)))
+        return named
+
+    def title_shares(self, query: str, rows: Rows) -> Scores:
+        """Return for each passage which share of its title's terms a query has; 0 without a title."""
+        wanted = np.array([term_of(word) for word in words_of(query)], np.uint32)
+        terms, counts = self._gathered(rows, "title_hashes", "title_offsets")
+        owner = np.repeat(np.arange(len(rows)), counts)
+        found = np.bincount(owner[np.isin(terms, wanted)], minlength=len(rows))
+        return found / np.maximum(counts, 1)
 
     def covered(self, terms: Terms, rows: Rows) -> NDArray[np.bool_]:
         """Return ``[rows, terms]``: whether each passage has each term.
@@ -174,14 +145,10 @@ class PassageTerms:
         covered = np.zeros((len(rows), len(terms)), bool)
         if len(terms) == 0:
             return covered
-        owner = np.searchsorted(self._starts, rows, "right") - 1
-        for number, files in enumerate(self._files):
-            here = np.flatnonzero(owner == number)
-            entries, counts = entries_of(files.offsets, rows[here] - self._starts[number])
-            hashes = files.hashes[entries]
-            places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
-            hit = terms[places] == hashes
-            covered[np.repeat(here, counts)[hit], places[hit]] = True
+        hashes, counts = self.of_rows(rows)
+        places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
+        hit = terms[places] == hashes
+        covered[np.repeat(np.arange(len(rows)), counts)[hit], places[hit]] = True
         return covered
 
     def holding(self, phrases: Sequence[Sequence[str]]) -> list[Rows]:
@@ -192,7 +159,7 @@ class PassageTerms:
         Args:
             phrases: the words of each as they are compared, at least one.
         """
-        wanted = [np.array(sorted({_hash(word) for word in words}), np.uint32) for words in phrases]
+        wanted = [np.array(sorted({term_of(word) for word in words}), np.uint32) for words in phrases]
         asked: list[Terms] = []
         for terms in wanted:
             having = self._having(terms)
@@ -209,6 +176,23 @@ class PassageTerms:
                 held = held[np.isin(held, other, assume_unique=True)]
             by_phrase.append(held)
         return by_phrase
+
+    def _by_segment(self, rows: Rows) -> Iterator[tuple[int, Rows]]:
+        """The segments that hold some rows, by number, and the positions of those rows."""
+        owner = np.searchsorted(self._starts, rows, "right") - 1
+        for number in np.unique(owner).tolist():
+            yield number, np.flatnonzero(owner == number)
+
+    def _gathered(self, rows: Rows, hashes: str, offsets: str) -> tuple[Terms, Rows]:
+        """Entries of a column of all segments for some rows, one row after another, and how many each has."""
+        places, terms, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)], np.zeros(len(rows), np.int64)
+        for number, here in self._by_segment(rows):
+            files = self._files[number]
+            entries, counts[here] = entries_of(getattr(files, offsets), rows[here] - self._starts[number])
+            terms.append(getattr(files, hashes)[entries])
+            places.append(np.repeat(here, counts[here]))
+        order = np.argsort(np.concatenate(places), kind="stable") if len(terms) > 2 else slice(None)
+        return np.concatenate(terms)[order], counts
 
     def _having(self, terms: Terms) -> Scores:
         """How many passages have each term."""
@@ -248,15 +232,3 @@ def _counted(segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> t
             deleted = deleted[np.isin(deleted, vocabulary)]  # a damaged file may hold others
             passages -= np.bincount(np.searchsorted(vocabulary, deleted), minlength=len(vocabulary))
     return vocabulary[passages > 0], passages[passages > 0]
-
-
-def _hash(word: str) -> int:
-    return crc32(_stemmer()(word).encode("utf-8", "surrogatepass")) or 1
-
-
-@cache
-def _stemmer() -> Callable[[str], str]:
-    import Stemmer
-
-    stem: Callable[[str], str] = Stemmer.Stemmer("porter").stemWord
-    return stem

@@ -8,12 +8,13 @@ passage alone cannot cover a query, which is what multi-hop means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Rows, Scores, entries_of
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.graph.store.link_graph import WeightedGraph
 
@@ -21,21 +22,25 @@ FLOOR = 1e-7
 """Smaller shares of the walk count as this one."""
 
 DEFAULT_WEIGHTS: dict[str, float] = {
-    "pagerank": 1.5,
-    "seeds": -0.2,
-    "similarity": 7.5,
-    "titles": 2.5,
-    "coverage": 0.0,
-    "chain": 9.0,
-    "complement": 8.0,
-    "links": -0.7,
+    "pagerank": 0.9,
+    "similarity": 7.0,
+    "titles": 2.8,
+    "title_coverage": 1.7,
+    "named": 5.0,
+    "coverage": -2.8,
+    "chain": 7.0,
+    "chain_along": 3.8,
+    "chain_against": 3.6,
+    "complement": 7.4,
 }
 """The weight of each kind of evidence in the score.
 
-``pagerank`` and ``seeds`` are natural logarithms of shares (of the walk, and of its restarts), ``similarity`` is the
-encoder's inner product with the query, ``titles`` how certainly the query names the passage (0 to 1), ``coverage``,
-``chain`` and ``complement`` shares of the query's information (0 to 1), ``links`` the logarithm of 1 + the number of
-candidates that the passage is linked to.
+``pagerank`` is the natural logarithm of a share of the walk, ``similarity`` the encoder's inner product with the query,
+``titles`` how certainly the query names the passage (0 to 1), ``title_coverage`` which share of its title's terms the query
+has, ``named`` how much the passage is about what its title names (0 to 1, see
+:meth:`~nlp_retrieval.graph.store.passage_terms.PassageTerms.named`), ``coverage``, ``complement`` and the three chains
+shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage that
+this one points to, ``chain_against`` together with one that points to it.
 
 They were fitted by ``nlp-retrieval tune`` to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and
 rounded. The inner products of another encoder are distributed differently, so with another encoder it pays to tune.
@@ -58,10 +63,32 @@ def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     return DEFAULT_WEIGHTS | dict(weights or {})
 
 
-def links_among(weighted: WeightedGraph, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the pairs of linked candidates, as positions in ``rows``, each pair once in either order.
+@dataclass(frozen=True)
+class LinkedPairs:
+    """The pairs of linked candidates, as positions among the candidates, each pair once in either order.
+
+    Args:
+        ones: the first of each pair.
+        others: the second.
+        points: whether a link that has a direction leads from the first to the second.
+        pointed: whether one leads from the second to the first.
+    """
+
+    ones: Rows
+    others: Rows
+    points: Mask
+    pointed: Mask
+
+
+def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str] = ()) -> LinkedPairs:
+    """Return the pairs of linked candidates.
 
     A link counts if it may be walked in at least one direction.
+
+    Args:
+        weighted: the links.
+        rows: the candidates.
+        undirected: kinds whose links have no direction.
     """
     graph = weighted.graph
     entries, counts = entries_of(graph.offsets, rows)
@@ -70,13 +97,18 @@ def links_among(weighted: WeightedGraph, rows: Rows) -> tuple[Rows, Rows]:
     places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))
     is_open = weighted.type_weights > 0
     is_open |= is_open.reshape(-1, 2)[:, ::-1].ravel()  # types 2 i and 2 i + 1 are one kind, along and against
-    inside = (rows[order][places] == neighbours) & is_open[graph.types[entries]]
+    types = graph.types[entries]
+    inside = (rows[order][places] == neighbours) & is_open[types]
     owner = np.repeat(np.arange(len(rows)), counts)[inside]
-    pairs = np.unique(owner * len(rows) + order[places[inside]])
-    return np.divmod(pairs, max(len(rows), 1))
+    pairs, number = np.unique(owner * len(rows) + order[places[inside]], return_inverse=True)
+    directed = np.repeat([kind not in undirected for kind in graph.n_links], 2).astype(bool)[types[inside]]
+    along = types[inside] % 2 == 0
+    points = np.bincount(number[directed & along], minlength=len(pairs)) > 0
+    pointed = np.bincount(number[directed & ~along], minlength=len(pairs)) > 0
+    return LinkedPairs(*np.divmod(pairs, max(len(rows), 1)), points, pointed)
 
 
-def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: tuple[Rows, Rows], foremost: int) -> dict[str, Scores]:
+def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedPairs, foremost: int) -> dict[str, Scores]:
     """Compute the kinds of evidence that the query's terms and the links among candidates give.
 
     Args:
@@ -85,11 +117,12 @@ def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: tuple[R
         pairs: linked candidates, as :func:`links_among` returns them.
         foremost: position of the candidate that ranks first.
     """
-    informed = covered * shares
-    coverage = informed.sum(axis=1)
-    linking, linked = pairs
-    chain = coverage.copy()
-    np.maximum.at(chain, linking, (covered[linking] | covered[linked]) @ shares)
+    coverage = (covered * shares).sum(axis=1)
+    together = (covered[pairs.ones] | covered[pairs.others]) @ shares
+    evidence = {"coverage": coverage}
+    everywhere = np.ones(len(pairs.ones), bool)
+    for kind, counting in (("chain", everywhere), ("chain_along", pairs.points), ("chain_against", pairs.pointed)):
+        evidence[kind] = coverage.copy()
+        np.maximum.at(evidence[kind], pairs.ones[counting], together[counting])
     complement = (covered & ~covered[foremost]) @ shares if len(covered) else coverage
-    links = np.log1p(np.bincount(linking, minlength=len(covered)))
-    return {"coverage": coverage, "chain": chain, "complement": complement, "links": links}
+    return evidence | {"complement": complement}

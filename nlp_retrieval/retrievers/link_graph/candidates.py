@@ -64,12 +64,12 @@ class GraphCandidates:
             lowest = float(scores[:n_pooled].min())
             scores[n_pooled:] = lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, len(self.rows) - n_pooled + 1))
         order = np.lexsort((self.rows, -scores))[:k]
-        signals = {"pagerank": self.ranks[order], "seeds": self.shares[order]}
+        signals = {"pagerank": self.ranks[order]}
         for kind in DEFAULT_WEIGHTS.keys() - signals.keys():
             column = np.full(len(self.rows), np.nan)
             column[:n_pooled] = self.evidence[kind]
             signals[kind] = column[order]
-        signals = {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
+        signals = {"seeds": self.shares[order]} | {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
         signals |= {f"seed.{label}": column[order] for label, column in self.seeds.items()}
         return self.rows[order], scores[order], signals
 

@@ -40,7 +40,8 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
     # titles and terms first, so that their memory is free again when the links take the most
     TitleTable.of(titles.surfaces(items)).write(folder)
     PassageTerms.write(folder, items)
-    by_kind = {kind: extractor.extracted(items) for kind, extractor in kinds.items()}
+    terms = PassageTerms.open_all([SegmentFolder(folder, 0, len(items))])
+    by_kind = {kind: extractor.extracted(items, terms) for kind, extractor in kinds.items()}
     if not any(len(extracted.links.sources) for extracted in by_kind.values()):
         warnings.warn(
             f"link_graph found no links by {', '.join(by_kind) or 'anything'}: its results will be those of its seeds. Give "
@@ -74,6 +75,7 @@ def extend_files(
     new_titles = TitleTable.of(titles.surfaces(items))
     first_row = len(everything) - len(items)
     all_titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (new_titles, first_row, None)])
+    PassageTerms.write(folder, items)  # extractors read them
     by_kind: dict[str, Extracted] = {}
     for number, (kind, extractor) in enumerate(kinds.items()):
         known = all_titles if extractor is titles else None
@@ -81,7 +83,6 @@ def extend_files(
     write_added_links(folder, {kind: extracted.links for kind, extracted in by_kind.items()}, len(everything))
     _write_tables(folder, by_kind)
     new_titles.write(folder)
-    PassageTerms.write(folder, items)
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) -> None:

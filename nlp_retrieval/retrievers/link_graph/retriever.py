@@ -43,6 +43,7 @@ from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 
 _QUERIES_AT_ONCE = 64
+_FLOOR = 0.05  # of what speaks for a passage that carries a name which a query gives
 _DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
 
 
@@ -65,13 +66,13 @@ class LinkGraphRetriever(BaseRetriever):
         pagerank: ``local`` looks only at the neighbourhood, whatever the size of the graph; ``exact`` at the whole graph.
         epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
         pool: how many of the most-walked passages are scored by all evidence; the others follow in the order of the walk.
-        weights: weights of kinds of evidence (pagerank, seeds, similarity, titles, coverage, chain, complement, links) that
-            differ from the defaults; ``nlp-retrieval tune`` fits them.
+        weights: weights of kinds of evidence (:data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS` says which there
+            are) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "link_graph"
-    format_version = 2
+    format_version = 3
     search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
 
     def __init__(
@@ -131,6 +132,7 @@ class LinkGraphRetriever(BaseRetriever):
         kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self._kinds().items()}
         graph, self._title_table, self._terms = open_files(segments)
         self._graph: WeightedGraph = graph.weighted(kinds)
+        self._undirected = {kind for kind, extractor in self._kinds().items() if not extractor.directed}
         self._n_live = int(live_of(segments).sum())
         self._max_shared = self._titles().max_shared
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=False))
@@ -220,12 +222,18 @@ class LinkGraphRetriever(BaseRetriever):
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
 
     def _titled(self, query: str) -> tuple[Rows, Scores]:
-        """The rows whose titles a query names, and how certainly: a title that m passages carry gives each 1/m."""
+        """The rows whose titles a query names, and how certainly.
+
+        A title that several passages carry is shared out among them: to those that say their own name, and that have other
+        words of the query.
+        """
         surest: dict[int, float] = {}
+        terms, information = self._terms.of_query(query)
         for mention in self._title_table.find(query):
-            share = 1.0 / len(mention.rows)
             if len(mention.rows) <= self._max_shared:
-                for row in mention.rows.tolist():
+                likely = (_FLOOR + self._terms.covered(terms, mention.rows) @ information) ** 2
+                likely *= _FLOOR + self._terms.named(mention.rows)
+                for row, share in zip(mention.rows.tolist(), (likely / likely.sum()).tolist(), strict=True):
                     surest[row] = max(surest.get(row, 0.0), share)
         rows = np.array(sorted(surest), np.int64)
         return rows, np.array([surest[row] for row in rows.tolist()], np.float64)
@@ -271,12 +279,14 @@ class LinkGraphRetriever(BaseRetriever):
             similarity = self._open_dense.similarities(vector, pooled)
         terms, information = self._terms.of_query(query)
         first = int(np.argmax(walked + similarity)) if len(pooled) else 0
+        pairs = links_among(self._graph, pooled, self._undirected)
         evidence = {
             "pagerank": walked,
-            "seeds": np.log(shares[: self.pool] + FLOOR),
             "similarity": similarity,
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
-        } | coverage_evidence(self._terms.covered(terms, pooled), information, links_among(self._graph, pooled), first)
+            "title_coverage": self._terms.title_shares(query, pooled),
+            "named": self._terms.named(pooled),
+        } | coverage_evidence(self._terms.covered(terms, pooled), information, pairs, first)
         seeds = {label: looked_up(rows, *by_row(*hits), np.nan) for label, hits in seeded.scores.items()}
         return GraphCandidates(rows, ranks, shares, evidence, seeds)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, naive
@@ -16,9 +18,10 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.graph.links.base import LinkSentence
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
-from nlp_retrieval.text.surfaces import SurfaceMatcher
+from nlp_retrieval.text.surfaces import SurfaceMatcher, words_of
 
-PLAIN = TitleMentions(rarity=0)
+STEM = Stemmer.Stemmer("porter").stemWord
+PLAIN = TitleMentions(rarity=0, context=0)
 
 
 def test_a_mentioned_title_is_a_link_and_a_repeated_one_is_one_link() -> None:
@@ -37,6 +40,44 @@ def test_a_title_that_several_passages_carry_is_shared_out() -> None:
     )
 
 
+def words(item: SearchableItem) -> set[str]:
+    return {STEM(word) for word in words_of(item.text)}
+
+
+def closeness(one: SearchableItem, other: SearchableItem, items: list[SearchableItem]) -> float:
+    """The cosine of two passages, by loops over sets."""
+    having = Counter(word for item in items for word in words(item))
+    square = {word: math.log1p((len(items) - n + 0.5) / (n + 0.5)) ** 2 for word, n in having.items()}
+    shared, *lengths = (sum(square[word] for word in some) for some in (words(one) & words(other), words(one), words(other)))
+    return shared / math.sqrt(lengths[0] * lengths[1])
+
+
+def named(item: SearchableItem) -> float:
+    title = {STEM(word) for word in words_of(item.title)}
+    return min(1.0, 2 * len(title & {STEM(word) for word in words_of(item.content)}) / len(title))
+
+
+def test_a_title_that_several_passages_carry_means_the_one_that_is_close_and_says_its_name() -> None:
+    items = [
+        passage("a", "The robbery film Heat by Michael Mann."),
+        passage("Heat (1995 film)", "Heat is a film by Michael Mann about a robbery."),
+        passage("Heat (novel)", "Heat is a book about the robbery film by Michael Moss."),
+        passage("Heat (magazine)", "A paper on sale in London, with a film robbery."),
+        passage("Mercury", "A planet, by Michael."),
+    ]
+    carriers = items[1:4]
+    likely = [(0.05 + closeness(items[0], item, items)) ** 2 * (0.05 + named(item)) for item in carriers]
+    likely = [value if value >= max(likely) / 10 else 0.0 for value in likely]
+    assert likely[0] > likely[1] > likely[2] == 0.0
+    expected = {("a", item.item_id): value / sum(likely) for item, value in zip(carriers, likely, strict=True) if value}
+    assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
+
+
+def test_where_nothing_tells_carriers_apart_a_title_is_shared_out_evenly() -> None:
+    items = [passage("a", "It was in Heat."), *(passage("Heat", "Some words.", f"h{n}") for n in range(4))]
+    assert links_of(TitleMentions(rarity=0), items) == approximately({("a", f"h{n}"): 0.25 for n in range(4)})
+
+
 def test_a_mention_that_may_mean_the_passage_itself_links_nothing() -> None:
     items = [passage("Heat (1986 film)", "Heat is a film, later remade as Heat."), passage("Heat (1995 film)", "Heat!")]
     assert links_of(PLAIN, items) == {}
@@ -49,7 +90,7 @@ def test_the_largest_share_counts_where_a_title_and_an_alias_are_mentioned() -> 
         passage("Jack Lemmon", aliases="Jack"),
     ]
     assert links_of(PLAIN, items) == {("a", "John Kennedy"): 1.0, ("a", "Jack Lemmon"): 0.5}
-    assert links_of(TitleMentions(aliases="other names", rarity=0), items) == {("a", "John Kennedy"): 1.0}
+    assert links_of(TitleMentions(aliases="other names", rarity=0, context=0), items) == {("a", "John Kennedy"): 1.0}
 
 
 def test_links_to_often_mentioned_passages_weigh_less() -> None:
@@ -132,7 +173,7 @@ def test_links_are_those_of_a_naive_reading(rows: list[tuple[str, list[str]]], r
     times = Counter(target for _, target in shares)
     expected = {(str(s), str(t)): share / times[t] ** rarity for (s, t), share in shares.items()}
     items = [passage(title, " ".join(parts), str(row)) for row, (title, parts) in enumerate(rows)]
-    assert links_of(TitleMentions(min_characters=1, rarity=rarity), items) == approximately(expected)
+    assert links_of(TitleMentions(min_characters=1, rarity=rarity, context=0), items) == approximately(expected)
 
 
 def test_the_evidence_is_the_sentence_of_the_mention() -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from graph.corpora import passage, table_of
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.graph.store.closeness import TermCloseness
 from nlp_retrieval.graph.store.passage_terms import PassageTerms
 
 STEM = Stemmer.Stemmer("porter").stemWord
-FILES = ["term_hashes", "term_offsets", "term_vocabulary", "term_passages"]
+FILES = "term_hashes term_offsets term_vocabulary term_passages title_term_hashes title_term_offsets title_keys named".split()
 WORDS = "running runs runner lighthouse lighthouses Zürich zurich the what U2 1990 o'Neill café".split()
 
 
@@ -124,7 +125,8 @@ def test_the_same_texts_give_the_same_bytes_and_repeated_words_count_once(tmp_pa
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("damage", ["missing", "cut", "header", "dtype", "shape", "longer"])
 def test_a_file_that_is_damaged_is_named(tmp_path: Path, file: str, damage: str) -> None:
-    terms_of(["copper walnut", "ribbon"], tmp_path)
+    items = [passage("Copper", "copper walnut"), passage("Old Ribbon", "ribbon")]
+    PassageTerms.write(tmp_path, table_of(items, tmp_path))
     path = tmp_path / f"{file}.npy"
     column = np.load(path)
     if damage == "missing":
@@ -132,8 +134,48 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path, file: str, damage: str)
     elif damage in ("cut", "header"):
         path.write_bytes(path.read_bytes()[: -1 if damage == "cut" else 7])
     else:
-        spoilt = {"dtype": column.astype(np.float32), "shape": column[None], "longer": np.append(column, column[-1:] + 1)}
-        np.save(path, spoilt[damage].astype(column.dtype if damage != "dtype" else np.float32))
+        spoilt = {"dtype": column.astype(np.complex64), "shape": column[None], "longer": np.append(column, column[-1:] + 1)}
+        np.save(path, spoilt[damage].astype(column.dtype if damage != "dtype" else np.complex64))
     with pytest.raises(IndexDamagedError, match=r"replace=True") as caught:
         opened(tmp_path, 2)
     assert path.name in str(caught.value) or "contradict one another" in str(caught.value)
+
+
+def test_a_passage_is_about_its_title_where_it_or_another_of_the_same_title_has_half_of_its_words(tmp_path: Path) -> None:
+    items = [
+        passage("Old Copper Mill", "The mill of copper.", "a"),
+        passage("Old Copper Mill", "A walnut.", "b"),  # another part of the same document
+        passage("Old Ribbon", "ribbons", "c"),
+        passage("Old Copper Mill (note 3)", "A mill.", "d"),
+        passage("Quill", "Nothing of it.", "e"),
+        passage(None, "Nothing.", "f"),
+    ]
+    PassageTerms.write(tmp_path, table_of(items, tmp_path))
+    terms = opened(tmp_path, len(items))
+    assert terms.named(np.arange(6)).tolist() == pytest.approx([1, 1, 1, 0.4, 0, 1])
+    assert terms.title_shares("Which mill is old?", np.arange(6)).tolist() == pytest.approx([2 / 3, 2 / 3, 0.5, 0.4, 0, 0])
+    half = np.array([False, True, True, True, True, True])
+    left = PassageTerms.open_all([SegmentFolder(tmp_path, 0, 6, half)])
+    assert left.named(np.arange(1, 6)).tolist() == pytest.approx([0, 1, 0.4, 0, 1])
+
+
+def test_closeness_is_the_cosine_of_what_two_passages_say(tmp_path: Path) -> None:
+    texts = ["copper walnut ribbon", "copper walnut", "ribbon quill", "", "copper copper copper"]
+    terms = terms_of(texts, tmp_path)
+    sets = [set(text.split()) for text in texts]
+    square = {
+        word: math.log1p((len(texts) - n + 0.5) / (n + 0.5)) ** 2
+        for word in set().union(*sets)
+        for n in [sum(word in one for one in sets)]
+    }
+
+    def weight(words: set[str]) -> float:
+        return sum(square[word] for word in words)
+
+    ones, others = (column.ravel() for column in np.meshgrid(np.arange(5), np.arange(5)))
+    expected = [
+        weight(sets[one] & sets[other]) / (math.sqrt(weight(sets[one]) * weight(sets[other])) or 1.0)
+        for one, other in zip(ones, others, strict=True)
+    ]
+    assert TermCloseness(terms).of_pairs(ones, others).tolist() == pytest.approx(expected)
+    assert TermCloseness(terms).of_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []

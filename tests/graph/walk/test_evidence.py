@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 from pathlib import Path
@@ -44,26 +45,35 @@ def plain_pairs(kinds: dict[str, list[tuple[int, int]]], candidates: list[int]) 
     return {(places[one], places[other]) for one, other in linked if one in places and other in places}
 
 
+def pointing(kinds: dict[str, list[tuple[int, int]]], candidates: list[int]) -> set[tuple[int, int]]:
+    """The pairs that a link of the directed kind, a, leads along."""
+    places = {row: place for place, row in enumerate(candidates)}
+    ends = {(one, other) for one, other in kinds.get("a", []) if one != other}
+    return {(places[one], places[other]) for one, other in ends if one in places and other in places}
+
+
 @given(case=linked_candidates())
 def test_linked_candidates_are_those_of_a_set_in_both_orders_and_once(
     case: tuple[int, dict[str, list[tuple[int, int]]], list[int]],
 ) -> None:
     n_nodes, kinds, candidates = case
-    one, other = links_among(open_ways(n_nodes, kinds), np.array(candidates, np.int64))
-    found = list(zip(one.tolist(), other.tolist(), strict=True))
+    pairs = links_among(open_ways(n_nodes, kinds), np.array(candidates, np.int64), {"b"})
+    found = list(zip(pairs.ones.tolist(), pairs.others.tolist(), strict=True))
     assert found == sorted(plain_pairs(kinds, candidates))
+    assert set(itertools.compress(found, pairs.points)) == pointing(kinds, candidates)
+    assert {(other, one) for one, other in itertools.compress(found, pairs.pointed)} == pointing(kinds, candidates)
 
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
 def test_links_of_a_kind_that_is_never_walked_count_for_nothing(weights: tuple[float, float]) -> None:
     kinds = {"a": [(0, 1)], "b": [(1, 2)]}
-    one, other = links_among(graph_of(3, kinds).weighted({"a": (1.0, 1.0), "b": weights}), np.arange(3))
+    pairs = links_among(graph_of(3, kinds).weighted({"a": (1.0, 1.0), "b": weights}), np.arange(3))
     expected = plain_pairs(kinds if any(weights) else {"a": [(0, 1)]}, [0, 1, 2])
-    assert set(zip(one.tolist(), other.tolist(), strict=True)) == expected
+    assert set(zip(pairs.ones.tolist(), pairs.others.tolist(), strict=True)) == expected
 
 
 @given(case=linked_candidates(), data=st.data())
-def test_coverage_chain_complement_and_links_are_those_of_sets(
+def test_coverage_chains_and_complement_are_those_of_sets(
     case: tuple[int, dict[str, list[tuple[int, int]]], list[int]], data: st.DataObject
 ) -> None:
     n_nodes, kinds, candidates = case
@@ -72,7 +82,7 @@ def test_coverage_chain_complement_and_links_are_those_of_sets(
     covered = np.array([[term in has for term in range(len(information))] for has in terms], bool)
     covered = covered.reshape(len(candidates), len(information))
     first = data.draw(st.integers(0, len(candidates) - 1)) if candidates else 0
-    pairs = links_among(open_ways(n_nodes, kinds), np.array(candidates, np.int64))
+    pairs = links_among(open_ways(n_nodes, kinds), np.array(candidates, np.int64), {"b"})
     found = coverage_evidence(covered, np.array(information, np.float64), pairs, first)
 
     def share(has: set[int]) -> float:
@@ -86,7 +96,12 @@ def test_coverage_chain_complement_and_links_are_those_of_sets(
         [max(share(has | terms[other]) for other in [place, *linked[place]]) for place, has in enumerate(terms)]
     )
     assert found["complement"].tolist() == pytest.approx([share(has - terms[first]) for has in terms])
-    assert found["links"].tolist() == pytest.approx([math.log1p(len(linked[place])) for place in range(len(candidates))])
+    for kind, ends in (("chain_along", (0, 1)), ("chain_against", (1, 0))):
+        expected = [share(has) for has in terms]
+        for pair in pointing(kinds, candidates):
+            mine, theirs = (pair[end] for end in ends)
+            expected[mine] = max(expected[mine], share(terms[mine] | terms[theirs]))
+        assert found[kind].tolist() == pytest.approx(expected)
 
 
 def test_weights_that_are_not_given_are_the_defaults() -> None:

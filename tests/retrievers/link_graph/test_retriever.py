@@ -57,7 +57,7 @@ VARIANTS = {
     "small pool": link_graph(pool=7),
     "few seeds": link_graph(depth=3, damping=0.9),
     "no walk": link_graph(damping=0.0),
-    "other weights": link_graph(weights={"chain": -3.0, "links": 2.0}),
+    "other weights": link_graph(weights={"chain": -3.0, "chain_along": 2.0}),
     "of itself": link_graph(BM25, link_graph(DENSE)),
 }
 
@@ -91,6 +91,10 @@ def plain_terms(text: str) -> set[str]:
 TERMS = [plain_terms(item.text) for item in ITEMS]
 
 
+def title_terms(row: int) -> set[str]:
+    return plain_terms(ITEMS[row].title)
+
+
 def plain_steps(retriever: LinkGraphRetriever, path: Path) -> np.ndarray:
     """``[from, to]``, the probabilities of all steps."""
     steps = np.zeros((len(ITEMS), len(ITEMS)))
@@ -101,6 +105,16 @@ def plain_steps(retriever: LinkGraphRetriever, path: Path) -> np.ndarray:
             steps[source, target] += weight * extractor.along
             steps[target, source] += weight * extractor.against
     return steps / np.maximum(steps.sum(axis=1, keepdims=True), 1e-300)
+
+
+def plain_pointing(retriever: LinkGraphRetriever, path: Path) -> np.ndarray:
+    """``[from, to]``, whether a title of the one is mentioned in the other."""
+    points = np.zeros((len(ITEMS), len(ITEMS)), bool)
+    for extractor in retriever.links:
+        if isinstance(extractor, TitleMentions):
+            links = extractor.extract(open_generation(path).items)
+            points[links.sources, links.targets] = True
+    return points
 
 
 def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, path: Path) -> dict[int, dict[str, float]]:
@@ -133,17 +147,24 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
     dense = any(isinstance(part, FaissRetriever) for part in retriever.parts())
     similarity = ENCODER.encode_passages([item.text for item in ITEMS]) @ ENCODER.encode_queries([query])[0] * dense
     first = max(rows, key=lambda row: math.log(walk[row] + 1e-7) + similarity[row])
+
+    def chain(row: int, others: list[int]) -> float:
+        return max([share_of(TERMS[row] | TERMS[other]) for other in others] + [share_of(TERMS[row])])
+
+    pointing = plain_pointing(retriever, path)
     linked = {row: [other for other in rows if steps[row, other] > 0 or steps[other, row] > 0] for row in rows}
     return {
         row: {
             "pagerank": math.log(walk[row] + 1e-7),
-            "seeds": math.log(restart[row] + 1e-7),
             "similarity": similarity[row],
             "titles": float(row in titled),
+            "title_coverage": len(title_terms(row) & plain_terms(query)) / len(title_terms(row)),
+            "named": min(1.0, 2 * len(title_terms(row) & plain_terms(ITEMS[row].content)) / len(title_terms(row))),
             "coverage": share_of(TERMS[row]),
-            "chain": max([share_of(TERMS[row] | TERMS[other]) for other in linked[row]] + [share_of(TERMS[row])]),
+            "chain": chain(row, linked[row]),
+            "chain_along": chain(row, [other for other in rows if pointing[row, other] > 0]),
+            "chain_against": chain(row, [other for other in rows if pointing[other, row] > 0]),
             "complement": share_of(TERMS[row] - TERMS[first]),
-            "links": math.log1p(len(linked[row])),
         }
         for row in rows
     }
@@ -164,7 +185,7 @@ def test_ranking_scores_and_signals_are_those_of_sets_and_a_solved_equation(fold
         assert [scores[row] for row in rows_of(pooled)] == pytest.approx(sorted(scores.values(), reverse=True), abs=1e-4)
         for hit, row in zip(pooled, rows_of(pooled), strict=True):
             told = {key.removeprefix("link_graph."): value for key, value in hit.signals.items()}
-            wanted = plain[row] | {kind: math.exp(plain[row][kind]) - 1e-7 for kind in ("pagerank", "seeds")}
+            wanted = plain[row] | {"pagerank": math.exp(plain[row]["pagerank"]) - 1e-7}
             assert {kind: told[kind] for kind in DEFAULT_WEIGHTS} == pytest.approx(wanted, abs=1e-5)
 
 
@@ -257,7 +278,7 @@ def test_a_mask_that_allows_all_changes_nothing(folder: Path, variant: LinkGraph
 
 
 def test_signals_are_finite_and_complete_within_the_pool(folder: Path) -> None:
-    kinds = {f"link_graph.{kind}" for kind in ["score", "rank", *DEFAULT_WEIGHTS]}
+    kinds = {f"link_graph.{kind}" for kind in ["score", "rank", "seeds", *DEFAULT_WEIGHTS]}
     for hits in found(VARIANTS["small pool"], QUERIES, folder):
         for place, hit in enumerate(hits):
             assert all(math.isfinite(value) for value in hit.signals.values())
@@ -490,7 +511,7 @@ def graph_files(path: Path) -> Iterator[Path]:
 def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "index"
     link_graph(BM25).index(ITEMS[:20], path)
-    assert len([*graph_files(path)]) == 17
+    assert len([*graph_files(path)]) == 21
     for file in graph_files(path):
         whole = file.read_bytes()
         flipped = bytearray(whole)
