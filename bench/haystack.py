@@ -4,7 +4,8 @@ Each passage of the collection gives its name to nine distractors ("Heat (1995 f
 that a text which mentions "Heat" may now mean ten passages). The text of a distractor is the first half of one passage's
 sentences and the second half of another's, neither of them the one that gave the name: all that is said is said ten
 times, nine of them under a name that it is not true of. So that the two kinds of crowding can be told apart there is a second
-haystack, of the same texts under names that no text mentions.
+haystack, of the same texts under names that no text mentions. In a third, the hardest, a distractor has a real passage's
+name and says it: what its text says of the passage that it comes from, it says of that name.
 
 **Its vector is approximated**: not its text is encoded, which takes hours, but the vectors of the two passages are
 averaged and scaled to length 1. The name is not in that vector, so to a dense retriever distractors are a little further
@@ -31,8 +32,8 @@ from nlp_retrieval.encoders.base import Vectors
 COPIES = 9
 """Distractors per passage."""
 
-Naming = Literal["shared", "own"]
-"""Whether distractors have the names of passages, or names that nothing mentions."""
+Naming = Literal["shared", "own", "said"]
+"""Whether distractors have the names of passages, names that nothing mentions, or names of passages that they say."""
 
 _SEED = 20261122
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -120,7 +121,9 @@ def haystack(passages: list[SearchableItem], naming: Naming) -> Iterator[tuple[S
         for row, (one, other) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
             begin, end = sentences[one], sentences[other]
             text = " ".join([*begin[: (len(begin) + 1) // 2], *end[len(end) // 2 :]])
-            title = _qualified(passages[row].title, note) if naming == "shared" else f"Distractor {note}x{row:05d}"
+            title = f"Distractor {note}x{row:05d}" if naming == "own" else _qualified(passages[row].title, note)
+            if naming == "said":
+                text = _saying(text, _plain(passages[one].title), _plain(passages[row].title))
             yield SearchableItem(item_id=f"d{note}-{row:05d}", content=text, metadata={"title": title}), (one, other)
 
 
@@ -131,6 +134,16 @@ def _elsewhere(n: int, generator: np.random.Generator) -> tuple[NDArray[np.int64
     places[order] = np.arange(n)
     steps = generator.choice(np.arange(1, n), 2, replace=False)
     return order[(places + steps[0]) % n], order[(places + steps[1]) % n]
+
+
+def _plain(title: str) -> str:
+    """A name without the qualifier at its end."""
+    return title.rpartition(" (")[0] or title if title.endswith(")") else title
+
+
+def _saying(text: str, name: str, other: str) -> str:
+    """A text in which one name stands for another, or stands at the beginning where the other does not stand."""
+    return text.replace(name, other) if name and name in text else f"{other}: {text}"
 
 
 def _qualified(title: str, note: int) -> str:
