@@ -6,7 +6,7 @@ triple without three parts, an empty or endless text, and whatever stands behind
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -14,13 +14,20 @@ from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.text.printable import printable
 
-__all__ = ["MAX_CHARACTERS", "MAX_STATEMENTS", "ReadKnowledge", "knowledge_from_json"]
+__all__ = ["ENTITY_TYPES", "MAX_CHARACTERS", "MAX_STATEMENTS", "UNKNOWN_TYPE", "ReadKnowledge", "knowledge_from_json"]
 
 MAX_CHARACTERS = 500
 """The longest entity, or part of a triple, in characters; longer ones are sentences, not names."""
 
 MAX_STATEMENTS = 1_000
 """The most entities, and the most triples, that one passage has; a passage of 1,000 words has about 100."""
+
+
+ENTITY_TYPES = frozenset({"person", "place", "organization", "concept"})
+"""What an entity may be said to be."""
+
+UNKNOWN_TYPE = "unknown"
+"""What any other is."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +37,19 @@ class ReadKnowledge:
     Args:
         knowledge: all that is sound.
         dropped: how many entities and triples were left out. Repeated ones are not counted.
+        types: what entities are, of ``ENTITY_TYPES``, by name, as far as it is told.
     """
 
     knowledge: PassageKnowledge
-    dropped: int
+    dropped: int = 0
+    types: dict[str, str] = field(default_factory=dict)
 
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
     """Read what one passage says.
 
     Args:
-        entities: a list of texts.
+        entities: a list of texts, or of pairs of a text and its type.
         triples: a list of lists, each of three texts.
 
     Raises:
@@ -48,12 +57,24 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
     """
     if not isinstance(entities, list) or not isinstance(triples, list):
         raise ValueError(f"the {'triples' if isinstance(entities, list) else 'entities'} are no list")  # noqa: TRY004
-    names = {name: None for value in entities[:MAX_STATEMENTS] if (name := _phrase(value))}
+    typed = [pair for value in entities[:MAX_STATEMENTS] if (pair := _entity(value))]
     statements = [triple for value in triples[:MAX_STATEMENTS] if (triple := _triple(value))]
-    sound = sum(_phrase(value) is not None for value in entities[:MAX_STATEMENTS]) + len(statements)
-    return ReadKnowledge(
-        PassageKnowledge(tuple(names), tuple(dict.fromkeys(statements))), dropped=len(entities) + len(triples) - sound
-    )
+    types: dict[str, str] = {}
+    for name, type_ in typed:
+        if type_ in ENTITY_TYPES:
+            types.setdefault(name, type_)
+    names = tuple(dict.fromkeys(name for name, _ in typed))
+    dropped = len(entities) + len(triples) - len(typed) - len(statements)
+    return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types)
+
+
+def _entity(value: JsonValue) -> tuple[str, str] | None:
+    """A name and its type; None for what is no name."""
+    type_: JsonValue = ""
+    if isinstance(value, list) and len(value) == 2:
+        value, type_ = value
+    name = _phrase(value)
+    return None if name is None else (name, type_.strip().lower() if isinstance(type_, str) else "")
 
 
 def _phrase(value: JsonValue) -> str | None:

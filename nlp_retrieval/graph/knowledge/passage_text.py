@@ -18,4 +18,4 @@ def passage_text(title: str, content: str) -> str:
 def passage_hash(title: str, content: str) -> str:
     """Return the fingerprint of a passage's text, 32 hexadecimal digits."""
     words = " ".join(passage_text(title, content).split())
-    return blake2b(words.encode(), digest_size=16).hexdigest()
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
