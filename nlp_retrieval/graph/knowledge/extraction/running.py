@@ -11,13 +11,13 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import Advance, progress
-from nlp_retrieval.errors import ConfigurationError, OutputError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.graph.knowledge.extraction.extractor import Extracted, Extractor
 from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary
 from nlp_retrieval.graph.knowledge.extraction.workers import worked_on
@@ -61,12 +61,11 @@ def extract_knowledge(
             for group, found in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
                 run.came(group, found)
             run.commit("failed" if extractor.given_up else "completed")
-        except OutputError:
-            raise
         except BaseException:
-            # of what was answered, nothing is lost; the first error is the one to tell
-            with suppress(RetrievalError):
-                run.commit("failed")
+            # what was interrupted within a transaction may hold its lock as long as this error is told
+            if run.between_transactions:
+                with suppress(RetrievalError):
+                    run.commit("failed")
             raise
         return run.summary()
 
@@ -83,6 +82,7 @@ class _Extraction:
         self._records: list[PassageRecord] = []
         self._count: Counter[str] = Counter()
         self._session = uuid.uuid4().hex
+        self.between_transactions = True
         self._begin = time.perf_counter()
 
     def groups(self, items: Iterable[SearchableItem]) -> Iterator[list[Same]]:
@@ -121,7 +121,8 @@ class _Extraction:
         waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
         done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
         run = Run(self._session, counts.get("documents", 0), done + waiting, status, counts)
-        self._store.save(self.extraction, self._records, run)
+        with self._transaction():
+            self._store.save(self.extraction, self._records, run)
         self._records = []
 
     def summary(self) -> ExtractionSummary:
@@ -138,14 +139,15 @@ class _Extraction:
 
     def _missing(self, chunk: list[SearchableItem]) -> list[Same]:
         """The documents of a chunk that are to be asked about, by their texts; those whose text is known are noted."""
-        missing = [
-            item for item, is_missing in zip(chunk, self._store.missing(self.extraction, chunk), strict=True) if is_missing
-        ]
+        with self._transaction():
+            asked = self._store.missing(self.extraction, chunk)
+            missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
+            found = self._store.knowledge(self.extraction, missing)
         self._count["documents"] += len(chunk)
         self._count["kept"] += len(chunk) - len(missing)
         self._advance(len(chunk) - len(missing))
         by_text: dict[str, Same] = {}
-        for item, known in zip(missing, self._store.knowledge(self.extraction, missing), strict=True):
+        for item, known in zip(missing, found, strict=True):
             if known is not None:
                 self._count["copied"] += 1
                 self._note(item, ReadKnowledge(known), 0)
@@ -153,6 +155,12 @@ class _Extraction:
                 self._count["cut"] += len(_text(item)) > self._extractor.passage_characters
                 by_text.setdefault(passage_hash(item.title, item.content), []).append(item)
         return list(by_text.values())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.between_transactions = False
+        yield
+        self.between_transactions = True
 
     def _note(self, item: SearchableItem, read: ReadKnowledge | None, tries: int, error: str = "") -> None:
         if read is not None:
