@@ -53,14 +53,14 @@ def command(
     from itertools import islice
 
     from nlp_retrieval.benchmarks.cost.prices import ModelPrice
-    from nlp_retrieval.graph.knowledge.extraction.extractor import Extractor
+    from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtractor
     from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge
     from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
 
     costs: ModelPrice | None = None if price is None else _price(price)
     items = corpus_loader(corpus, loader, option).stream()
     model = _model(lm, lm_base_url, lm_option or [], calls_at_once)
-    extractor = Extractor(model, passages_per_call=passages_per_call, passage_characters=passage_characters)
+    extractor = KnowledgeExtractor(model, passages_per_call=passages_per_call, passage_characters=passage_characters)
     with KnowledgeStore(store, schema=schema, create=True) as opened:
         others = [one for one in opened.extractions() if one != extractor.extraction]
         if others:

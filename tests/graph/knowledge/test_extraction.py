@@ -13,7 +13,7 @@ from graph.knowledge.databases import rows_of
 from graph.knowledge.reading_model import by_the_rule, corpus, entry_of, knowledge_of, passages_in
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.graph.knowledge.extraction.extractor import Extractor, read_answer
+from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtractor, read_answer
 from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge
 from nlp_retrieval.graph.knowledge.extraction.workers import worked_on
 from nlp_retrieval.graph.knowledge.from_json import MAX_STATEMENTS
@@ -35,7 +35,7 @@ def extractor(server, model):
 
     def make(*, passages_per_call=1, passage_characters=10_000, **settings):
         made = model(**{"retries": 2} | settings)
-        return Extractor(made, passages_per_call=passages_per_call, passage_characters=passage_characters)
+        return KnowledgeExtractor(made, passages_per_call=passages_per_call, passage_characters=passage_characters)
 
     return make
 

@@ -21,7 +21,7 @@ from nlp_retrieval.graph.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMEN
 from nlp_retrieval.graph.knowledge.passage_text import passage_hash
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.graph.knowledge.store.rows import Extraction, PassageRecord, Run
+from nlp_retrieval.graph.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
 from nlp_retrieval.graph.knowledge.store.tables import Tables
 
 SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
@@ -166,8 +166,8 @@ def test_writers_at_once_lose_nothing(store):
 
 
 def test_a_run_has_one_row_that_is_committed_with_its_passages(store):
-    store.save(SMALL, [record(item(1), HORT)], Run("one", 5, 1))
-    store.save(SMALL, [record(item(2), HORT)], Run("one", 5, 5, "completed", {"extracted": 5}))
+    store.save(SMALL, [record(item(1), HORT)], ExtractionRun("one", 5, 1))
+    store.save(SMALL, [record(item(2), HORT)], ExtractionRun("one", 5, 5, "completed", {"extracted": 5}))
     progress = store._tables.indexing_progress
     with store._database.engine.connect() as connection:
         (row,) = connection.execute(progress.select())

@@ -24,7 +24,7 @@ from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.lm.reading import read_object
 from nlp_retrieval.text.fence import fenced
 
-__all__ = ["Extracted", "Extractor"]
+__all__ = ["ExtractedPassage", "KnowledgeExtractor"]
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut, and then is none."""
@@ -33,7 +33,7 @@ _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedPassage:
     """What came of one passage.
 
     Args:
@@ -49,7 +49,7 @@ class Extracted:
     asked: bool = True
 
 
-class Extractor:
+class KnowledgeExtractor:
     """Has a language model write down entities and triples.
 
     Failures of the endpoint are retried by the model's own settings (``retries``, ``backoff`` doubled with each). An answer
@@ -99,7 +99,7 @@ class Extractor:
         reason = self._line.given_up
         return None if reason is None else self.lm.hidden(reason)
 
-    def extract(self, texts: Sequence[str]) -> list[Extracted]:
+    def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
         """Return what came of each passage, in order; asks the model of DSPy's settings, and raises nothing.
 
         Args:
@@ -120,9 +120,9 @@ class Extractor:
                 asked = outcome.reason != self._line.given_up
                 break
         return [
-            Extracted(read[place], 0 if place in without_call else max(tries, 1))
+            ExtractedPassage(read[place], 0 if place in without_call else max(tries, 1))
             if place in read
-            else Extracted(None, tries, error, asked)
+            else ExtractedPassage(None, tries, error, asked)
             for place in range(len(shown))
         ]
 

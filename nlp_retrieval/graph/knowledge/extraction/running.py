@@ -18,13 +18,13 @@ from typing import Any
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import Advance, progress
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.graph.knowledge.extraction.extractor import Extracted, Extractor
+from nlp_retrieval.graph.knowledge.extraction.extractor import ExtractedPassage, KnowledgeExtractor
 from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary
 from nlp_retrieval.graph.knowledge.extraction.workers import worked_on
 from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge
 from nlp_retrieval.graph.knowledge.passage_text import passage_hash, passage_text
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.graph.knowledge.store.rows import PassageRecord, Run
+from nlp_retrieval.graph.knowledge.store.rows import ExtractionRun, PassageRecord
 from nlp_retrieval.lm.asking import using
 from nlp_retrieval.lm.counting import CallCounter, record_calls
 
@@ -37,9 +37,11 @@ Same = list[SearchableItem]
 
 
 def extract_knowledge(
-    items: Iterable[SearchableItem], store: KnowledgeStore, extractor: Extractor, *, commit_every: int = 100
+    items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, *, commit_every: int = 100
 ) -> ExtractionSummary:
-    """Extract what the store does not have yet; memory holds a few hundred passages.
+    """Have a language model extract what the passages of a corpus say, as far as a store does not have it yet.
+
+    Memory holds a few hundred passages.
 
     Args:
         items: the corpus, with ids of its own.
@@ -74,7 +76,7 @@ class _Extraction:
     """One run under way."""
 
     def __init__(
-        self, store: KnowledgeStore, extractor: Extractor, commit_every: int, calls: CallCounter, advance: Advance
+        self, store: KnowledgeStore, extractor: KnowledgeExtractor, commit_every: int, calls: CallCounter, advance: Advance
     ) -> None:
         self.extraction = extractor.extraction
         self._store, self._extractor, self._commit_every = store, extractor, commit_every
@@ -98,11 +100,11 @@ class _Extraction:
         if waiting:
             yield waiting
 
-    def ask(self, group: list[Same]) -> list[Extracted]:
+    def ask(self, group: list[Same]) -> list[ExtractedPassage]:
         """Ask about one group, in a thread."""
         return self._extractor.extract([_text(same[0]) for same in group])
 
-    def came(self, group: list[Same], found: list[Extracted]) -> None:
+    def came(self, group: list[Same], found: list[ExtractedPassage]) -> None:
         """Note what came of a group, and commit where there is enough of it."""
         for same, one in zip(group, found, strict=True):
             if not one.asked:
@@ -120,7 +122,7 @@ class _Extraction:
         counts = dict(sorted(self._count.items()))
         waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
         done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
-        run = Run(self._session, counts.get("documents", 0), done + waiting, status, counts)
+        run = ExtractionRun(self._session, counts.get("documents", 0), done + waiting, status, counts)
         with self._transaction():
             self._store.save(self.extraction, self._records, run)
         self._records = []

@@ -12,7 +12,7 @@ __all__ = ["ExtractionSummary"]
 
 @dataclass(frozen=True)
 class ExtractionSummary:
-    """What came of one run.
+    """What came of one run of extraction, in numbers.
 
     Args:
         extraction_id: fingerprint of prompt, model and settings.

@@ -37,11 +37,15 @@ class Database:
     Raises:
         DependencyError: SQLAlchemy or the driver is not installed.
         SourceError: the URL is malformed, or there is no such file.
-        ConfigurationError: the database would be in memory.
+        ConfigurationError: the database would be in memory, or the path cannot be one.
     """
 
     def __init__(self, url: str, *, create: bool, wait: float) -> None:
         is_url = "://" in url or url.startswith("env:")
+        if not is_url and ("?" in url or not url.strip()):
+            raise ConfigurationError(
+                f"{url!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
+            )
         self._url = resolve(url) if is_url else f"sqlite:///{Path(url).expanduser()}"
         self.shown = hide_secrets(url)
         self._wait = wait
@@ -51,8 +55,12 @@ class Database:
                 raise ConfigurationError(f"{self.shown}: a store in memory is lost at once; name a file")
             _listen(self.engine)
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
         """Do something in a transaction that is rolled back.
+
+        Args:
+            work: may be done again.
+            tries: how often it is tried, where the database is away or locked.
 
         Raises:
             SourceError: the database cannot be read, or what is there is no knowledge store.
@@ -63,7 +71,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(reading)
+            return self._tried(reading, tries)
         except _errors() as error:
             raise SourceError(
                 f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is up, and "
@@ -85,7 +93,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(writing)
+            return self._tried(writing, _TRIES)
         except _errors() as error:
             raise OutputError(
                 f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; what was committed before "
@@ -96,15 +104,15 @@ class Database:
         """Close what is open."""
         self.engine.dispose()
 
-    def _tried(self, work: Callable[[], T]) -> T:
+    def _tried(self, work: Callable[[], T], tries: int) -> T:
         from sqlalchemy.exc import IntegrityError, OperationalError
 
-        for attempt in range(_TRIES):
+        for attempt in range(tries):
             try:
                 return work()
             except (IntegrityError, OperationalError) as error:
                 # a row that another process wrote first, a lock, a server that restarts; a missing table stays missing
-                if attempt == _TRIES - 1 or _for_good(error):
+                if attempt == tries - 1 or _for_good(error):
                     raise
                 time.sleep(self._wait * 2**attempt)
         raise AssertionError("the last attempt returns or raises")

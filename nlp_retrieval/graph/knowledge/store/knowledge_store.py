@@ -10,7 +10,7 @@ from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.graph.knowledge.passage_text import passage_hash
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
 from nlp_retrieval.graph.knowledge.store.connecting import Database
-from nlp_retrieval.graph.knowledge.store.rows import Extraction, PassageRecord, Run, StoreCounts
+from nlp_retrieval.graph.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord, StoreCounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -98,7 +98,7 @@ class KnowledgeStore:
         done = self._read(lambda connection: hashes_of_done(connection, self._tables, set(keys)))
         return [done.get(key) != passage_hash(item.title, item.content) for key, item in zip(keys, items, strict=True)]
 
-    def save(self, extraction: Extraction, records: Sequence[PassageRecord], run: Run | None = None) -> None:
+    def save(self, extraction: Extraction, records: Sequence[PassageRecord], run: ExtractionRun | None = None) -> None:
         """Put passages in place of what the store has of them, and tell how far the run is, in one transaction.
 
         Raises:
@@ -157,11 +157,11 @@ class KnowledgeStore:
         wanted = "is needed" if extraction_id is None else f"{extraction_id[:40]!r} was asked for"
         raise ConfigurationError(f"{self._database.shown}: one extraction {wanted}, and the store holds: {known}")
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
+    def _read(self, work: Callable[[Connection], T], **tries: int) -> T:
         from nlp_retrieval.graph.knowledge.store.reading import DamagedStoreError
 
         try:
-            return self._database.read(work)
+            return self._database.read(work, **tries)
         except DamagedStoreError as error:
             raise SourceError(
                 f"{self._database.shown}: the knowledge store holds {error}, which no extraction wrote; "
@@ -186,7 +186,7 @@ class KnowledgeStore:
                 for name, table in there.items()
             }
 
-        found = self._read(columns)
+        found = self._read(columns, tries=1)
         for table in self._tables.metadata.sorted_tables:
             has = found[table.name]
             if has is not None and has != set(table.c.keys()):

@@ -14,7 +14,7 @@ from nlp_retrieval.graph.knowledge.statements import Triple
 from nlp_retrieval.graph.knowledge.store.tables import key_of
 from nlp_retrieval.text.printable import printable
 
-__all__ = ["DONE", "FAILED", "Extraction", "PassageRecord", "Run", "StoreCounts"]
+__all__ = ["DONE", "FAILED", "Extraction", "ExtractionRun", "PassageRecord", "StoreCounts"]
 
 DONE, FAILED = "done", "failed"
 Row = dict[str, Any]
@@ -56,7 +56,7 @@ class StoreCounts:
 
 
 @dataclass(frozen=True)
-class Run:
+class ExtractionRun:
     """How far one run is, as its row in the store tells it.
 
     Args:

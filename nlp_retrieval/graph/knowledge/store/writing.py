@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nlp_retrieval.graph.knowledge.store.rows import PassageRecord, Row, Run
+from nlp_retrieval.graph.knowledge.store.rows import ExtractionRun, PassageRecord, Row
 from nlp_retrieval.graph.knowledge.store.tables import Tables, in_parts
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def remove_passages(connection: Connection, tables: Tables, keys: Sequence[str])
     return there
 
 
-def write_run(connection: Connection, tables: Tables, extraction_id: str, run: Run) -> None:
+def write_run(connection: Connection, tables: Tables, extraction_id: str, run: ExtractionRun) -> None:
     """Put the row of a run in place of its last one."""
     progress = tables.indexing_progress
     connection.execute(progress.delete().where(progress.c.session_id == run.session_id))
