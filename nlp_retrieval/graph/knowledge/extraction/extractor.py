@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -18,11 +18,13 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge, knowledge_from_json
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
 from nlp_retrieval.graph.knowledge.store.rows import Extraction
-from nlp_retrieval.lm.asking import AskingLine, Outcome, ask
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.lm.reading import read_object
 from nlp_retrieval.text.fence import fenced
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.asking import Outcome
 
 __all__ = ["ExtractedPassage", "KnowledgeExtractor"]
 
@@ -74,6 +76,7 @@ class KnowledgeExtractor:
         if passage_characters < 1:
             raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
         from nlp_retrieval.graph.knowledge.extraction.signature import ExtractKnowledge
+        from nlp_retrieval.lm.asking import AskingLine
         from nlp_retrieval.lm.dspy_package import dspy
 
         self.lm = lm
@@ -127,6 +130,8 @@ class KnowledgeExtractor:
         ]
 
     def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
+        from nlp_retrieval.lm.asking import ask
+
         passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
         asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_answer, len(shown)))
         return self._line.ask(asking)

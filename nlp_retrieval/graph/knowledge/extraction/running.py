@@ -25,7 +25,6 @@ from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge
 from nlp_retrieval.graph.knowledge.passage_text import passage_hash, passage_text
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
 from nlp_retrieval.graph.knowledge.store.rows import ExtractionRun, PassageRecord
-from nlp_retrieval.lm.asking import using
 from nlp_retrieval.lm.counting import CallCounter, record_calls
 
 __all__ = ["extract_knowledge"]
@@ -56,6 +55,8 @@ def extract_knowledge(
     """
     if commit_every < 1:
         raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
+    from nlp_retrieval.lm.asking import using
+
     with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
         run = _Extraction(store, extractor, commit_every, calls, advance)
         store.begin(run.extraction)

@@ -10,6 +10,7 @@ from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.graph.knowledge.passage_text import passage_hash
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
 from nlp_retrieval.graph.knowledge.store.connecting import Database
+from nlp_retrieval.graph.knowledge.store.keys import key_of
 from nlp_retrieval.graph.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord, StoreCounts
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ class KnowledgeStore:
     def missing(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[bool]:
         """Whether each item, in order, has to be extracted: it never was, it failed, or its text has changed since."""
         from nlp_retrieval.graph.knowledge.store.reading import hashes_of_done
-        from nlp_retrieval.graph.knowledge.store.tables import key_of
 
         keys = [key_of(extraction.extraction_id, item.item_id) for item in items]
         done = self._read(lambda connection: hashes_of_done(connection, self._tables, set(keys)))
@@ -119,7 +119,6 @@ class KnowledgeStore:
         Raises:
             OutputError: the database cannot be written.
         """
-        from nlp_retrieval.graph.knowledge.store.tables import key_of
         from nlp_retrieval.graph.knowledge.store.writing import remove_passages
 
         keys = [key_of(extraction.extraction_id, document_id) for document_id in set(document_ids)]

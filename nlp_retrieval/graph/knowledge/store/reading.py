@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.graph.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.graph.knowledge.store.keys import in_parts
 from nlp_retrieval.graph.knowledge.store.rows import DONE, Extraction, StoreCounts
-from nlp_retrieval.graph.knowledge.store.tables import Tables, in_parts
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
+
+    from nlp_retrieval.graph.knowledge.store.tables import Tables
 
 __all__ = ["DamagedStoreError", "extractions_in", "hashes_of_done", "knowledge_by_hash", "passage_counts"]
 

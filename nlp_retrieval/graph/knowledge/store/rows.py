@@ -11,7 +11,7 @@ from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.graph.knowledge.from_json import MAX_CHARACTERS, UNKNOWN_TYPE, ReadKnowledge
 from nlp_retrieval.graph.knowledge.statements import Triple
-from nlp_retrieval.graph.knowledge.store.tables import key_of
+from nlp_retrieval.graph.knowledge.store.keys import key_of
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["DONE", "FAILED", "Extraction", "ExtractionRun", "PassageRecord", "StoreCounts"]

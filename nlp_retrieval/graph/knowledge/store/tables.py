@@ -7,37 +7,14 @@ documents would otherwise be one row that every batch rewrites.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from sqlalchemy import Column, DateTime, Float, ForeignKey, Index, Integer, MetaData, String, Table, Unicode, UnicodeText
 
 from nlp_retrieval.graph.knowledge.from_json import MAX_CHARACTERS
+from nlp_retrieval.graph.knowledge.store.keys import KEY_LENGTH
 
-__all__ = ["KEY_LENGTH", "Tables", "in_parts", "key_of"]
-
-KEY_LENGTH = 32
-"""Hexadecimal digits of a key."""
-
-
-def key_of(*parts: str) -> str:
-    """Return the key of what these parts together stand for."""
-    digest = blake2b(digest_size=KEY_LENGTH // 2)
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
-        digest.update(len(raw).to_bytes(8, "little") + raw)
-    return digest.hexdigest()
-
-
-def in_parts(keys: Collection[str]) -> Iterator[list[str]]:
-    """Yield sorted keys in lists that a query may hold; some databases take no more than 1,000 values."""
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), _IN_ONE_QUERY):
-        yield ordered[start : start + _IN_ONE_QUERY]
-
-
-_IN_ONE_QUERY = 500
+__all__ = ["Tables"]
 
 
 @dataclass(frozen=True)

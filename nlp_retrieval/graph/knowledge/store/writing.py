@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nlp_retrieval.graph.knowledge.store.keys import in_parts
 from nlp_retrieval.graph.knowledge.store.rows import ExtractionRun, PassageRecord, Row
-from nlp_retrieval.graph.knowledge.store.tables import Tables, in_parts
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Connection, Table
+
+    from nlp_retrieval.graph.knowledge.store.tables import Tables
 
 __all__ = ["remove_passages", "write_passages", "write_run"]
 
