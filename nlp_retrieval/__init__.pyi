@@ -82,6 +82,14 @@ from nlp_retrieval.evidence.verifiers.base import Judgement as Judgement
 from nlp_retrieval.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier as LexicalVerifier
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
+from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtractor as KnowledgeExtractor
+from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge as extract_knowledge
+from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary as ExtractionSummary
+from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile as OpenIeFile
+from nlp_retrieval.graph.knowledge.statements import KnowledgeSource as KnowledgeSource
+from nlp_retrieval.graph.knowledge.statements import PassageKnowledge as PassageKnowledge
+from nlp_retrieval.graph.knowledge.statements import Triple as Triple
+from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore as KnowledgeStore
 from nlp_retrieval.graph.links.base import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.graph.links.base import LinkSentence as LinkSentence
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks as Hyperlinks

@@ -27,6 +27,7 @@ from nlp_retrieval.cli import (
     delete,
     demo,
     diff,
+    extract,
     index,
     optimize,
     report,
@@ -71,7 +72,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, answer, serve),
+    *(demo, index, add, delete, compact, verify, search, answer, extract, serve),
     *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:

@@ -166,7 +166,7 @@ def ask_all(
         ConfigurationError: there is no model.
     """
     distinct = list({repr(sorted(question.items())): question for question in questions}.values())
-    line = _Line(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
+    line = AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
     with progress(what, len(distinct)) as advance, using(lm):
 
         def ask_one(question: Mapping[str, Any]) -> Outcome[T]:
@@ -191,14 +191,23 @@ def ask_all(
     return [outcome.value for outcome in outcomes]
 
 
-class _Line:
-    """A batch of questions to one endpoint, which is given up after too many failures in a row."""
+class AskingLine:
+    """A batch of questions to one endpoint, which is given up after too many failures in a row.
+
+    Args:
+        give_up_after: so many.
+    """
 
     def __init__(self, give_up_after: int) -> None:
         self._give_up_after = give_up_after
         self._lock = Lock()
         self._in_a_row = 0
         self._dead: str | None = None
+
+    @property
+    def given_up(self) -> str | None:
+        """Why the endpoint is not asked any more; None as long as it is."""
+        return self._dead
 
     def ask(self, asking: Asking[T]) -> Outcome[T]:
         """Ask; once the endpoint is given up, take answers from disk only."""

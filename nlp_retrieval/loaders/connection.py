@@ -20,7 +20,7 @@ from nlp_retrieval.errors import DependencyError, SourceError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["connect", "hide_secrets", "resolve", "scrub"]
+__all__ = ["connect", "hide_secrets", "make_engine", "resolve", "scrub"]
 
 HIDDEN = "***"
 
@@ -129,7 +129,7 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
         SourceError: the URL is malformed, or the database cannot be reached.
     """
     shown = hide_secrets(url) if shown is None else shown
-    engine = _engine(url, shown)
+    engine = make_engine(url, shown)
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -165,13 +165,25 @@ def _reads(action: int, name: str | None, *_: str | None) -> int:
     return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
-def _engine(url: str, shown: str) -> Engine:
+def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False) -> Engine:
+    """Return what opens connections to a database, one for each transaction; none is opened yet.
+
+    Args:
+        url: a SQLAlchemy URL, as :func:`resolve` returns it.
+        shown: what messages show instead.
+        who: needs SQLAlchemy, for the message where it is not installed.
+        may_create: whether an SQLite file that is not there is created with the first connection.
+
+    Raises:
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+        SourceError: the URL is malformed, or there is no such file.
+    """
     try:
         from sqlalchemy import create_engine, make_url
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(f'DatabaseLoader needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
+        raise DependencyError(f'{who} needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -180,7 +192,7 @@ def _engine(url: str, shown: str) -> Engine:
         ) from None
     database = parsed.database or ":memory:"
     is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
-    if is_file and not Path(database).is_file():
+    if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")
     try:

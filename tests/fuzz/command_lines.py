@@ -47,6 +47,17 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
         ["index", "fox", "--config", "hostile.yaml", "--json"],
     ],
+    "extract": [
+        [
+            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--first", "3",
+            "--lm-option", "retries=0", "--lm-option", "cache_dir=answers", "--commit-every", "2",
+        ],
+        ["corpus.jsonl", "sqlite:///corpus.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--json"],
+        [
+            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--price", "1,2",
+            "--lm-option", "retries=0", "--lm-option", "cache_dir=answers", "--passages-per-call", "2", "--calls-at-once", "2",
+        ],
+    ],
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
         ["folder", "--project", "-r", "bm25s", "--verifier", "lexical", "--max-body", "1", "--allowed-host", "example.org"],
@@ -114,9 +125,14 @@ _MORE = {
 
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
-_ALWAYS = {"index": ["-r", "bm25s"], "demo": ["--claims", "0"], "serve": ["--check", "--check"]}
-"""Put behind a command line, so that it starts no Java, does not run all of the demo, and serves nobody; twice where an option
-before it may take the first for its value."""
+_ALWAYS = {
+    "index": ["-r", "bm25s"],
+    "demo": ["--claims", "0"],
+    "serve": ["--check", "--check"],
+    "extract": ["--lm-option", "retries=0"] * 2 + ["--lm-option", "cache_dir=answers"] * 2,
+}
+"""Put behind a command line, so that it starts no Java, does not run all of the demo, serves nobody, and waits for nobody;
+twice where an option before it may take the first for its value."""
 
 
 class Ended(NamedTuple):

@@ -1,0 +1,1 @@
+"""How fast what passages say is extracted and stored."""

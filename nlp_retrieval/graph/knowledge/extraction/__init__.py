@@ -1,0 +1,1 @@
+"""What passages say, as a language model reads them."""

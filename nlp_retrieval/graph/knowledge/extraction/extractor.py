@@ -1,0 +1,169 @@
+"""Asking a language model what passages say: one call for entities and triples, of one passage or of several.
+
+Answers are parsed as JSON and never evaluated. What an answer leaves out, or does not say in the right form, is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge, knowledge_from_json
+from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
+from nlp_retrieval.graph.knowledge.store.rows import Extraction
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.lm.programs import fingerprint_of_program
+from nlp_retrieval.lm.reading import read_object
+from nlp_retrieval.text.fence import fenced
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.asking import Outcome
+
+__all__ = ["ExtractedPassage", "KnowledgeExtractor"]
+
+MOST_PASSAGES = 20
+"""The most passages in one call; an answer longer than 20,000 characters is cut, and then is none."""
+
+_SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
+
+
+@dataclass(frozen=True)
+class ExtractedPassage:
+    """What came of one passage.
+
+    Args:
+        read: what it says; None without a usable answer.
+        tries: how often it was asked about.
+        error: why there is no answer.
+        asked: whether it was: not after the endpoint was given up.
+    """
+
+    read: ReadKnowledge | None
+    tries: int
+    error: str = ""
+    asked: bool = True
+
+
+class KnowledgeExtractor:
+    """Has a language model write down entities and triples.
+
+    Failures of the endpoint are retried by the model's own settings (``retries``, ``backoff`` doubled with each). An answer
+    that cannot be used is asked for again at once, as often, because there is nothing to wait for.
+
+    Args:
+        lm: the model.
+        passages_per_call: how many passages it reads at once, 1 to 20. More are cheaper, and an answer that cannot be used
+            costs more.
+        passage_characters: of each passage that it is shown; the rest of a longer one is not read.
+
+    Raises:
+        ConfigurationError: a number is out of range.
+        DependencyError: DSPy is not installed.
+    """
+
+    def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
+        if not 1 <= passages_per_call <= MOST_PASSAGES:
+            raise ConfigurationError(
+                f"passages_per_call={passages_per_call}: read from 1 to {MOST_PASSAGES} passages in a call"
+            )
+        if passage_characters < 1:
+            raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
+        from nlp_retrieval.graph.knowledge.extraction.signature import ExtractKnowledge
+        from nlp_retrieval.lm.asking import AskingLine
+        from nlp_retrieval.lm.dspy_package import dspy
+
+        self.lm = lm
+        self.passages_per_call = passages_per_call
+        self.passage_characters = passage_characters
+        self._program: Any = dspy.Predict(ExtractKnowledge)
+        self._line = AskingLine(lm.give_up_after)
+
+    @property
+    def extraction(self) -> Extraction:
+        """What determines the answers: prompt, model, temperature, how passages are shown; not where the model runs."""
+        settings = {
+            "prompt": fingerprint_of_program(self._program),
+            "temperature": self.lm.temperature,
+            "passages_per_call": self.passages_per_call,
+            "passage_characters": self.passage_characters,
+        }
+        return Extraction(self.lm.model, json.dumps(settings, sort_keys=True))
+
+    @property
+    def given_up(self) -> str | None:
+        """Why the model is not asked any more; None as long as it is."""
+        reason = self._line.given_up
+        return None if reason is None else self.lm.hidden(reason)
+
+    def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
+        """Return what came of each passage, in order; asks the model of DSPy's settings, and raises nothing.
+
+        Args:
+            texts: at most ``passages_per_call``.
+        """
+        shown = [fenced(text[: self.passage_characters]) for text in texts]
+        read = {place: _SAYS_NOTHING for place, text in enumerate(shown) if says_nothing(text)}
+        without_call = set(read)
+        tries, error, asked = 0, "", True
+        while len(read) < len(shown) and tries <= self.lm.retries and asked:
+            places = [place for place in range(len(shown)) if place not in read]
+            outcome = self._outcome([shown[place] for place in places])
+            tries += 1
+            for number, one in (outcome.value or {}).items():
+                read[places[number]] = one
+            error = self.lm.hidden(outcome.reason) or "the answer left this passage out"
+            if outcome.endpoint_failed:
+                asked = outcome.reason != self._line.given_up
+                break
+        return [
+            ExtractedPassage(read[place], 0 if place in without_call else max(tries, 1))
+            if place in read
+            else ExtractedPassage(None, tries, error, asked)
+            for place in range(len(shown))
+        ]
+
+    def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
+        from nlp_retrieval.lm.asking import ask
+
+        passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
+        asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_answer, len(shown)))
+        return self._line.ask(asking)
+
+
+def read_answer(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
+    """Return what an answer says, by passage from 0, for those that it says it of in the right form; None for none.
+
+    Args:
+        n_passages: how many it was asked about.
+        answer: text with a JSON object by number of passage; of one passage, the entry alone will do.
+    """
+    value = read_object(answer) if isinstance(answer, str) else answer
+    if not isinstance(value, Mapping):
+        return None
+    if n_passages == 1 and "entities" in value:
+        value = {"1": value}
+    found: dict[int, ReadKnowledge] = {}
+    for place in range(n_passages):
+        entry = value.get(str(place + 1))
+        if isinstance(entry, Mapping):
+            read = _read_entry(entry)
+            if read is not None:
+                found[place] = read
+    return found or None
+
+
+def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
+    try:
+        read = knowledge_from_json(entry.get("entities"), entry.get("triples"))
+    except ValueError:
+        return None
+    said = read.knowledge.entities or read.knowledge.triples
+    # of nothing but what is none, nothing was said
+    return read if said or not read.dropped else None
