@@ -64,7 +64,7 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ReadCitation:
     """A sentence beside a text of a source: what was read of it, what the verifier says, and what can be looked up."""
 
     read: _Text
@@ -142,10 +142,10 @@ class CitationAuditor:
             reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
-    def _passes(self, found: _Reading) -> bool:
+    def _passes(self, found: _ReadCitation) -> bool:
         return found.judgement.support >= self.threshold and not found.checks.missing_numbers and not found.checks.is_denied
 
-    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _Reading:
+    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
         claim, whole = citation.sentence, self.index.text(source.key)
         read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([claim], [read.text])
@@ -153,7 +153,7 @@ class CitationAuditor:
         there = f"{source.title}\n\n{whole}"
         numbers = [one.written for one in unmatched_numbers(claim, there)] if checks.missing_numbers else []
         names = unmatched_names(claim, there) if checks.missing_names else []
-        return _Reading(read, judgement, replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names)))
+        return _ReadCitation(read, judgement, replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names)))
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -192,7 +192,7 @@ class CitationAuditor:
             length += len(one.content) + 2
         return _Text("\n\n".join(parts), begins)
 
-    def _reason(self, claim: str, source: SourceVersion, found: _Reading) -> tuple[AuditReason, str, str]:
+    def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
         checks, judgement = found.checks, found.judgement
         if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
