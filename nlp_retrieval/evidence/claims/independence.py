@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.evidence.reading.cleaning import clean_text
+from nlp_retrieval.text.lookalikes import as_latin
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["Origin", "origins_of"]
@@ -23,8 +24,6 @@ _NEAR = 0.5
 _MOST_WORDS = 20_000
 _FEWEST_OF_PASSAGE = 20
 """Runs of five words that a passage must have to be known again: a sentence or two may stand in many texts."""
-
-_ALIKE = str.maketrans("авекмнорстухіјѕԁһԛԝꮯαβεικνορτυχ", "abekmhopctyxijsdhqwcabeikvoptux")
 _AGENCIES = {
     "Reuters": r"\(Reuters\)|Reuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
     "Associated Press": r"\(AP\)|Associated Press",
@@ -107,7 +106,7 @@ def _agency(text: str) -> str:
 
 
 def _shingles(text: str) -> frozenset[int]:
-    seen = clean_text(text[: _MOST_WORDS * 10])[0].casefold().translate(_ALIKE)
+    seen = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
     words = words_of(seen)[:_MOST_WORDS]
     runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)

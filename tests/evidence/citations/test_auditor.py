@@ -42,6 +42,7 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
         ("Beetles of the genus Onthophagus roll no dung [1].", "another source", "supports"),
         ("Its walls are painted by schoolchildren [1].", "not found", "no passage"),
         ("The Long Bridge was not opened in 1932 [1].", "contradicted", "says this without the negation"),
+        ("The Long Bridge was n\u200bo\u0442 opened in 1932 [1].", "contradicted", "says this without the negation"),
         ("Beetles of the genus Onthophagus roll dung [6].", "contradicted", "says this with a negation"),
         (f"The Long Bridge was opened in 1932{', and it carries rail and road traffic' * 60} [1].", "too long", "2,000"),
         ("It is cited to nothing [9].", "no reference", "[9] has no entry"),
