@@ -102,11 +102,11 @@ def audit(
         done = auditor.audit(text, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
-    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines))]
+    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule)]
     if html is not None:
         from nlp_retrieval.reports.audit.page import write_audit_page
 
-        write_audit_page(done.rows, done.report, html)
+        write_audit_page(done.rows, done.report, html, auditor.rule)
         written.append(html)
     if json_file is not None:
         from nlp_retrieval.core.files.output import write_output

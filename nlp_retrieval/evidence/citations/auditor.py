@@ -94,6 +94,14 @@ class CitationAuditor:
         self.index, self.verifier = index, verifier
         self.threshold = verifier.threshold if threshold is None else threshold
 
+    @property
+    def rule(self) -> str:
+        """What passes, in a sentence for people."""
+        return (
+            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers "
+            "stand in the source and no negation parts the two."
+        )
+
     def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
         """Audit a report.
 

@@ -73,6 +73,8 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     ]
     page = (world / "made" / "audit.html").read_text()
     assert page.count("<article") == 3
+    for file in (audit, page):
+        assert "Judged by lexical: a citation passes from a support of 0" in file
     assert "http-equiv" in page
 
 
