@@ -40,7 +40,9 @@ class SourceToAdd(RequestBody):
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade = Field(default="C", description="Its grade, A (best) to E.")
-    fetch_date: str = Field(default="", max_length=100, description="When it was fetched, ISO 8601; by default now.")
+    fetch_date: str = Field(
+        default="", max_length=100, description="When it was fetched, ISO 8601; without it, it counts as fetched now."
+    )
 
 
 class IndexBody(RequestBody):
@@ -173,7 +175,10 @@ class AuditBody(RequestBody):
         }
     )
 
-    report: str = Field(max_length=2_000_000, description="Markdown, with [1] and a list of references, footnotes or links.")
+    report: str = Field(
+        max_length=200_000,
+        description="Markdown of up to 200,000 characters, with [1] and a list of references, footnotes or links.",
+    )
 
 
 class ReportTitle(BaseModel):

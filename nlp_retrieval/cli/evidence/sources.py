@@ -29,7 +29,9 @@ def add(
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
-    fetch_date: Annotated[str, typer.Option("--date", help="When they were fetched, ISO 8601; by default now.")] = "",
+    fetch_date: Annotated[
+        str, typer.Option("--date", help="When they were fetched, ISO 8601; without it they count as fetched now.")
+    ] = "",
     build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
