@@ -1,9 +1,9 @@
 """How many independent origins sources have, however many URLs they are.
 
-Sources are of one origin if they share a registrable domain, if their texts or the passages that count are near duplicates,
-or if they carry the mark of the same news agency: one wire story in forty outlets is one origin, whatever each puts around
-it. Origins are joined in chains. Characters that nobody sees, and Cyrillic or Greek letters that look like Latin ones, make
-no text another.
+Sources are of one origin if they share a registrable domain, if their texts are near duplicates, if the passages that count
+share two dozen words in a row, or if they carry the mark of the same news agency: one wire story in forty outlets is one
+origin, whatever each puts around it. Origins are joined in chains. Characters that nobody sees, and Cyrillic or Greek letters
+that look like Latin ones, make no text another.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["Origin", "origins_of"]
 _SHINGLE = 5
 _NEAR = 0.5
 _MOST_WORDS = 20_000
-_FEWEST_OF_PASSAGE = 20
-"""Runs of five words that a passage must have to be known again: a sentence or two may stand in many texts."""
+_COPIED = 20
+"""Runs of five words that two passages share where one was copied: a sentence or two may stand in many texts."""
 _AGENCIES = {
     "Reuters": r"\(Reuters\)|Reuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
     "Associated Press": r"\(AP\)|Associated Press",
@@ -91,8 +91,8 @@ def origins_of(domains: Sequence[str], texts: Sequence[str], passages: Sequence[
                 join(earlier, later, f"one news agency: {agencies[later]}")
             elif _alike(shingles[earlier], shingles[later]):
                 join(earlier, later, "nearly the same text")
-            elif _alike(counting[earlier], counting[later], _FEWEST_OF_PASSAGE):
-                join(earlier, later, "nearly the same passage")
+            elif len(counting[earlier] & counting[later]) >= _COPIED:
+                join(earlier, later, "one passage copied")
     members: dict[int, list[int]] = {}
     for number in range(len(domains)):
         members.setdefault(root(number), []).append(number)
@@ -112,7 +112,7 @@ def _shingles(text: str) -> frozenset[int]:
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
 
 
-def _alike(one: frozenset[int], other: frozenset[int], fewest: int = 1) -> bool:
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether two texts share half of what the shorter of them says."""
     least = min(len(one), len(other))
-    return least >= fewest and len(one & other) >= _NEAR * least
+    return least > 0 and len(one & other) >= _NEAR * least

@@ -89,5 +89,5 @@ def test_a_passage_that_two_long_pages_share_is_of_one_origin_and_a_sentence_is_
     domains = ["a.example", "b.example"]
     assert members(domains, pages) == [(0,), (1,)]
     (origin,) = origins_of(domains, pages, [story, f"Our reporter writes: {story}"])
-    assert origin.reasons == ("nearly the same passage",)
+    assert origin.reasons == ("one passage copied",)
     assert len(origins_of(domains, pages, ["It rained for a week and a day."] * 2)) == 2
