@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from local_server import QuietHandler, serving
 
 from nlp_retrieval.lm.language_model import LanguageModel
 
@@ -43,14 +42,6 @@ answer."""
 DRIPPING_HEAD = b"HTTP/1.1 200 OK\r\nX-Padding: x"
 DRIPPING_BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n "
 DRIPPING_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x"
-
-
-class _Quiet(ThreadingHTTPServer):
-    """A server to which a client that hangs up is nothing to tell of."""
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -99,10 +90,7 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
     closing = threading.Event()
     busy = 0
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             nonlocal busy
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -158,21 +146,9 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = _Quiet(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    known = ChatServer(f"http://127.0.0.1:{server.server_port}/v1", answer)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with serving(Handler, closing) as port:
+        known = ChatServer(f"http://127.0.0.1:{port}/v1", answer)
         yield known
-    finally:
-        closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 MakeModel = Callable[..., LanguageModel]

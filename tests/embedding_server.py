@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from hashed_words import HashedWords
+from local_server import QuietHandler, serving
 
 
 @dataclass
@@ -81,25 +80,12 @@ def embedded(body: dict[str, Any], dimension: int = 16) -> dict[str, Any]:
     }
 
 
-class _Quiet(ThreadingHTTPServer):
-    """A server to which a client that hangs up is nothing to tell of."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
-
-
 @contextmanager
 def embedding_server(answer: Callable[[dict[str, Any]], Reply] = embedded) -> Iterator[EmbeddingServer]:
     """Serve until the block ends."""
     lock, closing, busy = threading.Lock(), threading.Event(), 0
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             nonlocal busy
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -135,17 +121,6 @@ def embedding_server(answer: Callable[[dict[str, Any]], Reply] = embedded) -> It
                 self.wfile.write(reply.body)
             self.close_connection = reply.dripping or reply.length is not None
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = _Quiet(("127.0.0.1", 0), Handler)
-    known = EmbeddingServer(f"http://127.0.0.1:{server.server_port}/v1", answer)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with serving(Handler, closing) as port:
+        known = EmbeddingServer(f"http://127.0.0.1:{port}/v1", answer)
         yield known
-    finally:
-        closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -24,7 +24,7 @@ NAME = "serve"
 
 _VARIABLE = "NLP_RETRIEVAL_TOKEN"
 _SOURCES = "10_graph"
-_HOST = "127.0.0.1"
+_HOST, _PORT = "127.0.0.1", 8000
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Opening:
 def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or the folder of a project of sources.")],
     host: Annotated[str, typer.Option(help="Where to listen. Elsewhere than on this machine, a token is needed.")] = _HOST,
-    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="0 for any that is free.")] = _PORT,
     workers: Annotated[int, typer.Option(help="Processes, each with the index opened.")] = 1,
     threads: Annotated[int, typer.Option(help="Requests that a process works on at once.")] = 4,
     waiting: Annotated[int, typer.Option(help="Requests that may wait for a thread; those beyond are refused.")] = 128,
@@ -107,10 +107,10 @@ def command(
     opening = _Opening(path, is_project, tuple(retriever or ()), fusion, reranker, verifier, trust)
     kind = "project" if is_project else "index"
     if mcp:
-        if mcp_http or workers > 1 or host != _HOST or token_file or token_env or allowed_host:
+        if mcp_http or workers > 1 or (host, port) != (_HOST, _PORT) or token_file or token_env or allowed_host:
             raise ConfigurationError(
                 "--mcp answers the program that started it, on standard input and output; leave out --mcp-http, --workers, "
-                "--host, --allowed-host and the options of the token, which are for HTTP"
+                "--host, --port, --allowed-host and the options of the token, which are for HTTP"
             )
         _serve_stdio(opening, limits, f"the {kind} {path}", check=check)
         return

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
 from nlp_retrieval.evidence.citations.citation import Reference, UncitedSentence
 from nlp_retrieval.evidence.citations.rows import AuditReason, AuditStatus
 from nlp_retrieval.evidence.citations.summary import AuditSummary
+from nlp_retrieval.evidence.claims.independence import Origin
 from nlp_retrieval.evidence.claims.status import ClaimStatus
+from nlp_retrieval.evidence.index.metadata import IndexStatistics
 from nlp_retrieval.evidence.index.records import EvidencePassage
 from nlp_retrieval.service.endpoints import RequestBody, ResultCount
 
@@ -34,11 +36,13 @@ Statement = Annotated[str, StringConstraints(max_length=10_000)]
 class SourceToAdd(RequestBody):
     """A source to be added."""
 
-    content: str = Field(min_length=1, description="Its text.")
+    content: str = Field(min_length=1, description="Its text; characters that no reader sees are left out of it.")
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade = Field(default="C", description="Its grade, A (best) to E.")
-    fetch_date: str = Field(default="", max_length=100, description="When it was fetched, ISO 8601; by default now.")
+    fetch_date: str = Field(
+        default="", max_length=100, description="When it was fetched, ISO 8601; without it, it counts as fetched now."
+    )
 
 
 class IndexBody(RequestBody):
@@ -102,21 +106,12 @@ class PassagesAnswer(BaseModel):
     passages: list[EvidencePassage]
 
 
-class ProjectFigures(BaseModel):
-    """What the project holds, and what was asked of it: those of ``EvidenceIndex.stats``."""
-
-    index_built: bool
-    document_count: int
-    indexed_count: int
-    source_count: int
-    passage_count: int
-    unique_domains: int
-    bytes: int
-    total_queries: int
-    zero_result_queries: int
-    avg_results_per_query: float
-    average_relevance: float
-    cache_hit_rate: float
+_FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
+ProjectFigures: type[BaseModel] = create_model(
+    "ProjectFigures",
+    __doc__="What the project holds, and what was asked of it: those of ``EvidenceIndex.stats``.",
+    **_FIGURES,
+)
 
 
 class VerifyBody(RequestBody):
@@ -160,6 +155,8 @@ class VerifyAnswer(BaseModel):
     neutral_evidence: list[EvidenceFound]
     independence_count: int
     contradicting_independence_count: int
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
     verification_status: ClaimStatus
     rule: str
 
@@ -178,7 +175,10 @@ class AuditBody(RequestBody):
         }
     )
 
-    report: str = Field(max_length=2_000_000, description="Markdown, with [1] and a list of references, footnotes or links.")
+    report: str = Field(
+        max_length=200_000,
+        description="Markdown of up to 200,000 characters, with [1] and a list of references, footnotes or links.",
+    )
 
 
 class ReportTitle(BaseModel):

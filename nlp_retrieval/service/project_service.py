@@ -10,6 +10,7 @@ from nlp_retrieval.evidence.citations.auditor import CitationAuditor
 from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.incoming import checked_document
+from nlp_retrieval.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.service.endpoints import BaseService, Endpoint
 from nlp_retrieval.service.project_bodies import (
@@ -24,6 +25,7 @@ from nlp_retrieval.service.project_bodies import (
     VerifyBody,
 )
 from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.work import stop_where_nobody_waits
 
 __all__ = ["ProjectService"]
 
@@ -66,9 +68,9 @@ class ProjectService(BaseService):
     def _add(self, body: IndexBody) -> bytes:
         documents = [
             {
-                "content": one.content,
+                "content": clean_text(one.content)[0].strip(),
                 "url": one.url,
-                "title": one.title,
+                "title": clean_title(one.title)[0],
                 "source_quality": one.quality,
                 "fetch_date": one.fetch_date,
             }
@@ -100,7 +102,7 @@ class ProjectService(BaseService):
         return VerifyAnswer.model_validate(verdict.as_dict()).model_dump_json().encode()
 
     def _audit(self, body: AuditBody) -> bytes:
-        done = self._citations.audit(body.report)
+        done = self._citations.audit(body.report, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
 
     def _passages(self, key: str) -> bytes:

@@ -5,13 +5,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nlp_retrieval.service.refusal import RefusedError
 
-__all__ = ["WorkPool"]
+__all__ = ["WorkPool", "stop_where_nobody_waits"]
 
 T = TypeVar("T")
+
+
+@dataclass
+class _Waiting:
+    """Whether somebody waits still for what a thread does."""
+
+    still: bool = True
+
+
+_waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
+
+
+def stop_where_nobody_waits() -> None:
+    """End the work of this thread where its answer came too late already; for work of many steps, between two of them.
+
+    Raises:
+        RefusedError: nobody waits for it.
+    """
+    waiting = _waiting.get()
+    if waiting is not None and not waiting.still:
+        raise RefusedError(504, "too_long", "nobody waits for this answer any more")
 
 
 class WorkPool:
@@ -31,7 +54,8 @@ class WorkPool:
     async def run(self, work: Callable[[], T]) -> T:
         """Do some work in a thread.
 
-        What takes too long goes on, because nothing can stop a thread, and keeps its place until it ends.
+        What takes too long goes on, because nothing can stop a thread, and keeps its place until it ends, or until it calls
+        :func:`stop_where_nobody_waits`.
 
         Args:
             work: returns the answer.
@@ -44,10 +68,17 @@ class WorkPool:
             raise RefusedError(
                 503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second", {"retry-after": "1"}
             )
-        future = self._threads.submit(work)
+        waiting = _Waiting()
+
+        def awaited() -> T:
+            _waiting.set(waiting)
+            return work()
+
+        future = self._threads.submit(awaited)
         self._under_way.add(future)
         done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
         if not done:
+            waiting.still = False
             future.cancel()
             raise RefusedError(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
         return done.pop().result()

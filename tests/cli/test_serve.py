@@ -34,6 +34,7 @@ def test_a_check_opens_everything_and_ends(folder):
         (["index", "--mcp", "-r", "bm25s:stemmer=none"], 3, "bm25s"),
         (["index", "--mcp", "--workers", "2"], 2, "leave out --mcp-http, --workers"),
         (["index", "--mcp", "--mcp-http"], 2, "standard input and output"),
+        (["index", "--mcp", "--port", "9"], 2, "--port"),
         (["index", "--mcp-http", "--host", "0.0.0.0"], 2, "no token is set: anyone could ask"),
     ],
 )

@@ -84,6 +84,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["add", "project", "sources.jsonl", "-r", "bm25s"],
         ["add", "project", "report.md", "folder", "--quality", "B", "--date", "2026-01-19T14:30:00Z", "--no-build"],
         ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25s"],
+        ["delete", "project", "https://a.example/1", "https://b.example/1"],
         ["search", "project", "fox", "-k", "2", "--min-quality", "B"],
         ["search", "project", "fox", "--json", "-r", "bm25s"],
         ["verify", "project", "A fox sleeps 9 hours.", "--type", "C1", "--threshold", "0.7", "--verifier", "lexical"],
@@ -117,7 +118,7 @@ WORDS = [
 
 _MORE = {
     "evidence": [
-        "add", "audit", "stats", "project", "project/10_graph", "report.md", "sources.jsonl", "pairs.jsonl", "C", "C1",
+        "add", "audit", "delete", "stats", "project", "project/10_graph", "report.md", "sources.jsonl", "pairs.jsonl", "C1",
         "https://a.example/1", "file:///", "javascript:1", "lexical:calibration=empty", "--no-build", "--json",
     ],
 }  # fmt: skip

@@ -107,6 +107,19 @@ def test_what_is_added_without_building_is_found_after_the_next_building(served)
     assert len(client.post("/search", json={"query": "heron"}).json()["passages"]) == 1
 
 
+def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
+    _, client, index = served
+    told = "Storks ne\u200bst\U000e0041 on the \u202etower\u202c.\r\nThey re\u00adturn in March.  "
+    one = document(9, told) | {"title": "Sto\u200brks"}
+    assert client.post("/index", json={"documents": [one]}).json()["added"] == [True]
+    (found,) = client.post("/search", json={"query": "storks tower", "k": 1}).json()["passages"]
+    assert (found["content"], found["title"]) == ("Storks nest on the tower.\nThey return in March.", "Storks")
+    assert "document 1: the content is empty" in error_of(
+        client.post("/index", json={"documents": [document(10, "\u200b\u202e\U000e0041")]}), 422, "invalid_request"
+    )
+    index.delete(one["url"])
+
+
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
@@ -124,6 +137,7 @@ def test_what_is_added_without_building_is_found_after_the_next_building(served)
         ("/verify", {"claim": "x" * 10_001}, "claim: "),
         ("/verify", {"claim": "a", "claim_type": "C3"}, "claim_type: "),
         ("/audit", {"report": 5}, "report: "),
+        ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
         ("/audit", {"report": "x", "html": "/tmp/x"}, "html: Extra inputs"),
     ],
 )

@@ -6,7 +6,7 @@ import typer
 
 from nlp_retrieval.cli.evidence.claims import audit, verify
 from nlp_retrieval.cli.evidence.research import research
-from nlp_retrieval.cli.evidence.sources import add, export, search, stats
+from nlp_retrieval.cli.evidence.sources import add, delete, export, search, stats
 from nlp_retrieval.cli.evidence.verifiers import calibrate, train_verifier
 
 NAME = "evidence"
@@ -16,5 +16,5 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (add, research, search, verify, audit, stats, export, calibrate, train_verifier):
+for command in (add, delete, research, search, verify, audit, stats, export, calibrate, train_verifier):
     app.command(command.__name__.replace("_", "-"))(command)

@@ -102,11 +102,11 @@ def audit(
         done = auditor.audit(text, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
-    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines))]
+    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule)]
     if html is not None:
         from nlp_retrieval.reports.audit.page import write_audit_page
 
-        write_audit_page(done.rows, done.report, html)
+        write_audit_page(done.rows, done.report, html, auditor.rule)
         written.append(html)
     if json_file is not None:
         from nlp_retrieval.core.files.output import write_output
@@ -128,11 +128,11 @@ def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
 def _report(path: Path) -> str:
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.evidence.reading.decoding import decode_text
+    from nlp_retrieval.evidence.reading.folder import read_file
 
-    try:
-        return decode_text(path.read_bytes(), where=str(path))
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from None
+    if path.is_dir():
+        raise SourceError(f"{path} cannot be read: Is a directory")
+    return decode_text(read_file(path, follow_link=True), where=str(path))
 
 
 def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
@@ -155,14 +155,20 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     from rich.text import Text
 
     from nlp_retrieval.cli.evidence.printing import console, print_passage
+    from nlp_retrieval.reports.notes import counted
     from nlp_retrieval.text.printable import visible
 
     to = console()
+    read = counted(len(verdict.neutral_evidence), "passage")
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
     for one in verdict.supporting_evidence:
         print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
     for one in verdict.contradicting_evidence:
         print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    if not verdict.supporting_evidence and not verdict.contradicting_evidence:
+        for one in verdict.neutral_evidence[:1]:
+            said = f"support {one.judgement.support:.2f}, contradict {one.judgement.contradict:.2f}"
+            print_passage(to, f"  not clear enough, the nearest of {read} ({said})  ", one.passage, one.quote)
     for evidence, origins in (
         (verdict.supporting_evidence, verdict.supporting_origins),
         (verdict.contradicting_evidence, verdict.contradicting_origins),

@@ -33,8 +33,9 @@ def print_passage(to: Console, before: str, passage: EvidencePassage, text: str)
     from nlp_retrieval.text.printable import visible
 
     heading = Text(before)
-    heading.append(visible(passage.title or passage.url), "bold cyan")
-    heading.append(f"  {passage.quality}  {visible(passage.url)}", "dim")
+    if passage.title:
+        heading.append(visible(passage.title), "bold cyan")
+    heading.append(f"{'  ' if passage.title else ''}{passage.quality}  {visible(passage.url)}", "dim")
     to.print(heading)
     content = Text(" ".join(visible(text).split()))
     to.print(Padding(content, (0, 0, 1, 5)) if to.is_terminal else Text("     ") + content)

@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence add``, ``search``, ``stats`` and ``export``: what was read."""
+"""``nlp-retrieval evidence add``, ``delete``, ``search``, ``stats`` and ``export``: what was read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def add(
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
-    fetch_date: Annotated[str, typer.Option("--date", help="When they were fetched, ISO 8601; by default now.")] = "",
+    fetch_date: Annotated[
+        str, typer.Option("--date", help="When they were fetched, ISO 8601; without it they count as fetched now.")
+    ] = "",
     build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
@@ -39,7 +41,7 @@ def add(
     new version.
     """
     from nlp_retrieval.core.progress import progress
-    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.errors import ConfigurationError, RetrievalError
     from nlp_retrieval.evidence.reading.folder import is_json_lines
     from nlp_retrieval.evidence.reading.sources import read_sources
     from nlp_retrieval.reports.notes import counted
@@ -51,17 +53,41 @@ def add(
     index = open_project(project, retriever)
     new = known = 0
     url_of = None if url is None else lambda _: url
-    with progress("reading", None) as advance:
-        for document in read_sources(sources, quality, rules, fetch_date, url_of):
-            added = index.add_document(document.content, document.url, document.title, document.quality, document.fetch_date)
-            new, known = new + added, known + (not added)
-            advance(1)
+    try:
+        with progress("reading", None) as advance:
+            for one in read_sources(sources, quality, rules, fetch_date, url_of):
+                added = index.add_document(one.content, one.url, one.title, one.quality, one.fetch_date)
+                new, known = new + added, known + (not added)
+                advance(1)
+    except RetrievalError:
+        if new:
+            say(f"note: {counted(new, 'source')} added before this error; what is added next makes them searchable too")
+        raise
     if build:
         index.build_index()
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
     held = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
     say(f"{counted(new, 'source')} added{note}; {held} in {project}")
+
+
+def delete(
+    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any of their forms.")]
+) -> None:
+    """Delete sources from a project, with all their versions.
+
+    A text that another URL has too stays. A citation of a deleted source is told apart from one that never was.
+    """
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.reports.notes import counted
+
+    index = existing_project(project, None)
+    unknown = [url for url in urls if not index.versions(url)]
+    if unknown:
+        raise SourceError(f"no text is stored under {unknown[0][:200]!r} in {project}; nothing was deleted")
+    count = sum(index.delete(url) for url in urls)
+    index.build_index()
+    say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
 
 
 def search(

@@ -7,9 +7,9 @@ and not by a score of similarity. What else is looked up, where it does not pass
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nlp_retrieval.errors import ConfigurationError, InputError
+from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
 from nlp_retrieval.evidence.citations.markdown import read_report
 from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
@@ -18,6 +18,9 @@ from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
+from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
+from nlp_retrieval.evidence.verifiers.signals.numbers import unmatched_numbers
+from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["CitationAudit", "CitationAuditor"]
 
@@ -26,7 +29,9 @@ _LONGEST_SOURCE = 40_000
 
 _PASSAGES_OF_LONG_SOURCE = 60
 _OTHER_SOURCES = 8
+_EARLIER_VERSIONS = 5
 _LONGEST_SENTENCE = 2_000
+"""Characters of a sentence that verifiers read whole; what they read a part of must not pass."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,21 @@ class _Text:
     passages: list[tuple[int, EvidencePassage]]
 
 
+@dataclass(frozen=True)
+class _ReadCitation:
+    """A sentence beside a text of a source: what was read of it, what the verifier says, and what can be looked up."""
+
+    read: _Text
+    judgement: Judgement
+    checks: Checks
+
+
 class CitationAuditor:
     """Audits the citations of reports.
 
-    A citation passes where the verifier gives support at least the threshold, and every number of the sentence stands in the
-    source: no verifier is believed against a number that is not there.
+    A citation passes where the verifier gives support at least the threshold, every number of the sentence stands in the
+    source, and the nearest sentence of the source is not the same but for a negation: no verifier is believed against a
+    number that is not there, or a "not".
 
     Args:
         index: of the sources.
@@ -78,6 +93,14 @@ class CitationAuditor:
             raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
         self.index, self.verifier = index, verifier
         self.threshold = verifier.threshold if threshold is None else threshold
+
+    @property
+    def rule(self) -> str:
+        """What passes, in a sentence for people."""
+        return (
+            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers "
+            "stand in the source and no negation parts the two."
+        )
 
     def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
         """Audit a report.
@@ -105,16 +128,47 @@ class CitationAuditor:
         source = self._source(citation.url)
         if source is None:
             return self._not_indexed(citation)
-        claim = citation.sentence[:_LONGEST_SENTENCE]
-        whole = self.index.text(source.key)
-        read = self._text(claim, citation.url, source, whole)
+        if len(citation.sentence) > _LONGEST_SENTENCE:
+            told = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
+            return _unread(citation, "REVIEW", "too long", f"{told}; split it up")
+        try:
+            return self._judged(citation, source)
+        except QueryError:
+            if self._source(citation.url) is not None:
+                raise
+            return self._not_indexed(citation)  # another process deleted it since it was looked up
+
+    def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
+        found = self._reading(citation, source)
+        passage, span = _passage_at(found.read, found.judgement.sentence)
+        support = found.judgement.support
+        if self._passes(found):
+            return AuditRow(citation, "PASS", "", support, passage, span, "", "")
+        reason, other, detail = self._reason(citation.sentence, source, found)
+        since = self._supporting_version(citation)
+        if since:
+            reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
+        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
+
+    def _passes(self, found: _ReadCitation) -> bool:
+        return found.judgement.support >= self.threshold and not found.checks.missing_numbers and not found.checks.is_denied
+
+    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
+        claim, whole = citation.sentence, self.index.text(source.key)
+        read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([claim], [read.text])
-        passage, span = _passage_at(read, judgement.sentence)
-        checks = check(claim, f"{source.title}\n\n{whole}")
-        if judgement.support >= self.threshold and not checks.missing_numbers:
-            return AuditRow(citation, "PASS", "", judgement.support, passage, span, "", "")
-        reason, other, detail = self._reason(claim, source, checks, judgement)
-        return AuditRow(citation, "REVIEW", reason, judgement.support, passage, span, other, detail)
+        checks = check(claim, read.text)
+        there = f"{source.title}\n\n{whole}"
+        numbers = [one.written for one in unmatched_numbers(claim, there)] if checks.missing_numbers else []
+        names = unmatched_names(claim, there) if checks.missing_names else []
+        return _ReadCitation(read, judgement, replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names)))
+
+    def _supporting_version(self, citation: Citation) -> str:
+        """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
+        for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
+            if self._passes(self._reading(citation, version, newest=False)):
+                return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
+        return ""
 
     def _source(self, url: str) -> SourceVersion | None:
         try:
@@ -131,13 +185,14 @@ class CitationAuditor:
             return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
-    def _text(self, claim: str, url: str, source: SourceVersion, text: str) -> _Text:
+    def _text(self, citation: Citation, source: SourceVersion, text: str, *, newest: bool) -> _Text:
         """The whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
         passages = self.index.passages(source.key)
         if len(text) <= _LONGEST_SOURCE:
             return _Text(text, [(passage.start, passage) for passage in passages])
-        found = {one.start for one in self.index.search_source(claim, url, _PASSAGES_OF_LONG_SOURCE)}
-        chosen = [one for one in passages if one.start in found] or passages[:_PASSAGES_OF_LONG_SOURCE]
+        searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
+        found = {one.start for one in searched}
+        chosen = [one for one in passages if one.start in found] or _sharing_most_words(citation.sentence, passages)
         parts, begins, length = [], [], 0
         for one in chosen:
             begins.append((length, one))
@@ -145,10 +200,14 @@ class CitationAuditor:
             length += len(one.content) + 2
         return _Text("\n\n".join(parts), begins)
 
-    def _reason(self, claim: str, source: SourceVersion, checks: Checks, judgement: Judgement) -> tuple[AuditReason, str, str]:
+    def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
+        checks, judgement = found.checks, found.judgement
         if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
             return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
+        if checks.is_denied and not checks.missing_names:
+            how = "without the negation" if checks.signals["claim_negated"] else "with a negation"
+            return "contradicted", "", f"the source says this {how}"
         elsewhere = bool(checks.missing_names) or judgement.contradict < judgement.neutral
         other = self._other_source(claim, source) if elsewhere else ""
         if other:
@@ -177,6 +236,14 @@ def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage
         if end - start > most:
             best, span, most = passage, (max(0, start), max(0, start, end)), end - start
     return best, span
+
+
+def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
+    """Passages of a text that the index does not hold, in order."""
+    wanted = set(words_of(claim))
+    shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
+    best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
+    return [passages[number] for number in sorted(best)]
 
 
 def _listed(words: tuple[str, ...]) -> str:

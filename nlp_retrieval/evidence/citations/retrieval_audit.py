@@ -47,13 +47,14 @@ class RetrievalStatistics:
     scale: str = ""
 
 
-def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str) -> str:
+def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "") -> str:
     """Return the audit as Markdown.
 
     Args:
         rows: one for each citation.
         statistics: of the index.
         engine: what retrieved the passages, such as "ColBERT" or "BM25 and dense vectors, fused".
+        rule: what passes, in a sentence.
     """
     share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
     relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
@@ -76,6 +77,7 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
         "## Citation Verification via ColBERT",
         "",
         f"Passages were retrieved by {_text(engine)}, within the cited source alone.",
+        *([_text(rule)] if rule else []),
         "",
         *(_table(rows) if rows else ["The report has no citations."]),
         "",
@@ -86,7 +88,9 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
     return "\n".join(lines) + "\n"
 
 
-def write_retrieval_audit(project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str) -> Path:
+def write_retrieval_audit(
+    project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = ""
+) -> Path:
     """Write the audit to its place in a project; whoever reads it finds the old file or the whole new one.
 
     Args:
@@ -94,12 +98,13 @@ def write_retrieval_audit(project: str | Path, rows: Sequence[AuditRow], statist
         rows: as in :func:`retrieval_audit`, as are the other arguments.
         statistics: of the index.
         engine: what retrieved the passages.
+        rule: what passes, in a sentence.
 
     Raises:
         OutputError: the file cannot be written.
     """
     path = Path(project) / PLACE
-    write_output(path, retrieval_audit(rows, statistics, engine).encode("utf-8", "replace"))
+    write_output(path, retrieval_audit(rows, statistics, engine, rule).encode("utf-8", "replace"))
     return path
 
 

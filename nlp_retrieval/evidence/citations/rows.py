@@ -12,7 +12,16 @@ __all__ = ["AuditReason", "AuditRow", "AuditStatus"]
 
 AuditStatus = Literal["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
 AuditReason = Literal[
-    "", "contradicted", "other number", "other entity", "another source", "not found", "no reference", "deleted source"
+    "",
+    "contradicted",
+    "other number",
+    "other entity",
+    "another source",
+    "changed source",
+    "not found",
+    "too long",
+    "no reference",
+    "deleted source",
 ]
 
 

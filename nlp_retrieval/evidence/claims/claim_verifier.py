@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evidence.claims.independence import Origin, origins_of
 from nlp_retrieval.evidence.claims.judged import JudgedPassage, judge_passages
 from nlp_retrieval.evidence.claims.status import ClaimStatus, status_of
@@ -29,7 +29,7 @@ class ClaimVerdict:
         min_quality: the lowest grade of the sources that were read.
         supporting_evidence: passages that support it, most likely ones first.
         contradicting_evidence: passages that contradict it, most likely ones first.
-        neutral_evidence: passages that were read and do neither, or not clearly enough.
+        neutral_evidence: passages that were read and do neither, or not clearly enough; least neutral ones first.
         supporting_origins: the independent origins of the former, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
@@ -63,6 +63,8 @@ class ClaimVerdict:
             "neutral_evidence": [_plain(one) for one in self.neutral_evidence],
             "independence_count": self.independence_count,
             "contradicting_independence_count": len(self.contradicting_origins),
+            "supporting_origins": [asdict(one) for one in self.supporting_origins],
+            "contradicting_origins": [asdict(one) for one in self.contradicting_origins],
             "verification_status": self.verification_status,
             "rule": self.rule,
         }
@@ -105,26 +107,39 @@ class ClaimVerifier:
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
         passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
-        judged = [one for one in judge_passages(self.verifier, claim, passages) if self._stands(one)]
+        judged = judge_passages(self.verifier, claim, passages)
+        texts = {key: self._text(key) for key in {one.passage.key for one in judged}}
+        judged = [one for one in judged if _stands(one, texts[one.passage.key])]
         supporting = [one for one in judged if one.judgement.support >= self.threshold]
         contradicting = [one for one in judged if one.judgement.contradict >= self.threshold]
         neutral = [one for one in judged if one not in supporting and one not in contradicting]
+        neutral.sort(key=lambda one: one.judgement.neutral)
         supporting.sort(key=lambda one: -one.judgement.support)
         contradicting.sort(key=lambda one: -one.judgement.contradict)
-        for_it, against_it = self._origins(supporting), self._origins(contradicting)
+        for_it, against_it = _origins(supporting, texts), _origins(contradicting, texts)
         status, rule = status_of(len(for_it), len(against_it))
         minimum = _QUALITY[claim_type]
         return ClaimVerdict(claim, claim_type, minimum, supporting, contradicting, neutral, for_it, against_it, status, rule)
 
-    def _stands(self, judged: JudgedPassage) -> bool:
-        """Whether the passage and its quote stand in the stored text, character by character."""
-        passage = judged.passage
-        stored = self.index.text(passage.key)[passage.start : passage.end]
-        return stored == passage.content and judged.quote in stored
+    def _text(self, key: str) -> str:
+        """A stored text; empty where another process deleted it since it was searched."""
+        try:
+            return self.index.text(key)
+        except QueryError:
+            return ""
 
-    def _origins(self, judged: Sequence[JudgedPassage]) -> list[Origin]:
-        domains = [registrable_domain(one.passage.url) for one in judged]
-        return origins_of(domains, [self.index.text(one.passage.key) for one in judged])
+
+def _stands(judged: JudgedPassage, text: str) -> bool:
+    """Whether the passage and its quote stand in the stored text, character by character."""
+    passage = judged.passage
+    stored = text[passage.start : passage.end]
+    return bool(stored) and stored == passage.content and judged.quote in stored
+
+
+def _origins(judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
+    passages = [one.passage for one in judged]
+    domains = [registrable_domain(passage.url) for passage in passages]
+    return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])
 
 
 def _plain(judged: JudgedPassage) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """How many independent origins sources have, however many URLs they are.
 
-Sources are of one origin if they share a registrable domain, if their texts are near duplicates, or if they carry the mark
-of the same news agency: one wire story in forty outlets is one origin. Origins are joined in chains.
+Sources are of one origin if they share a registrable domain, if their texts are near duplicates, if the passages that count
+share two dozen words in a row, or if they carry the mark of the same news agency: one wire story in forty outlets is one
+origin, whatever each puts around it. Origins are joined in chains. Characters that nobody sees, and Cyrillic or Greek letters
+that look like Latin ones, make no text another.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nlp_retrieval.evidence.reading.cleaning import clean_text
+from nlp_retrieval.text.lookalikes import as_latin
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["Origin", "origins_of"]
@@ -18,6 +22,8 @@ __all__ = ["Origin", "origins_of"]
 _SHINGLE = 5
 _NEAR = 0.5
 _MOST_WORDS = 20_000
+_COPIED = 20
+"""Runs of five words that two passages share where one was copied: a sentence or two may stand in many texts."""
 _AGENCIES = {
     "Reuters": r"\(Reuters\)|Reuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
     "Associated Press": r"\(AP\)|Associated Press",
@@ -51,12 +57,13 @@ class Origin:
     reasons: tuple[str, ...]
 
 
-def origins_of(domains: Sequence[str], texts: Sequence[str]) -> list[Origin]:
+def origins_of(domains: Sequence[str], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
     """Return the independent origins of some sources, in order of their first member.
 
     Args:
-        domains: the registrable domain of each source.
+        domains: the registrable domain of each source; empty for a file, which has none.
         texts: the whole text of each.
+        passages: of each, the one that counts; by default only the texts are compared.
     """
     parent = list(range(len(domains)))
     reasons: dict[int, list[str]] = {}
@@ -75,6 +82,7 @@ def origins_of(domains: Sequence[str], texts: Sequence[str]) -> list[Origin]:
 
     shingles = [_shingles(text) for text in texts]
     agencies = [_agency(text) for text in texts]
+    counting = [_shingles(passage) for passage in passages] or [frozenset[int]()] * len(texts)
     for later in range(len(domains)):
         for earlier in range(later):
             if domains[later] and domains[later] == domains[earlier]:
@@ -83,6 +91,8 @@ def origins_of(domains: Sequence[str], texts: Sequence[str]) -> list[Origin]:
                 join(earlier, later, f"one news agency: {agencies[later]}")
             elif _alike(shingles[earlier], shingles[later]):
                 join(earlier, later, "nearly the same text")
+            elif len(counting[earlier] & counting[later]) >= _COPIED:
+                join(earlier, later, "one passage copied")
     members: dict[int, list[int]] = {}
     for number in range(len(domains)):
         members.setdefault(root(number), []).append(number)
@@ -96,7 +106,8 @@ def _agency(text: str) -> str:
 
 
 def _shingles(text: str) -> frozenset[int]:
-    words = words_of(text[: _MOST_WORDS * 10])[:_MOST_WORDS]
+    seen = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
+    words = words_of(seen)[:_MOST_WORDS]
     runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
 

@@ -73,7 +73,8 @@ class LanguageModelVerifier(CalibratedVerifier):
     The words have to stand in the passage, word by word (white space, and the shape of quotation marks and dashes, may
     differ); the deciding sentence is the one that holds them, as the passage has it. An answer of "support" or "contradict"
     with other words counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer (signal
-    ``abstained``; one warning per call says how many there were, and why). The confidence is taken as the probability of
+    ``abstained``; one warning per call says how many there were, and why); a claim of more than 2,000 characters is not asked
+    about, and abstained from. The confidence is taken as the probability of
     the verdict, at most 0.98, and what is left is parted between the other two; models tend to be too sure, so calibrate.
 
     Args:
@@ -124,7 +125,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         from nlp_retrieval.lm.asking import ask_all
 
         answers = [_Answer(_UNPROVEN, abstained=True)] * len(claims)
-        asked = [n for n in range(len(claims)) if not says_nothing(claims[n]) and fenced(passages[n]).strip()]
+        asked = [n for n in range(len(claims)) if _is_read(claims[n]) and fenced(passages[n]).strip()]
         if not asked:
             return answers
         if self._program is None:
@@ -145,7 +146,7 @@ class LanguageModelVerifier(CalibratedVerifier):
 
     def _question(self, claim: str, passage: str) -> dict[str, str]:
         """The input fields: no text can hold the mark around it, because that is made of all of it."""
-        shown = fenced(claim[:_MOST_CLAIM])
+        shown = fenced(claim)
         lines = self._excerpts(claim, passage)
         mark = hashlib.sha256("\n".join([shown, *lines]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return {"claim": shown, "passage": "\n".join([f"{mark} begin", *lines, f"{mark} end"])}
@@ -183,6 +184,10 @@ def _answer(judgement: PassageJudgement, passage: str) -> _Answer:
     rest = (1 - sure) / 2
     support, contradict = (sure if judgement.verdict == verdict else rest for verdict in ("support", "contradict"))
     return _Answer((support, contradict, 1 - support - contradict), sentence)
+
+
+def _is_read(claim: str) -> bool:
+    return len(claim) <= _MOST_CLAIM and not says_nothing(claim)
 
 
 def _signals(answer: _Answer, checks: Checks) -> dict[str, float]:

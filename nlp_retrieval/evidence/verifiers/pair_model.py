@@ -34,6 +34,7 @@ _NAMES: dict[str, Meaning] = {
     "not_entailment": "not_support", "inconsistent": "not_support", "hallucinated": "not_support",
 }  # fmt: skip
 _MOST_CLAIM = 1000
+_UNREAD = {"claim_too_long": 1.0}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     A passage is read in windows of neighbouring sentences. The evidence for support is that of the window that speaks most
     for it against neutral, and so for contradict; the deciding sentence is the one of that window that speaks most for the
-    verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict.
+    verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim of more
+    than 1,000 characters is not read, and gets neutral (signal ``claim_too_long``): its end would be cut off.
 
     Args:
         model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
@@ -106,6 +108,14 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         )
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        judged = [Judgement(0.0, 0.0, 1.0, (0, 0), _UNREAD)] * len(claims)
+        read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
+        found = self._judged([claims[number] for number in read], [passages[number] for number in read])
+        for number, judgement in zip(read, found, strict=True):
+            judged[number] = judgement
+        return judged
+
+    def _judged(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
             _ReadWindow(pair, span, shared)
             for pair, (claim, passage) in enumerate(zip(claims, passages, strict=True))
@@ -143,7 +153,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         found = np.zeros((len(pairs), 2))
         for first in range(0, len(order), self.batch_size):
             some = order[first : first + self.batch_size]
-            logits = np.asarray(model.logits([(pairs[n][0][:_MOST_CLAIM], pairs[n][1]) for n in some]), np.float64)
+            logits = np.asarray(model.logits([pairs[n] for n in some]), np.float64)
             if logits.shape != (len(some), len(columns)):
                 raise ModelError(f"{self.model} gives {logits.shape[1]} outputs per pair, and its labels are {len(columns)}")
             if not np.isfinite(logits).all():

@@ -20,12 +20,13 @@ from nlp_retrieval.reports.page.templating import asset, rendered
 __all__ = ["render_audit", "write_audit_page"]
 
 
-def render_audit(rows: Sequence[AuditRow], report: CitedReport) -> str:
+def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") -> str:
     """Return the page.
 
     Args:
         rows: one for each citation.
         report: that was audited.
+        rule: what passes, in a sentence.
     """
     summary = summary_of(rows)
     counts = Counter(row.status for row in rows)
@@ -33,6 +34,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport) -> str:
         "audit.html",
         rows=rows,
         report=report,
+        rule=rule,
         said=said(summary),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
@@ -43,15 +45,16 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport) -> str:
     )
 
 
-def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path) -> None:
+def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
     """Write the page; whoever reads the path finds the old page or the whole new one.
 
     Args:
         rows: one for each citation.
         report: that was audited.
         path: the file to write. Its folder is made where it is missing.
+        rule: what passes, in a sentence.
 
     Raises:
         OutputError: the folder or the file cannot be written.
     """
-    write_output(Path(path), render_audit(rows, report).encode())
+    write_output(Path(path), render_audit(rows, report, rule).encode())

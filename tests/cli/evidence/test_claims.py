@@ -10,7 +10,7 @@ import pytest
 
 from cli.commands import refused, run
 
-from .world import CLAIM, make_project
+from .world import CLAIM, SOURCES, make_project
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,18 @@ def test_a_claim_that_no_source_speaks_of_is_unverified(world: Path) -> None:
     done = run("evidence", "verify", "project", "Walnut orchards bloom in Chile.", folder=world)
     assert done.returncode == 0
     assert done.stdout == "UNVERIFIED  neither supported nor contradicted by what is indexed\n"
+
+
+def test_a_claim_that_no_passage_decides_is_told_with_the_nearest(world: Path) -> None:
+    done = run("evidence", "verify", "project", "It has many stops and a depot in Altbrunn.", folder=world)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("UNVERIFIED")
+    assert lines[1].startswith("  not clear enough, the nearest of 1 passage (support 0.")
+    assert lines[2].strip() in SOURCES[0]["content"]
+
+
+def test_a_device_is_no_report(world: Path) -> None:
+    refused(run("evidence", "audit", "project", "/dev/zero", folder=world), 2, "a device, a pipe or a socket is not read")
 
 
 def test_the_grade_that_counts_follows_from_the_type_of_the_claim(world: Path) -> None:
@@ -61,6 +73,8 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     ]
     page = (world / "made" / "audit.html").read_text()
     assert page.count("<article") == 3
+    for file in (audit, page):
+        assert "Judged by lexical: a citation passes from a support of 0" in file
     assert "http-equiv" in page
 
 
@@ -114,7 +128,7 @@ def test_a_table_that_no_terminal_reads_has_no_colours_and_at_80_columns_no_long
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("project", "nowhere.md"), "nowhere.md cannot be read: No such file"),
+        (("project", "nowhere.md"), "nowhere.md: no such file; check the path"),
         (("project", "project"), "project cannot be read: Is a directory"),
         (("nowhere", "report.md"), "nowhere holds no sources"),
         (("report.md", "report.md"), "report.md holds no sources"),

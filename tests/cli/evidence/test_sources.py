@@ -56,6 +56,41 @@ def test_what_is_added_without_building_is_kept_and_found_later(tmp_path: Path) 
     assert [one.content for one in index.search("bell")] == ["The bell of Altbrunn weighs 900 kg."]
 
 
+def test_what_was_added_before_an_error_is_told_and_kept(tmp_path: Path) -> None:
+    rows = [
+        {"url": "https://a.example/1", "content": "The bell weighs 900 kg."},
+        {"link": "https://a.example/2", "content": "x"},
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    refused(done, 2, 'rows.jsonl, line 2: no "url" field')
+    assert "note: 1 source added before this error" in done.stderr
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0] | {"url": "https://a.example/2"}))
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    (found,) = index_of(tmp_path / "project").search("bell")
+    assert found.url == "https://a.example/1"
+
+
+def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    here, nowhere = "http://stats.altbrunn.example/tram/?utm_source=x", "https://nowhere.example/"
+    refused(run("evidence", "delete", "project", here, nowhere, folder=tmp_path), 2, f"under '{nowhere}' in project")
+    refused(run("evidence", "delete", "project", "nowhere", folder=tmp_path), 2, "'nowhere' is not a URL")
+    refused(run("evidence", "delete", "nothing", here, folder=tmp_path), 2, "nothing holds no sources")
+    assert len(index_of(tmp_path / "project").sources()) == 2
+    done = run("evidence", "delete", "project", here, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "1 version deleted; 1 text left in project\n")
+    audit = run("evidence", "audit", "project", "report.md", folder=tmp_path, COLUMNS="120")
+    assert "deleted source" in audit.stdout
+
+
+def test_a_passage_without_a_title_is_told_by_its_url_once(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"url": "https://a.example/1", "content": "The bell weighs 900 kg."}))
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    done = run("evidence", "search", "project", "bell", folder=tmp_path)
+    assert done.stdout.splitlines()[0] == "  1  C  https://a.example/1"
+
+
 def test_passages_are_printed_with_title_grade_and_url(world: Path) -> None:
     done = run("evidence", "search", "project", "How many passengers?", folder=world)
     lines = done.stdout.splitlines()

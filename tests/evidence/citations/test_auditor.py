@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evidence.citations.auditor import CitationAudit, CitationAuditor
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.evidence.index.records import EvidencePassage
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 
 from ..sources import BRIDGE, SOURCES, project
@@ -39,6 +41,10 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
         ("Some 190,000 vehicles cross the Long Bridge every day [1].", "other number", "190,000"),
         ("Beetles of the genus Onthophagus roll no dung [1].", "another source", "supports"),
         ("Its walls are painted by schoolchildren [1].", "not found", "no passage"),
+        ("The Long Bridge was not opened in 1932 [1].", "contradicted", "says this without the negation"),
+        ("The Long Bridge was n\u200bo\u0442 opened in 1932 [1].", "contradicted", "says this without the negation"),
+        ("Beetles of the genus Onthophagus roll dung [6].", "contradicted", "says this with a negation"),
+        (f"The Long Bridge was opened in 1932{', and it carries rail and road traffic' * 60} [1].", "too long", "2,000"),
         ("It is cited to nothing [9].", "no reference", "[9] has no entry"),
     ],
 )
@@ -90,9 +96,15 @@ def test_a_changed_page_is_judged_by_its_newest_version(tmp_path: Path) -> None:
     changed = BRIDGE.replace("1932", "1934")
     index.add_document(changed, SOURCES[0][1], "The Long Bridge", "A", "2026-02-02T00:00:00Z")
     index.build_index()
-    old, new = audited(index, "The Long Bridge was opened in 1932 [1]. The Long Bridge was opened in 1934 [1].").rows
-    assert (old.status, old.reason) == ("REVIEW", "other number")
+    sentences = "The Long Bridge was opened in 1932 [1]. The Long Bridge was opened in 1934 [1]. It was opened in 1936 [1]."
+    old, new, never = audited(index, sentences).rows
+    assert (old.status, old.reason) == ("REVIEW", "changed source")
+    assert old.detail.startswith("the version fetched 2026-01-02T00:00:00Z supports this, the newest does not: ")
+    assert old.detail.endswith("the source does not have 1932")
+    assert old.passage is not None
+    assert "1934" in old.passage.content
     assert new.status == "PASS"
+    assert (never.status, never.reason) == ("REVIEW", "other number")
 
 
 def test_what_was_added_and_not_yet_built_is_audited(tmp_path: Path) -> None:
@@ -119,6 +131,33 @@ def test_the_evidence_is_found_far_down_in_a_long_source(tmp_path: Path) -> None
     assert row.status == "PASS"
     assert row.passage is not None
     assert row.passage.content[slice(*row.sentence)] == "The lighthouse was built of red granite."
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_long_source_that_is_not_searchable_yet_is_read_where_it_speaks_of_the_claim(tmp_path: Path, built: bool) -> None:
+    index = project(tmp_path)
+    filler = "\n\n".join(f"Paragraph {n} speaks of the weather in the harbour, of fog and rain and wind." for n in range(2_000))
+    url = "https://long.example.org/"
+    index.add_document(f"{filler}\n\nThe lighthouse was built of red granite.\n\n{filler}", url, fetch_date="2026-01-01")
+    if built:
+        index.add_document(f"{filler} It rains.", url, fetch_date="2026-01-02")
+        index.build_index()
+    (row,) = CitationAuditor(index, LexicalVerifier(), 0.35).audit(f"The lighthouse was built of red granite ({url}).").rows
+    assert (row.status, row.reason) == (("REVIEW", "changed source") if built else ("PASS", ""))
+
+
+def test_a_source_that_is_deleted_while_it_is_audited_is_told_as_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, passages = project(tmp_path), EvidenceIndex.passages
+
+    def deleted(self: EvidenceIndex, key: str) -> list[EvidencePassage]:
+        EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()])).delete(SOURCES[0][1])
+        return passages(self, key)
+
+    monkeypatch.setattr(EvidenceIndex, "passages", deleted)
+    (row,) = audited(index, "The Long Bridge was opened in 1932 [1].").rows
+    assert (row.status, row.reason) == ("SOURCE_NOT_INDEXED", "deleted source")
 
 
 def test_a_report_without_citations_has_no_rows(index: EvidenceIndex) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
@@ -108,6 +111,29 @@ def test_a_verdict_as_plain_values_has_the_keys_that_programs_read(index: Eviden
         "claim", "supporting_evidence", "contradicting_evidence", "independence_count", "verification_status",
     }  # fmt: skip
     assert plain["supporting_evidence"][0]["quote"] in plain["supporting_evidence"][0]["content"]
+
+
+def test_plain_values_say_which_passages_are_of_one_origin_and_why(index: EvidenceIndex) -> None:
+    plain = verified(index, "40 million").as_dict()
+    (origin,) = plain["supporting_origins"]
+    assert origin["members"] == (0, 1)
+    assert "one news agency: Reuters" in origin["reasons"]
+    assert plain["contradicting_origins"] == []
+
+
+def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_nothing(tmp_path: Path) -> None:
+    index = project(tmp_path)
+
+    class Deleting(WordVerifier):
+        name = "deleting-words-of-a-test"
+
+        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+            EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()])).delete(SOURCES[1][1])
+            return super().judge_pairs(claims, passages)
+
+    verdict = ClaimVerifier(index, Deleting("1932")).verify("The Long Bridge")
+    assert [one.passage.url for one in verdict.supporting_evidence] == [SOURCES[0][1]]
+    assert verdict.verification_status == "SUPPORTED"
 
 
 def test_a_claim_in_the_words_of_two_sources_is_verified_without_a_model(index: EvidenceIndex) -> None:

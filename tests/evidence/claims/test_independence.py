@@ -61,3 +61,33 @@ def test_a_short_quote_does_not_join_two_long_texts() -> None:
 
 def test_nothing_has_no_origins() -> None:
     assert origins_of([], []) == []
+
+
+def _outlet(name: str) -> str:
+    return " ".join(f"{name} {number} of the {name} {number * 7} that {name} says" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "".join(f"{char}\u200b" for char in STORY),
+        STORY.replace("e", "\u00ade"),
+        "".join(f"{char}\U000e0041" for char in STORY),
+        STORY.translate(str.maketrans("aeopc", "\u0430\u0435\u043e\u0440\u0441")),
+        STORY.translate(str.maketrans("oA", "\u03bf\u0391")),
+        STORY.upper().replace(" ", "\u00a0\u2029"),
+    ],
+    ids=["zero width", "soft hyphens", "tag characters", "cyrillic", "greek", "upper case"],
+)
+def test_a_copy_that_only_looks_the_same_is_of_the_same_origin(hidden: str) -> None:
+    assert members(["a.example", "b.example"], [STORY, hidden]) == [(0, 1)]
+
+
+def test_a_passage_that_two_long_pages_share_is_of_one_origin_and_a_sentence_is_not() -> None:
+    story = "The dam above the town broke on Monday after a week of rain, and three hundred people had to leave. " * 2
+    pages = [f"{_outlet('harbour')} {story}", f"{_outlet('market')} {story}"]
+    domains = ["a.example", "b.example"]
+    assert members(domains, pages) == [(0,), (1,)]
+    (origin,) = origins_of(domains, pages, [story, f"Our reporter writes: {story}"])
+    assert origin.reasons == ("one passage copied",)
+    assert len(origins_of(domains, pages, ["It rained for a week and a day."] * 2)) == 2

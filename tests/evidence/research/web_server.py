@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
+
+from local_server import QuietHandler, serving
 
 
 @dataclass
@@ -72,14 +72,7 @@ def web_server() -> Iterator[WebServer]:
     """Serve until the block ends."""
     closing = threading.Event()
 
-    class Quiet(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            if not isinstance(sys.exc_info()[1], OSError):
-                super().handle_error(request, client_address)  # type: ignore[arg-type]
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             known.asked.append(self.path)
             known.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -101,18 +94,6 @@ def web_server() -> Iterator[WebServer]:
             # data that the client does not read must not make the kernel reset what it has read
             self.connection.shutdown(socket.SHUT_WR)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = Quiet(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    known = WebServer(server.server_port)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with serving(Handler, closing) as port:
+        known = WebServer(port)
         yield known
-    finally:
-        closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()

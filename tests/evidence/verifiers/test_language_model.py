@@ -162,6 +162,14 @@ def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(s
     assert whole.index("The tram was planned early.") < whole.index("left out here", 40) < whole.index(QUOTE)
 
 
+def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):
+    server.answer = lambda body: says()
+    long, short = LanguageModelVerifier(model()).judge(["The tram has 22 stops. " * 100, CLAIM], [PASSAGE, PASSAGE])
+    assert (long.signals["abstained"], short.signals["abstained"]) == (1, 0)
+    assert long.support < 0.34
+    assert len(server.bodies) == 1
+
+
 def test_a_sentence_without_an_end_is_cut(server, model):
     server.answer = lambda body: says()
     text = "tram stops without end " * 5000

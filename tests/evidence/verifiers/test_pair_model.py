@@ -117,3 +117,12 @@ def test_an_empty_passage_and_a_huge_claim_are_judged(folder: Path) -> None:
     judged = PairModelVerifier(str(folder)).judge(["x" * 10_000, CLAIM], ["", "\u200f\u0645\u0631\u062d\u0628\u0627 " * 50])
     assert judged[0].sentence == (0, 0)
     assert len(judged) == 2
+
+
+def test_a_claim_that_is_too_long_to_be_read_whole_is_never_supported(folder: Path) -> None:
+    long, verifier = f"{CLAIM} " * 200, PairModelVerifier(str(folder))
+    first, second = verifier.judge([long, CLAIM], [PASSAGE, PASSAGE])
+    assert (first.support, first.contradict, first.neutral) == (0.0, 0.0, 1.0)
+    assert first.signals == {"claim_too_long": 1.0}
+    assert second == verifier.judge([CLAIM], [PASSAGE])[0]
+    assert verifier.judge([long], [PASSAGE]) == [first]

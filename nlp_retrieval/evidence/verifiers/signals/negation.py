@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from nlp_retrieval.text.lookalikes import as_latin
+
 __all__ = ["ANTONYMS", "negations", "opposite_words"]
 
 _NEGATION = re.compile(
@@ -62,7 +64,7 @@ def negations(text: str) -> int:
     Args:
         text: a claim, or a sentence of a passage.
     """
-    return sum(1 for _ in _NEGATION.finditer(text))
+    return sum(1 for _ in _NEGATION.finditer(as_latin(text)))
 
 
 def opposite_words(claim: str, sentence: str) -> list[tuple[str, str]]:

@@ -7,7 +7,9 @@ Two numbers agree where their values are equal as far as the less exact of the t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 __all__ = ["Number", "agreeing", "numbers_of", "unmatched_numbers"]
 
@@ -34,6 +36,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _MOST = 400
+_MOST_THERE = 20_000
 
 
 @dataclass(frozen=True)
@@ -63,23 +66,7 @@ def numbers_of(text: str) -> list[Number]:
     Args:
         text: any text. Digits that belong to a name ("COVID-19", "H2O", "p53") are not numbers.
     """
-    found = []
-    for match in _NUMBER.finditer(text):
-        before = text[max(0, match.start() - 2) : match.start()]
-        if match["digits"] and _part_of_name(before, text[match.end() : match.end() + 1]):
-            continue
-        value = float(match["digits"].replace(",", "")) if match["digits"] else float(_WORDS[match["word"].lower()])
-        exact = 0.5 * 10.0 ** -len(match["digits"].partition(".")[2]) if match["digits"] else 0.0
-        if match["more"] and match["word"] and 20 <= value < 100:
-            value += _WORDS[match["more"].lower()]
-        if match["scale"]:
-            value, exact = value * _SCALES[match["scale"].lower()], exact * _SCALES[match["scale"].lower()]
-        elif match["digits"] and match["digits"].isdigit():
-            exact = 0.0  # a plain count or a year: 12 is not 12.4
-        found.append(Number(value, bool(match["percent"]), match.start(), match.end(), exact, match[0].strip()))
-        if len(found) == _MOST:
-            break
-    return found
+    return list(islice(_read(text), _MOST))
 
 
 def agreeing(one: Number, other: Number) -> bool:
@@ -99,10 +86,34 @@ def unmatched_numbers(claim: str, passage: str) -> list[Number]:
 
     Args:
         claim: a statement.
-        passage: what is to support it.
+        passage: what is to support it; of any length, and with up to 20,000 different numbers.
     """
-    there = numbers_of(passage)
-    return [number for number in numbers_of(claim) if not any(agreeing(number, other) for other in there)]
+    missing = numbers_of(claim)
+    seen: set[tuple[float, bool, float]] = set()
+    for other in _read(passage):
+        said = (other.value, other.percent, other.exact)
+        if said not in seen:
+            seen.add(said)
+            missing = [number for number in missing if not agreeing(number, other)]
+        if not missing or len(seen) == _MOST_THERE:
+            break
+    return missing
+
+
+def _read(text: str) -> Iterator[Number]:
+    for match in _NUMBER.finditer(text):
+        before = text[max(0, match.start() - 2) : match.start()]
+        if match["digits"] and _part_of_name(before, text[match.end() : match.end() + 1]):
+            continue
+        value = float(match["digits"].replace(",", "")) if match["digits"] else float(_WORDS[match["word"].lower()])
+        exact = 0.5 * 10.0 ** -len(match["digits"].partition(".")[2]) if match["digits"] else 0.0
+        if match["more"] and match["word"] and 20 <= value < 100:
+            value += _WORDS[match["more"].lower()]
+        if match["scale"]:
+            value, exact = value * _SCALES[match["scale"].lower()], exact * _SCALES[match["scale"].lower()]
+        elif match["digits"] and match["digits"].isdigit():
+            exact = 0.0  # a plain count or a year: 12 is not 12.4
+        yield Number(value, bool(match["percent"]), match.start(), match.end(), exact, match[0].strip())
 
 
 def _part_of_name(before: str, after: str) -> bool:

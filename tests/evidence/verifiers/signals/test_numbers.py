@@ -66,3 +66,9 @@ def test_any_text_agrees_with_itself(text: str) -> None:
 def test_a_text_of_digits_is_read_in_bounded_work() -> None:
     assert len(numbers_of("1 " * 100_000)) == 400
     assert len(numbers_of("9" * 5_000)) <= 1
+
+
+def test_a_number_at_the_end_of_a_long_page_is_found() -> None:
+    page = " ".join(f"In {year} it moved {year % 97} ships." for year in range(1200, 1900)) + " It was closed in 1988."
+    assert unmatched_numbers("It was closed in 1988.", page) == []
+    assert [one.written for one in unmatched_numbers("It was closed in 1989.", page)] == ["1989"]

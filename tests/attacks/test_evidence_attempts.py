@@ -1,0 +1,104 @@
+"""Reports and sources written to make an audit pass what is wrong, or to be taken for another page: none does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import Bm25sRetriever, CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier, Searcher
+from nlp_retrieval.errors import InputError
+from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.reading.quality import assess_source_quality
+
+URL = "https://bridge.example/long"
+SOURCE = "The Long Bridge was opened in 1932. It carries rail and road traffic, and it was built by Ada Winter."
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> EvidenceIndex:
+    found = EvidenceIndex(tmp_path_factory.mktemp("project"), Searcher([Bm25sRetriever()]))
+    found.add_document(SOURCE, URL, "The Long Bridge")
+    found.build_index()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("The Long Bridge was opened in 1952<!-- 1932 --> [1].", "other number"),
+        ("The Long Bridge was opened in 19\u200b52 [1].", "other number"),
+        ("The Long Bridge was opened in \uff11\uff19\uff15\uff12 [1].", "other number"),
+        ("The Long Bridge was opened in \u0661\u0669\u0665\u0662 [1].", "other number"),
+        ("The Long Bridge was opened in \U0001d7ed\U0001d7f5\U0001d7f1\U0001d7ee [1].", "other number"),
+        ("The Long Bridge was opened in 19&#53;2 [1].", "other number"),
+        ("The Long Bridge was opened in ~~1932~~ 1952 [1].", "other number"),
+        ("The Long Bridge was opened in `1952` [1].", "other number"),
+        ("The Long Bridge was opened in 1952\u0332 [1].", "other number"),
+        ("The Long Bridge was n\u043et opened in 1932 [1].", "contradicted"),
+        ("The Long Bridge was n\u00adot opened in 1932 [1].", "contradicted"),
+        ("The Long Bridge was \u202enot\u202c opened in 1932 [1].", "contradicted"),
+        (f"The Long Bridge was opened in 1932{', and it carries rail and road traffic' * 60}, and it fell [1].", "too long"),
+    ],
+)
+def test_a_report_hides_nothing_of_what_it_claims(index: EvidenceIndex, written: str, reason: str) -> None:
+    (row,) = CitationAuditor(index, LexicalVerifier()).audit(f"{written}\n\n[1]: {URL}").rows
+    assert (row.status, row.reason) == ("REVIEW", reason)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://bridge.example\t/long",
+        "https://bridge.example\\@evil.example/long",
+        "https://bridge.example:443@evil.example/long",
+        "https://bridge.example%2elong/",
+        "view-source:https://bridge.example/long",
+        "https://bridge.example:65536/long",
+    ],
+)
+def test_what_only_begins_like_the_address_of_a_source_is_none(url: str) -> None:
+    with pytest.raises(InputError):
+        canonical_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [f"{URL}.evil", "https://bridge.example.evil/long", f"https://evil.example/{URL}", "https://br\u0456dge.example/long"],
+)
+def test_another_address_is_not_taken_for_that_of_a_source(index: EvidenceIndex, url: str) -> None:
+    (row,) = CitationAuditor(index, LexicalVerifier()).audit(f"The Long Bridge was opened in 1932 [1].\n\n[1]: {url}").rows
+    assert row.status == "SOURCE_NOT_INDEXED"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://nature.com.evil.example/",
+        "https://nature.com@evil.example/",
+        "https://evil.example/nature.com/",
+        "https://natur\u0435.com/",
+        "https://evil.example?https://www.nature.com/",
+        "https://evil.example#.gov",
+        "https://x.gov.evil/",
+    ],
+)
+def test_an_address_that_names_a_good_one_has_no_better_grade_for_it(url: str) -> None:
+    assert assess_source_quality("https://www.nature.com/") == "A"
+    assert assess_source_quality(url) == "C"
+
+
+def test_copies_with_a_padding_of_their_own_verify_nothing(tmp_path: Path) -> None:
+    claim = "The Long Bridge carries 160,000 vehicles every day."
+    story = (
+        f"{claim} The harbour office published the figure on Monday, after it had counted for a whole year with cameras at "
+        "both ends of the bridge, and it said that lorries were a tenth of them."
+    )
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    for number in range(6):
+        padding = " ".join(f"Outlet {number} sells {word} of kind {number * word} by post." for word in range(3, 90))
+        index.add_document(f"{story}\n\n{padding}", f"https://outlet{number}.example/")
+    index.build_index()
+    verdict = ClaimVerifier(index, LexicalVerifier()).verify(claim)
+    assert len(verdict.supporting_evidence) == 6
+    assert (verdict.verification_status, verdict.independence_count) == ("SUPPORTED", 1)

@@ -1,0 +1,50 @@
+"""Work that nobody waits for any more is given up where it says that it can be."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from nlp_retrieval import Bm25sRetriever, EvidenceIndex, LexicalVerifier, Searcher
+from nlp_retrieval.service.project_bodies import AuditBody
+from nlp_retrieval.service.project_service import ProjectService
+from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.work import WorkPool, stop_where_nobody_waits
+
+DANUBE = "The Danube flows through Vienna."
+
+
+def asked(pool, work):
+    return asyncio.run(pool.run(work))
+
+
+def test_work_whose_answer_came_too_late_ends(request):
+    threads = ThreadPoolExecutor(1)
+    pool = WorkPool(1, 0, 0.05)
+    pool._threads = threads
+
+    def endless():
+        while True:
+            stop_where_nobody_waits()
+
+    with pytest.raises(RefusedError, match=r"more than 0\.05 seconds"):
+        asked(pool, endless)
+    assert threads.submit(lambda: "the thread is free").result() == "the thread is free"
+    assert asked(pool, lambda: stop_where_nobody_waits() or "waited for") == "waited for"
+
+
+def test_an_audit_ends_with_the_citation_after_which_nobody_waits(tmp_path):
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index.add_document(DANUBE, "https://example.org/danube")
+    index.build_index()
+    service = ProjectService(index, LexicalVerifier())
+    (audit,) = (endpoint.run for endpoint in service.endpoints if endpoint.path == "/audit")
+    report = f"{DANUBE[:-1]} [1]. " * 6_000 + "\n\n[1]: https://example.org/danube\n"
+    threads = ThreadPoolExecutor(1)
+    pool = WorkPool(1, 0, 0.2)
+    pool._threads = threads
+    with pytest.raises(RefusedError, match="more than"):
+        asked(pool, lambda: audit(AuditBody(report=report[:190_000])))
+    assert threads.submit(lambda: "the thread is free").result() == "the thread is free"
