@@ -15,6 +15,7 @@ from crash.operation import Operation, State
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
+    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -51,6 +52,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
         "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
+        "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }

@@ -90,7 +90,18 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
         "entity_sentences": _may(
-            *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon", "pool"),
+            *(
+                "seeds",
+                "rounds",
+                "threshold",
+                "max_passages",
+                "entity_weight",
+                "depth",
+                "seed_power",
+                "damping",
+                "epsilon",
+                "pool",
+            ),
             *("sentence_weight", "merge"),
             encoder=_hub_name,
             mentions=_no_pipeline,

@@ -1,9 +1,10 @@
 """Which entities a query leads to: from those that it names, over the sentences that are like it, to those named beside them.
 
 Entities that the query names are active at 1. In each round, a sentence that names an active entity passes its activation on,
-times the similarity of sentence and query (0 to 1; others are cut to that), to all entities that it names; an entity keeps the highest it has had. So an
-activation is a product of similarities along a chain of sentences (semantic bridging: LinearRAG, Zhuang et al., 2025,
-https://arxiv.org/abs/2510.10114). Only sentences that name an active entity are ever compared with the query.
+times the similarity of sentence and query (0 to 1; others are cut to that), to all entities that it names; an entity keeps
+the highest it has had. So an activation is a product of similarities along a chain of sentences (semantic bridging: LinearRAG,
+Zhuang et al., 2025, https://arxiv.org/abs/2510.10114). Only sentences that name an active entity are ever compared with the
+query.
 """
 
 from __future__ import annotations
@@ -100,9 +101,7 @@ def _leading(graph: SentenceGraph, frontier: Rows, values: dict[int, float]) -> 
     return _strongest(sentences, before, strengths)
 
 
-def _spread(
-    graph: SentenceGraph, sentences: Rows, before: Rows, strengths: Scores
-) -> tuple[Rows, Rows, Rows, Scores]:
+def _spread(graph: SentenceGraph, sentences: Rows, before: Rows, strengths: Scores) -> tuple[Rows, Rows, Rows, Scores]:
     """The entities that sentences name, ascending; the strongest sentence of each, its entity before, and its strength."""
     entries, counts = entries_of(graph.named_offsets, sentences)
     entities = graph.named[entries].astype(np.int64)

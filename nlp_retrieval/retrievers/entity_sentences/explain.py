@@ -128,7 +128,7 @@ class _Teller:
         return Step(source, target, _KIND, along and shown is not None, *sentence)
 
     def _shown(self, stop: _Stop) -> LinkSentence | None:
-        """The sentence of a passage that led on, or else the first that names the entity itself; None where only its title does."""
+        """The sentence of a passage that led on, or else the first that names the entity; None where only its title does."""
         item, passage = self._read(stop.row)
         wanted = None if stop.entity is None else int(self._graph.hashes[stop.entity])
         named = [{name for name in names if hash_of(name) == wanted} for names in passage.sentences]

@@ -18,7 +18,6 @@ from nlp_retrieval.core.files.column_streams import Stream, read_blocks
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.models import join_title
 from nlp_retrieval.core.progress import progress, tracked
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.passages import encoded_passages
@@ -41,7 +40,7 @@ def write_sentences(
         items: its items, read twice: for the entities, and for the vectors.
         folder: an empty folder.
         finder: finds entities.
-        encoder: encodes sentences, each after the title of its passage.
+        encoder: encodes sentences, each by itself.
         dimension: what the vectors must have; None where any will do.
     """
     sentences = NamedSentences.of(_read(items, finder))
@@ -49,7 +48,7 @@ def write_sentences(
     if len(sentences.hashes) == 0:
         warnings.warn(
             "entity_sentences found no entities: its results will be those of its seeds, in the order of their best sentences. "
-            "The rules find runs of capitalised words and quoted titles; for other scripts pass a spaCy pipeline (mentions=...)",
+            "The rules find capitalised words and quoted titles; for other scripts pass a spaCy pipeline (mentions=...)",
             RetrievalWarning,
             stacklevel=3,
         )
@@ -110,12 +109,9 @@ def _read(items: ItemTable, finder: EntityFinder) -> Iterator[PassageEntities]:
 
 
 def _sentence_texts(items: ItemTable) -> Iterator[str]:
-    """What is encoded for each sentence; of a passage without sentences its title."""
+    """What is encoded: each sentence by itself, and of a passage without sentences its title."""
     for item in items.stream(READ_KEYS):
-        spans = text_spans(item)
-        yield from (join_title(item.title, item.content[start:end]) for start, end in spans)
-        if not spans:
-            yield item.title
+        yield from [item.content[start:end] for start, end in text_spans(item)] or [item.title]
 
 
 def _copy_vectors(path: Path, live: Mask, stream: Stream) -> None:

@@ -188,9 +188,7 @@ class EntitySentencesRetriever(BaseRetriever):
             vectors = current_stages().encoded(self.encoder, queries, self._encode)
         with stage(f"{self.name}.seeds"):
             depth = min(self.depth, self._n_live)
-            hits_of = {
-                label: seed.find(queries, depth, self._graph.n_passages) for label, seed in self._open_seeds.items()
-            }
+            hits_of = {label: seed.find(queries, depth, self._graph.n_passages) for label, seed in self._open_seeds.items()}
         with stage(f"{self.name}.activation"):
             return vectors, [self._start(number, query, vectors[number], hits_of) for number, query in enumerate(queries)]
 
