@@ -54,6 +54,15 @@ class NamedSentences:
         for name, column in ((_SENTENCES, self.sentences), (_NAMES, self.names), (_HASHES, self.hashes)):
             np.save(folder / name, column, allow_pickle=False)
 
+    @staticmethod
+    def n_passages_in(folder: Path) -> int:
+        """How many passages the files in a folder are of.
+
+        Raises:
+            IndexDamagedError: there are no such files.
+        """
+        return len(mapped(folder / _SENTENCES, np.int64)) - 1
+
     @classmethod
     def open(cls, folder: Path, n_passages: int) -> NamedSentences:
         """Map what :meth:`write` wrote, and check it once.

@@ -154,7 +154,7 @@ class EntitySentencesRetriever(BaseRetriever):
         join_sentences(segments, folder)
 
     def load(self, folder: Path) -> None:
-        raise NotImplementedError  # load_segments opens all at once
+        self.load_segments([SegmentFolder(folder, 0, NamedSentences.n_passages_in(folder))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         self._n_live = int(live_of(segments).sum())
@@ -213,7 +213,7 @@ class EntitySentencesRetriever(BaseRetriever):
             weights_of.append(np.maximum(found**self.seed_power, FLOOR))
         rows, place = np.unique(np.concatenate(rows_of), return_inverse=True)
         weights = np.bincount(place, np.concatenate(weights_of), len(rows))
-        weights /= weights.sum() or 1.0
+        weights = weights / (weights.sum() or 1.0)
         values = self.entity_weight * active.values / (active.values.sum() or 1.0)
         total = (weights.sum() + values.sum()) or 1.0
         return Started(names, active, rows, weights / total, values / total, scores)
