@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Protocol
 
 import numpy as np
 
@@ -16,28 +15,20 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.links.base import LinkSentence
 from nlp_retrieval.graph.links.entity_sentences import shown_mention
-from nlp_retrieval.graph.sentences.activation import Activation
-from nlp_retrieval.graph.sentences.sentence_graph import QueryNames, SentenceGraph
+from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
 from nlp_retrieval.graph.store.hashed_rows import hash_of
 from nlp_retrieval.graph.walk.chains import LinkChain, strongest_chains
+from nlp_retrieval.retrievers.entity_sentences.started import Started
 from nlp_retrieval.text.entities import EntityFinder
 from nlp_retrieval.text.sentence_entities import PassageEntities, entities_by_sentence
 
 _KIND = "entity_sentences"
 
 
-class Beginning(Protocol):
-    """Where the walk of a query restarts."""
-
-    names: QueryNames
-    active: Activation
-    scores: dict[str, tuple[Rows, Scores]]
-
-
 def explanations_of(
     rows: Rows,
     graph: SentenceGraph,
-    start: Beginning,
+    start: Started,
     restarts: tuple[Rows, Scores],
     damping: float,
     items: ItemTable,
@@ -84,7 +75,7 @@ class _Teller:
         finder: finds the entities, as when the index was built.
     """
 
-    def __init__(self, graph: SentenceGraph, start: Beginning, items: ItemTable, finder: EntityFinder) -> None:
+    def __init__(self, graph: SentenceGraph, start: Started, items: ItemTable, finder: EntityFinder) -> None:
         self._graph, self._start, self._items, self._finder = graph, start, items, finder
         self._known: dict[int, tuple[SearchableItem, PassageEntities]] = {}
 

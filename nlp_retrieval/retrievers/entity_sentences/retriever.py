@@ -9,7 +9,7 @@ hits of any retrievers instead of similarities to all passages, and entities by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -31,14 +31,15 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.sentences.activation import Activation, activate
+from nlp_retrieval.graph.sentences.activation import activate
 from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
-from nlp_retrieval.graph.sentences.sentence_graph import QueryNames, SentenceGraph
+from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
 from nlp_retrieval.graph.store.added_links import live_of
 from nlp_retrieval.graph.walk.evidence import FLOOR
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank
 from nlp_retrieval.retrievers.entity_sentences.explain import explanations_of
 from nlp_retrieval.retrievers.entity_sentences.files import dimension_of, join_sentences, open_vectors, write_sentences
+from nlp_retrieval.retrievers.entity_sentences.started import Started
 from nlp_retrieval.retrievers.faiss.exact import Stack, products_of
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import by_row, looked_up, normalised, scores_below
@@ -47,27 +48,6 @@ from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
 _QUERIES_AT_ONCE = 64
 _DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
 _MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-
-
-@dataclass(frozen=True)
-class Started:
-    """Where the walk of a query restarts.
-
-    Args:
-        names: the entities that the query names.
-        active: the entities that they lead to.
-        rows: hits of the seeds, ascending.
-        shares: of the restarts that are at each; those of rows and entities together sum to 1, or are all 0.
-        entity_shares: the same of the active entities.
-        scores: hits of each seed: rows, best first, and their scores.
-    """
-
-    names: QueryNames
-    active: Activation
-    rows: Rows
-    shares: Scores
-    entity_shares: Scores
-    scores: dict[str, tuple[Rows, Scores]]
 
 
 class EntitySentencesRetriever(BaseRetriever):

@@ -66,7 +66,7 @@ def test_activations_are_those_of_rounds_over_all_sentences(
 
     def similarities(sentences: np.ndarray) -> np.ndarray:
         asked.extend(sentences.tolist())
-        return np.array(similar)[sentences]
+        return np.array([similar[sentence] for sentence in sentences.tolist()])
 
     found = activate(graph, numbers[numbers >= 0], similarities, rounds, threshold, most)
     names = {hash_of(name): name for name in NAMES}

@@ -124,7 +124,7 @@ NAMED = [{"ada quill"}, {"port averly", "zora helm"}, set(), {"zora helm"}]
 def test_scores_are_those_of_a_search_by_hand(settings: dict[str, object], tmp_path: Path) -> None:
     for seed in range(4):
         items = passages(20, seed)
-        retriever = made(epsilon=1e-9, pool=100, **settings)
+        retriever = made(None, epsilon=1e-9, pool=100, **settings)
         searcher, seeds = Searcher([retriever]), Searcher([BM25])
         searcher.index(items, tmp_path / str(seed))
         seeds.open(tmp_path / str(seed))
