@@ -93,10 +93,10 @@ class EntitySentencesRetriever(BaseRetriever):
         entity_weight: Annotated[float, Field(ge=0, le=1000)] = 2.0,
         depth: Annotated[int, Field(ge=1)] = 50,
         seed_power: Annotated[float, Field(gt=0, le=100)] = 4.0,
-        damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
+        damping: Annotated[float, Field(ge=0, lt=1)] = 0.7,
         epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6,
         pool: Annotated[int, Field(ge=1)] = 60,
-        sentence_weight: Annotated[float, Field(ge=0, le=1000)] = 2.0,
+        sentence_weight: Annotated[float, Field(ge=0, le=1000)] = 3.0,
         merge: MergeRule = "max",
     ) -> None:
         self.seeds = labelled(seeds, "entity_sentences: seeds")
