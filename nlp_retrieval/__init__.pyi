@@ -92,6 +92,7 @@ from nlp_retrieval.graph.knowledge.statements import Triple as Triple
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore as KnowledgeStore
 from nlp_retrieval.graph.links.base import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.graph.links.base import LinkSentence as LinkSentence
+from nlp_retrieval.graph.links.entity_sentences import EntitySentences as EntitySentences
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks as Hyperlinks
 from nlp_retrieval.graph.links.joining import JoiningItems as JoiningItems
 from nlp_retrieval.graph.links.same_parent import SameParent as SameParent
@@ -126,6 +127,7 @@ from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as 
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
+from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesRetriever as EntitySentencesRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.graph.links.base import BaseLinkExtractor
+from nlp_retrieval.graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
 from nlp_retrieval.graph.links.same_parent import SameParent
 from nlp_retrieval.graph.links.shared_entities import SharedEntities
@@ -63,6 +64,7 @@ def two_hops() -> dict[str, TwoHops]:
     return {
         "title_mentions": TwoHops(TitleMentions(), titled(names), titled(names[1:] + names[:1])),
         "shared_entities": TwoHops(SharedEntities(), sharing(0), sharing(4)),
+        "entity_sentences": TwoHops(EntitySentences(), sharing(0), sharing(4)),
         "hyperlinks": TwoHops(Hyperlinks(), pointing("d1"), pointing("d5")),
         "same_parent": TwoHops(SameParent(), cut(0), cut(4)),
     }

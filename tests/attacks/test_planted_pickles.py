@@ -17,6 +17,7 @@ from hashed_words import HashedWords, items_of
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
+    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     Searcher,
@@ -43,6 +44,7 @@ RETRIEVERS: dict[str, BaseRetriever] = {
     "faiss flat": FaissRetriever(HashedWords()),
     "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
+    "entity_sentences": EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords()),
     "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),
 }
 FAMILY = "planted pickles and object arrays"

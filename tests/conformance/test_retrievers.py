@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from named_models import NAMED
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, SearchableItem
+from nlp_retrieval import (
+    Bm25sRetriever,
+    EntitySentencesRetriever,
+    FaissRetriever,
+    LinkGraphRetriever,
+    PyseriniRetriever,
+    SearchableItem,
+)
+from nlp_retrieval.graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -120,3 +129,34 @@ class TestLinkGraphWithVectors(Searching):
 
     def make(self):
         return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
+
+
+class TestLinkGraphOverEntitySentences(Searching):
+    component = LinkGraphRetriever
+    order_depends_on_filter = True
+
+    def make(self):
+        return LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), EntitySentences()])
+
+
+class TestEntitySentences(EverythingMatches, RetrieverRules):
+    component = EntitySentencesRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def other_values(self):
+        pipeline = self.folder / "pipeline"
+        NAMED["entities"].save(pipeline, 0)
+        return {"seeds": [Bm25sRetriever(k1=1.2)], "encoder": HashedWords(seed=1), "mentions": str(pipeline)}
+
+    def make(self):
+        return EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords(dimension=24), threshold=0.05)
+
+
+class TestEntitySentencesOverVectors(Searching):
+    component = EntitySentencesRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)

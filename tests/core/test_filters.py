@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
+    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     OverlapReranker,
@@ -197,6 +198,7 @@ def retrievers() -> dict[str, Any]:
         "pyserini": PyseriniRetriever(),
         "colbert": ColbertRetriever(HashedTokens(), bits=4),
         "exact": ColbertRetriever(HashedTokens(), bits=None),
+        "entity_sentences": EntitySentencesRetriever([lexical, dense], threshold=0.05),
         "link_graph": LinkGraphRetriever([lexical, dense]),
     }
 

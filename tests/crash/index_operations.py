@@ -15,6 +15,7 @@ from crash.operation import Operation, State
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
+    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -51,6 +52,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
         "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
+        "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
@@ -122,7 +124,7 @@ def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
         *_index_operations("", TWO),
-        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links")),
+        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]

@@ -14,6 +14,7 @@ from hashed_words import HashedWords
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
+    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -61,6 +62,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "colbert, 2 bits": ColbertRetriever(tokens, bits=2, **late),  # type: ignore[arg-type]
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
+        "entity sentences": EntitySentencesRetriever([lexical], encoder=encoder, threshold=0.05),
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }
 

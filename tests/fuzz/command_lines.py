@@ -26,6 +26,7 @@ GOOD: dict[str, list[list[str]]] = {
         ["corpus.jsonl", "index", "-r", "bm25s:k1=1.2,stemmer=none", "--loader", "jsonl", "-o", "id_field=id", "--replace"],
         ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25s"],
         ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25s]"],
+        ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25s],links=[entity_sentences]"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],
     "delete": [["index", "p1", "p2"], ["index", "--file", "ids.txt"], ["index", "-f", "-"]],

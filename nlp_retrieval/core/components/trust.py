@@ -89,6 +89,23 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "colbert": _may(
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
+        "entity_sentences": _may(
+            *(
+                "seeds",
+                "rounds",
+                "threshold",
+                "max_passages",
+                "entity_weight",
+                "depth",
+                "seed_power",
+                "damping",
+                "epsilon",
+                "pool",
+            ),
+            *("sentence_weight", "merge"),
+            encoder=_hub_name,
+            mentions=_no_pipeline,
+        ),
         "link_graph": _may(
             *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
             "merge",
@@ -96,6 +113,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         ),
     },
     "links": {
+        "entity_sentences": _may("max_passages", "weight", mentions=_no_pipeline),
         "hyperlinks": _may("links", "max_shared", "along", "against"),
         "same_parent": _may("parent", "window", "weight"),
         "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),

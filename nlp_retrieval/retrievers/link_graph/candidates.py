@@ -60,9 +60,7 @@ class GraphCandidates:
         scores = np.zeros(len(self.rows))
         scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
         if len(self.rows) > n_pooled:
-            # by position only: the same for every k, strictly falling, and within a narrow range
-            lowest = float(scores[:n_pooled].min())
-            scores[n_pooled:] = lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, len(self.rows) - n_pooled + 1))
+            scores[n_pooled:] = scores_below(float(scores[:n_pooled].min()), len(self.rows) - n_pooled)
         order = np.lexsort((self.rows, -scores))[:k]
         signals = {"pagerank": self.ranks[order]}
         for kind in DEFAULT_WEIGHTS.keys() - signals.keys():
@@ -72,6 +70,11 @@ class GraphCandidates:
         signals = {"seeds": self.shares[order]} | {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
         signals |= {f"seed.{label}": column[order] for label, column in self.seeds.items()}
         return self.rows[order], scores[order], signals
+
+
+def scores_below(lowest: float, count: int) -> Scores:
+    """Return strictly falling scores below a score, within a narrow range, by position only: the same for every ``count``."""
+    return lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, count + 1))
 
 
 def normalised(scores: Scores, depth: int) -> Scores:

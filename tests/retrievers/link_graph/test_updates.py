@@ -17,6 +17,7 @@ from soaking import Figures
 
 from nlp_retrieval import (
     Bm25sRetriever,
+    EntitySentences,
     FaissRetriever,
     Hyperlinks,
     LinkGraphRetriever,
@@ -38,6 +39,7 @@ from nlp_retrieval.graph.store.title_table import TitleTable
 KINDS: dict[str, BaseLinkExtractor] = {
     "title_mentions": TitleMentions(rarity=0.0, max_shared=5, min_characters=2),
     "shared_entities": SharedEntities(max_passages=4),
+    "entity_sentences": EntitySentences(max_passages=4),
     "hyperlinks": Hyperlinks(max_shared=4),
     "same_parent": SameParent(),
     "title_mentions-2": TitleMentions(aliases="none", rarity=0.0),
@@ -132,7 +134,7 @@ def test_links_titles_and_terms_after_every_change_are_those_that_the_documentat
         same_tables(path, live, tmp_path / f"plain-{seed}")
     assert n_joined > 0 or not auto_compact
     found_ways = {kind: set(found) - {0} for kind, found in both_ways.items()}
-    undirected = {"shared_entities", "same_parent"}
+    undirected = {"shared_entities", "entity_sentences", "same_parent"}
     assert found_ways == {kind: {1} if kind in undirected else {1, -1} for kind in KINDS}
     how = "segments joined on the way" if auto_compact else "segments kept apart"
     figures.add("Live updates", f"link_graph: changes, links compared with those found at once ({how})", n_changes, n_changes)

@@ -1,0 +1,1 @@
+"""Retrieval over the sentences that name entities."""

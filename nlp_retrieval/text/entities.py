@@ -1,0 +1,46 @@
+"""Entities of texts, by rules or by a spaCy pipeline: one choice for everything that links or activates by entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.text.mentions import entities_by_rules
+from nlp_retrieval.text.spacy_mentions import SpacyMentions
+
+__all__ = ["RULES", "EntityFinder", "EntityRule"]
+
+RULES = "rules"
+"""Runs of capitalised words and quoted titles, without any model."""
+
+EntityRule = Annotated[str, Field(min_length=1)]
+"""How entities are found: :data:`RULES`, or the name or folder of a spaCy pipeline."""
+
+
+class EntityFinder:
+    """Finds the entities of texts; a pipeline is loaded when it is first used.
+
+    Args:
+        rule: how they are found.
+        parameter: name of the component's parameter that holds the rule.
+    """
+
+    def __init__(self, rule: EntityRule, parameter: str = "mentions") -> None:
+        self._parameter = parameter
+        self._spacy = SpacyMentions(rule) if rule != RULES else None
+
+    def identity(self) -> Config:
+        """What distinguishes a component with this finder from others, besides the rule itself."""
+        return {} if self._spacy is None else self._spacy.identity(self._parameter)
+
+    def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
+        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus may be read.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        return map(entities_by_rules, texts) if self._spacy is None else self._spacy.entities(texts)

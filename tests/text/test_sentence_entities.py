@@ -1,0 +1,76 @@
+"""Entities sentence by sentence, and the stretches of a query in which names are looked for."""
+
+from __future__ import annotations
+
+import pytest
+from graph.corpora import passage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.text.entities import EntityFinder
+from nlp_retrieval.text.mentions import entities_by_rules, name_runs
+from nlp_retrieval.text.sentence_entities import PassageEntities, entities_by_sentence
+
+RULES = EntityFinder("rules")
+
+
+def read(*items: SearchableItem) -> list[PassageEntities]:
+    return list(entities_by_sentence(items, RULES))
+
+
+def test_each_sentence_is_read_by_itself_and_the_title_is_what_all_are_about() -> None:
+    (found,) = read(passage("Heat (film)", "Shot in Paris. Al Pacino met Robert De Niro.  \n Then nothing."))
+    assert found.about == {"heat"}
+    assert [set(names) for names in found.sentences] == [{"shot", "paris"}, {"al pacino", "robert de niro"}, set()]
+    assert found.all == {"heat", "shot", "paris", "al pacino", "robert de niro"}
+    assert list(found.spans[:2]) == [(0, 14), (15, 44)]
+
+
+def test_sentences_that_a_source_counts_are_those_of_the_source_but_for_empty_ones() -> None:
+    (found,) = read(passage(None, "Paris and Rome", "a", sentence_starts=[0, 5, 5, 10]))
+    assert found.spans == ((0, 5), (5, 10), (10, 14))
+    assert [set(names) for names in found.sentences] == [{"paris"}, set(), {"rome"}]
+
+
+@pytest.mark.parametrize("content", ["", " \n ", "nothing here", "東京は大きい。", "هذا نص"])
+def test_a_passage_may_name_nothing(content: str) -> None:
+    (found,) = read(passage(None, content, "a"))
+    assert found.all == frozenset()
+    assert len(found.spans) == (1 if content.strip() else 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("Пётр Чайковский родился в Воткинске.", {"петр чаиковскии", "воткинске"}),
+        ("Εδώ τραγούδησε η Μαρία Κάλλας.", {"μαρια καλλασ"}),
+        ("Er schrieb \u201cdas schloss\u201d.", {"er", "das schloss"}),
+    ],
+)
+def test_other_scripts_with_capitals_have_names(content: str, names: set[str]) -> None:
+    (found,) = read(passage(None, content, "a"))
+    assert names <= found.all
+
+
+def test_what_is_longer_than_sixteen_words_is_no_name() -> None:
+    short, long = " ".join(["Aa"] * 16), " ".join(["Bb"] * 17)
+    (found,) = read(passage(None, f"{short}. {long}.", "a"))
+    assert found.all == {short.lower()}
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=60)), max_size=5))
+def test_any_texts_give_the_entities_of_their_sentences(texts: list[tuple[str, str]]) -> None:
+    items = [passage(title, content, str(row)) for row, (title, content) in enumerate(texts)]
+    for item, found in zip(items, read(*items), strict=True):
+        sentences = [item.content[start:end] for start, end in found.spans]
+        assert all(sentence.strip() for sentence in sentences)
+        assert [set(names) for names in found.sentences] == [entities_by_rules(sentence) for sentence in sentences]
+        assert "".join("".join(sentences).split()) == "".join(item.content.split())
+
+
+def test_names_of_a_query_are_looked_for_in_capitalised_runs_and_quotations_or_everywhere_in_lower_case() -> None:
+    assert name_runs("When did the mother of Lothair II die?") == [["lothair", "ii"]]
+    assert name_runs('Who wrote "the castle" in Prague') == [["the", "castle"], ["prague"]]
+    assert name_runs("mother of lothair ii, king") == [["mother", "of", "lothair", "ii"], ["king"]]
+    assert name_runs("?!") == name_runs("") == []
