@@ -28,7 +28,7 @@ FLOORS = (
     "core.search",
     "text",
     "loaders lm graph evaluation",
-    "encoders",
+    "encoders graph.knowledge",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",

@@ -1,8 +1,7 @@
-"""What one passage says: its entities, and its statements as triples of subject, predicate and object (open information
-extraction).
+"""What one passage says: its entities, and its statements as triples of subject, predicate and object.
 
-Whatever gives them, a language model or a file, is not trusted: sizes are limited, and a text is a text, never a number and
-never evaluated.
+That is open information extraction. Whatever gives them, a language model or a file, is not trusted: sizes are limited, and a
+text is a text, never a number and never evaluated.
 """
 
 from __future__ import annotations

@@ -1,0 +1,21 @@
+"""When a passage is still the one that knowledge was extracted from: by what it says, not by its id.
+
+Title and content count as one text, and white space only as that there is some; files and databases break lines differently.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+__all__ = ["passage_hash", "passage_text"]
+
+
+def passage_text(title: str, content: str) -> str:
+    """Return what is read of a passage: the title, if there is one, on a line of its own, then the content."""
+    return f"{title}\n{content}" if title else content
+
+
+def passage_hash(title: str, content: str) -> str:
+    """Return the fingerprint of a passage's text, 32 hexadecimal digits."""
+    words = " ".join(passage_text(title, content).split())
+    return blake2b(words.encode(), digest_size=16).hexdigest()
