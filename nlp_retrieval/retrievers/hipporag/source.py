@@ -1,0 +1,59 @@
+"""Where the knowledge of an index comes from: a file, or an index that holds it already, known by the digest of that file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile
+from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
+
+_HELD = re.compile(r"sha256:[0-9a-f]{64}")
+_State = tuple[str, int, int, int, int]
+_digests: dict[_State, str] = {}
+_computing = Lock()
+
+
+def is_held(knowledge: str) -> bool:
+    """Whether it names what an index holds, and nothing that could be opened."""
+    return _HELD.fullmatch(knowledge) is not None
+
+
+def digest_of(knowledge: str | None) -> str | None:
+    """Return ``sha256:<digest>`` of a file of knowledge; computed again only when the file changes.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    if knowledge is None or is_held(knowledge):
+        return knowledge
+    path = Path(knowledge).expanduser()
+    try:
+        seen = path.stat()
+        state = (str(path.absolute()), seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        with _computing:
+            if state not in _digests:
+                _digests[state] = f"sha256:{sha256_of(path)}"
+            return _digests[state]
+    except OSError as error:
+        raise SourceError(
+            f"knowledge {knowledge!r} cannot be read ({error.strerror}); give a file of entities and triples, or "
+            "open the index without naming it: what it holds is searched"
+        ) from error
+
+
+def source_of(knowledge: str | None) -> KnowledgeSource | None:
+    """Open a source; None for none.
+
+    Raises:
+        ConfigurationError: it is no file but the digest of one.
+        SourceError: the file is none of entities and triples.
+    """
+    if knowledge is None:
+        return None
+    if is_held(knowledge):
+        raise ConfigurationError(f"knowledge={knowledge!r} is what an index holds, and cannot be read again; name the file")
+    return OpenIeFile(Path(knowledge).expanduser())
