@@ -33,7 +33,7 @@ class Explainer:
         self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items
 
     def explanation(self, chain: LinkChain) -> Explanation:
-        """Put a chain into words; it ends at a passage."""
+        """Put a chain into words; it begins at an entity of the query and ends at a passage."""
         n_rows = self._knowledge.n_rows
         places = [place for place, node in enumerate(chain.rows) if node < n_rows]
         passages = self._items.items(np.array([chain.rows[place] for place in places], np.int64))
@@ -42,16 +42,14 @@ class Explainer:
             self._step(source, target, chain.rows[place], phrases)
             for source, target, place, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
         )
-        return Explanation(passages[-1], self._origin(chain.rows[: places[0]], chain.rows[places[0]]), steps, chain.strength)
+        return Explanation(passages[-1], self._origin(chain.rows[: places[0]]), steps, chain.strength)
 
     def similar(self, row: int, item: SearchableItem, strength: float) -> Explanation:
         """Explain a passage that was found by similarity alone."""
         return Explanation(item, self._similarity(row), (), strength)
 
-    def _origin(self, entities: Sequence[int], row: int) -> str:
-        """Why the walk restarts where a chain begins."""
-        if not entities:
-            return self._similarity(row)
+    def _origin(self, entities: Sequence[int]) -> str:
+        """What leads from the query to the first passage of a chain."""
         phrases = self._phrases(entities)
         first = entities[0] - self._knowledge.n_rows
         near = [

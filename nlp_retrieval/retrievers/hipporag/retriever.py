@@ -31,6 +31,7 @@ from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncod
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
 from nlp_retrieval.graph.walk.chains import strongest_chains
+from nlp_retrieval.graph.walk.pagerank import Restarts
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hipporag.explain import Explainer
@@ -180,14 +181,12 @@ class HippoRagRetriever(BaseRetriever):
         knowledge = self._graph_of_index
         ((linked, dense, ranked),) = self._ranked([query])
         explainer = Explainer(knowledge, linked, dense, items)
-        weight = self.passage_weight if self._walks_passages else 0.0
-        restarts = restarts_of(linked, dense, weight, knowledge.n_rows)
         graph = knowledge.weighted(None, passages=True)  # chains end at passages, also where walks do not go through them
-        chains = strongest_chains(graph, restarts.rows, restarts.weights / (restarts.weights.sum() or 1.0), rows, self.damping)
-        reached = [chain if len(linked.entities) else None for chain in chains]
+        total = float(self._restarts(linked, dense).weights.sum()) or 1.0
+        chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
         return [
             explainer.explanation(chain) if chain else explainer.similar(row, item, float(ranked.seeds[row]))
-            for chain, row, item in zip(reached, rows.tolist(), items.items(rows), strict=True)
+            for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
         ]
 
     def _ranked(self, queries: list[str]) -> Iterator[tuple[Linked, DenseScores, Ranked]]:
@@ -225,11 +224,15 @@ class HippoRagRetriever(BaseRetriever):
         knowledge = self._graph_of_index
         if len(linked.entities) == 0:
             return ranked_by_similarity(knowledge, dense)
-        restarts = restarts_of(linked, dense, self.passage_weight if self._walks_passages else 0.0, knowledge.n_rows)
+        restarts = self._restarts(linked, dense)
         nodes = walked(self._graph, restarts, self.damping, self.epsilon if self.pagerank == "local" else None)
         if self.linking == "entities":
             return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
         return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)
+
+    def _restarts(self, linked: Linked, dense: DenseScores) -> Restarts:
+        weight = self.passage_weight if self._walks_passages else 0.0
+        return restarts_of(linked, dense, weight, self._graph_of_index.n_rows)
 
     def _joining_source(self) -> KnowledgeSource | None:
         if self.added_knowledge is not None:
