@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.index.items import ItemTable
@@ -22,9 +22,10 @@ from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
 from nlp_retrieval.graph.store.added_links import live_of
 from nlp_retrieval.graph.store.hashed_rows import Hashes
 from nlp_retrieval.graph.store.link_graph import write_link_graph
+from nlp_retrieval.retrievers.faiss.exact import Stack
 from nlp_retrieval.retrievers.hipporag.collecting import Collected, collected, shown_triple
 from nlp_retrieval.retrievers.hipporag.knowledge_graph import open_knowledge
-from nlp_retrieval.retrievers.hipporag.synonyms import has_synonyms, synonyms_of
+from nlp_retrieval.retrievers.hipporag.synonyms import SHORTEST, synonyms_of
 from nlp_retrieval.retrievers.hipporag.tables import VECTORS_FILE, KnowledgeTables, Synonyms, TextColumn, vectors_in
 
 _TEXTS_AT_ONCE = 1024
@@ -86,14 +87,14 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float
     order, entities, triples = _sorted_kept(tables, entities_kept, triples_kept)
     ends = np.concatenate([table.ends[kept] for table, kept in zip(tables, triples_kept, strict=True)])
     texts = [table.texts[number] for table in tables for number in range(len(table.texts))]
-    vectors = np.concatenate([np.zeros((0, _dimension(opened)), np.float32), *(one for _, one in opened if len(one))])
-    np.save(folder / VECTORS_FILE, vectors[order], allow_pickle=False)
+    _copy_vectors(opened, order, folder / VECTORS_FILE)
     gone = np.setdiff1d(np.concatenate([table.entities for table in tables]), entities)
     pairs = Synonyms.joined([table.synonyms for table in tables])
     pairs = pairs.where(~np.isin(pairs.sources, gone) & ~np.isin(pairs.targets, gone))
     phrases = TextColumn.of(texts[number] for number in order.tolist())
     if first == 0:
-        pairs = _synonyms(entities, phrases, vectors[order[: len(entities)]], [], threshold)
+        vectors = mapped(folder / VECTORS_FILE, np.float32, (len(order), None))
+        pairs = _synonyms(entities, phrases, vectors[: len(entities)], [], threshold)
     triple_order = np.argsort(np.concatenate([table.triples[k] for table, k in zip(tables, triples_kept, strict=True)]))
     known = np.concatenate([table.known for table in tables])[live]
     KnowledgeTables(known, entities, triples, ends[triple_order], phrases, rows, stated, pairs).write(folder)
@@ -103,7 +104,7 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float
 
 def _sorted_kept(
     tables: Sequence[KnowledgeTables], entities_kept: list[Mask], triples_kept: list[Mask]
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Hashes, Hashes]:
+) -> tuple[Rows, Hashes, Hashes]:
     """Of all texts those kept, entities by hash and then triples by hash; and these hashes."""
     begin = 0
     entity_places, triple_places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -116,6 +117,15 @@ def _sorted_kept(
     by_entity, by_triple = np.argsort(entities), np.argsort(triples)
     order = np.r_[np.concatenate(entity_places)[by_entity], np.concatenate(triple_places)[by_triple]]
     return order, entities[by_entity], triples[by_triple]
+
+
+def _copy_vectors(opened: Sequence[_Known], order: Rows, path: Path) -> None:
+    """Write vectors of several segments in another order, a block at a time."""
+    dimension = _dimension(opened)
+    stack = Stack(*(vectors if len(vectors) else vectors.reshape(0, dimension) for _, vectors in opened))
+    with Stream(path, np.float32, dimension) as stream:
+        for first in range(0, len(order), _TEXTS_AT_ONCE):
+            stream.write(stack.at(order[first : first + _TEXTS_AT_ONCE]))
 
 
 def _opened(segments: Sequence[SegmentFolder]) -> list[_Known]:
@@ -159,16 +169,12 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
 
 def _synonyms(hashes: Hashes, phrases: TextColumn, vectors: Vectors, before: list[_Known], threshold: float) -> Synonyms:
     """The synonyms of new entities; phrases that are too short have none."""
-
-    def long(column: TextColumn, n: int) -> Mask:
-        return np.fromiter((has_synonyms(column[number]) for number in range(n)), np.bool_, n)
-
-    kept = long(phrases, len(hashes))
+    kept = phrases.n_letters()[: len(hashes)] >= SHORTEST
     old = []
     for table, known in before:
-        if len(known):
-            of_table = long(table.texts, len(table.entities))
-            old.append((known[: len(table.entities)][of_table], table.entities[of_table]))
+        long = table.texts.n_letters()[: len(table.entities)] >= SHORTEST
+        if long.any():
+            old.append((known[: len(table.entities)][long], table.entities[long]))
     return synonyms_of(vectors[kept], hashes[kept], old, threshold)
 
 

@@ -36,7 +36,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hipporag.explain import Explainer
 from nlp_retrieval.retrievers.hipporag.files import build_files, extend_files, join_files
-from nlp_retrieval.retrievers.hipporag.knowledge_graph import open_knowledge
+from nlp_retrieval.retrievers.hipporag.knowledge_graph import WITH_PASSAGES, open_knowledge
 from nlp_retrieval.retrievers.hipporag.linking import Linked, linked_by_names, linked_by_nodes, linked_by_triples
 from nlp_retrieval.retrievers.hipporag.ranking import (
     DenseScores,
@@ -181,7 +181,7 @@ class HippoRagRetriever(BaseRetriever):
         knowledge = self._graph_of_index
         ((linked, dense, ranked),) = self._ranked([query])
         explainer = Explainer(knowledge, linked, dense, items)
-        graph = knowledge.weighted(None, passages=True)  # chains end at passages, also where walks do not go through them
+        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, also where walks do not go through them
         total = float(self._restarts(linked, dense).weights.sum()) or 1.0
         chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
         return [

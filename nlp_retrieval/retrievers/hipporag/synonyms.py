@@ -32,11 +32,6 @@ _OTHERS_AT_ONCE = 16_384
 _Pairs = tuple[Rows, Rows, NDArray[np.float32]]
 
 
-def has_synonyms(phrase: str) -> bool:
-    """Whether a phrase is long enough."""
-    return sum(map(len, phrase.split())) >= SHORTEST
-
-
 def synonyms_of(
     new: Vectors, new_hashes: Hashes, old: list[tuple[Vectors, Hashes]], threshold: float, most: int = MOST_SYNONYMS
 ) -> Synonyms:
