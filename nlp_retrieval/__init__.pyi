@@ -88,6 +88,7 @@ from nlp_retrieval.graph.links.hyperlinks import Hyperlinks as Hyperlinks
 from nlp_retrieval.graph.links.joining import JoiningItems as JoiningItems
 from nlp_retrieval.graph.links.same_parent import SameParent as SameParent
 from nlp_retrieval.graph.links.shared_entities import SharedEntities as SharedEntities
+from nlp_retrieval.graph.links.shared_knowledge import SharedKnowledge as SharedKnowledge
 from nlp_retrieval.graph.links.title_mentions import TitleMentions as TitleMentions
 from nlp_retrieval.graph.store.links import Links as Links
 from nlp_retrieval.lm.counting import CallCounts as CallCounts

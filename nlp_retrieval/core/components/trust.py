@@ -113,6 +113,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hyperlinks": _may("links", "max_shared", "along", "against"),
         "same_parent": _may("parent", "window", "weight"),
         "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),
+        "shared_knowledge": _may("max_passages", "weight", knowledge=_knowledge),
         "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "along", "against"),
     },
     "verifiers": {

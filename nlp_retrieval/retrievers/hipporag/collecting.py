@@ -17,17 +17,11 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.graph.knowledge.statements import KnowledgeSource, Triple
+from nlp_retrieval.graph.knowledge.statements import KnowledgeSource, Triple, phrase_of
 from nlp_retrieval.graph.store.hashed_rows import Hashes, hash_of
-from nlp_retrieval.text.surfaces import words_of
 
 _ITEMS_AT_ONCE = 256
 _BETWEEN = "\x1f"  # stands in no phrase
-
-
-def phrase_of(text: str) -> str:
-    """Return the normalised phrase of a name or of a part of a triple; empty where it has no words."""
-    return " ".join(words_of(text))
 
 
 def phrases_of(triple: Triple) -> Triple | None:

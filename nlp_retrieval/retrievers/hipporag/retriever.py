@@ -21,7 +21,7 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import Builder, SegmentFolder
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.core.search.merge import MergeRule
@@ -29,7 +29,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import EngineError
-from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
+from nlp_retrieval.graph.knowledge.source import digest_of, joining_source_of, source_of
 from nlp_retrieval.graph.walk.chains import strongest_chains
 from nlp_retrieval.graph.walk.pagerank import Restarts
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -47,7 +47,6 @@ from nlp_retrieval.retrievers.hipporag.ranking import (
     restarts_of,
     walked,
 )
-from nlp_retrieval.retrievers.hipporag.source import digest_of, source_of
 from nlp_retrieval.retrievers.hipporag.triple_filter import TripleFilter
 
 _SIMILARITIES_AT_ONCE = 2**22
@@ -126,11 +125,9 @@ class HippoRagRetriever(BaseRetriever):
     def index_identity(self) -> Config:
         return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
 
-    def builder(self) -> Builder:
-        """As of every retriever; but the manifest names the digest of the knowledge, and no file to open."""
-        return replace(
-            super().builder(), config=self.config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
-        )
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
 
     def calls_per_query(self) -> int | None:
         return 0 if self.lm is None else 1
@@ -143,7 +140,14 @@ class HippoRagRetriever(BaseRetriever):
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
-        extend_files(items, folder, segments, self._joining_source(), self.encoder, self.synonym_threshold)
+        extend_files(
+            items,
+            folder,
+            segments,
+            joining_source_of(self.knowledge, self.added_knowledge),
+            self.encoder,
+            self.synonym_threshold,
+        )
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         del items
@@ -233,9 +237,3 @@ class HippoRagRetriever(BaseRetriever):
     def _restarts(self, linked: Linked, dense: DenseScores) -> Restarts:
         weight = self.passage_weight if self._walks_passages else 0.0
         return restarts_of(linked, dense, weight, self._graph_of_index.n_rows)
-
-    def _joining_source(self) -> KnowledgeSource | None:
-        if self.added_knowledge is not None:
-            return source_of(self.added_knowledge)
-        named = self.knowledge
-        return source_of(named) if named is not None and digest_of(named) != named else None

@@ -17,7 +17,7 @@ _digests: dict[_State, str] = {}
 _computing = Lock()
 
 
-def is_held(knowledge: str) -> bool:
+def _is_held(knowledge: str) -> bool:
     """Whether it names what an index holds, and nothing that could be opened."""
     return _HELD.fullmatch(knowledge) is not None
 
@@ -28,19 +28,19 @@ def digest_of(knowledge: str | None) -> str | None:
     Raises:
         SourceError: the file cannot be read.
     """
-    if knowledge is None or is_held(knowledge):
+    if knowledge is None or _is_held(knowledge):
         return knowledge
-    path = Path(knowledge).expanduser()
     try:
+        path = Path(knowledge).expanduser()
         seen = path.stat()
         state = (str(path.absolute()), seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         with _computing:
             if state not in _digests:
                 _digests[state] = f"sha256:{sha256_of(path)}"
             return _digests[state]
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
         raise SourceError(
-            f"knowledge {knowledge!r} cannot be read ({error.strerror}); give a file of entities and triples, or "
+            f"knowledge {knowledge!r} cannot be read ({getattr(error, 'strerror', None) or error}); give a file of entities and triples, or "
             "open the index without naming it: what it holds is searched"
         ) from error
 
@@ -54,6 +54,17 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
     """
     if knowledge is None:
         return None
-    if is_held(knowledge):
+    if _is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is what an index holds, and cannot be read again; name the file")
     return OpenIeFile(Path(knowledge).expanduser())
+
+
+def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
+    """Open the source of items that join an index; None where all that is named is what the index holds.
+
+    Args:
+        knowledge: the source of the index.
+        added: a source of further items; by default that of the index.
+    """
+    named = knowledge if added is None else added
+    return None if named is None or _is_held(named) else source_of(named)
