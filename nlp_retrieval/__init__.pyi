@@ -82,13 +82,13 @@ from nlp_retrieval.evidence.verifiers.base import Judgement as Judgement
 from nlp_retrieval.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier as LexicalVerifier
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
+from nlp_retrieval.graph.knowledge.shared_knowledge import SharedKnowledge as SharedKnowledge
 from nlp_retrieval.graph.links.base import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.graph.links.base import LinkSentence as LinkSentence
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks as Hyperlinks
 from nlp_retrieval.graph.links.joining import JoiningItems as JoiningItems
 from nlp_retrieval.graph.links.same_parent import SameParent as SameParent
 from nlp_retrieval.graph.links.shared_entities import SharedEntities as SharedEntities
-from nlp_retrieval.graph.links.shared_knowledge import SharedKnowledge as SharedKnowledge
 from nlp_retrieval.graph.links.title_mentions import TitleMentions as TitleMentions
 from nlp_retrieval.graph.store.links import Links as Links
 from nlp_retrieval.lm.counting import CallCounts as CallCounts

@@ -39,9 +39,10 @@ def digest_of(knowledge: str | None) -> str | None:
                 _digests[state] = f"sha256:{sha256_of(path)}"
             return _digests[state]
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
+        why = getattr(error, "strerror", None) or error
         raise SourceError(
-            f"knowledge {knowledge!r} cannot be read ({getattr(error, 'strerror', None) or error}); give a file of entities and triples, or "
-            "open the index without naming it: what it holds is searched"
+            f"knowledge {knowledge!r} cannot be read ({why}); give a file of entities and triples, or, where an index holds it "
+            "already, the sha256:... that its manifest names"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Links between passages of which a source of knowledge says that they speak of the same entity."""
+"""Links between passages of which a source of knowledge says that they speak of the same entity: a kind of links for graphs."""
 
 from __future__ import annotations
 
