@@ -86,6 +86,7 @@ from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtracto
 from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge as extract_knowledge
 from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary as ExtractionSummary
 from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile as OpenIeFile
+from nlp_retrieval.graph.knowledge.shared_knowledge import SharedKnowledge as SharedKnowledge
 from nlp_retrieval.graph.knowledge.statements import KnowledgeSource as KnowledgeSource
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge as PassageKnowledge
 from nlp_retrieval.graph.knowledge.statements import Triple as Triple
@@ -129,5 +130,6 @@ from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetr
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
 from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesRetriever as EntitySentencesRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
+from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

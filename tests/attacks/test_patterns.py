@@ -121,6 +121,16 @@ ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by "
 from nlp_retrieval import EntityPhrases
 EntityPhrases().process(['"' * N, '"a' * N, "(" * N, "A " * N, chr(0x201c) + "a" * N, "A" * N, "A, " * N, " " * N])
 """,
+    "retrievers/hipporag/triple_filter.py": """
+from nlp_retrieval.retrievers.hipporag.triple_filter import _read
+for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
+    _read({}, text)
+""",
+    "graph/knowledge/source.py": """
+from nlp_retrieval.graph.knowledge.source import _is_held
+for text in ("sha256:" * N, "sha256:" + "a" * N):
+    _is_held(text)
+""",
     "lm/reading.py": """
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a" + " " * N + ";", '"' * N, '" ,' * N,

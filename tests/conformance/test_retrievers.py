@@ -5,11 +5,14 @@ from __future__ import annotations
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from named_models import NAMED
+from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    HippoRagRetriever,
+    LanguageModel,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -160,3 +163,49 @@ class TestEntitySentencesOverVectors(Searching):
 
     def make(self):
         return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)
+
+
+class HippoRag(EverythingMatches):
+    """Over what some of the kit's passages say."""
+
+    component = HippoRagRetriever
+    tolerance = 1e-6
+
+    def prepare(self):
+        said = {
+            "orrin": [["the lighthouse keeper", "lives at", "Cape Orrin"], ["the lighthouse keeper", "wrote", "a novel"]],
+            "velda": [["Velda Marsh", "painted", "the lighthouse"], ["the lighthouse", "stands at", "Cape Orrin"]],
+            "tokyo": [["Velda Marsh", "slept in", "東京"]],
+            "twin-a": [["a copper lantern", "hangs over", "the narrow gate"]],
+            "lodz": [["Łódź", "kept", "one weaving mill"]],
+        }
+        told = openie_docs((item, said.get(item.item_id, [])) for item in self.items)
+        (self.folder / "openie.json").write_text(told, "utf-8")
+
+    @property
+    def knowledge(self):
+        """The file, beside the indexes of the kit."""
+        return str(self.folder / "openie.json")
+
+
+class TestHippoRag(HippoRag, RetrieverRules):
+    def other_values(self):
+        return {
+            "encoder": HashedWords(seed=1),
+            "knowledge": "sha256:" + "0" * 64,
+            "added_knowledge": "more.json",
+            "lm": LanguageModel("openai/none", base_url="http://localhost:1"),
+        }
+
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge)
+
+
+class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, linking="entities")
+
+
+class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")

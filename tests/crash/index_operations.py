@@ -17,6 +17,7 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    HippoRagRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -30,6 +31,8 @@ from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
 TWO = ("bm25s", "hnsw")
+KNOWLEDGE = str(Path(__file__).with_name("openie.json"))
+"""What the items of :func:`corpus` say, with the seeds and counts that are used here."""
 
 
 def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
@@ -54,6 +57,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
         "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
+        "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
     return {label: made[label]() for label in labels}
@@ -124,7 +128,7 @@ def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
         *_index_operations("", TWO),
-        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences")),
+        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]

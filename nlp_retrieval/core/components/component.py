@@ -85,6 +85,14 @@ class Component:
         return {"name": self.name} | {key: to_plain(value) for key, value in self._arguments.items()}
 
     @property
+    def recorded_config(self) -> Config:
+        """The ``config`` as the manifest of an index records it, which may be read without this machine's files.
+
+        A component whose index holds all that a file gave it names the content of that file here, and not the file.
+        """
+        return {"name": self.name} | {key: _recorded(value) for key, value in self._arguments.items()}
+
+    @property
     def identity(self) -> Config:
         """What identifies an index of this component: :meth:`index_identity`, and its code if that is not this package's."""
         code = code_of(type(self))
@@ -152,6 +160,17 @@ def _identity_of(value: Any) -> Any:
         return {str(key): _identity_of(inner) for key, inner in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_identity_of(inner) for inner in value]
+    return to_plain(value)
+
+
+def _recorded(value: Any) -> Any:
+    """A parameter's value as a manifest records it: as in ``config``, but for what components in it decide."""
+    if isinstance(value, Component):
+        return value.recorded_config
+    if isinstance(value, Mapping):
+        return {str(key): _recorded(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_recorded(inner) for inner in value]
     return to_plain(value)
 
 

@@ -22,6 +22,7 @@ Rule = Callable[[Any], str | None]
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
 
 
@@ -44,6 +45,12 @@ def _one_of(pattern: re.Pattern[str], what: str) -> Rule:
 
 def _given(what: str) -> Rule:
     return lambda value: None if value is None else f"{what} {value!r}"
+
+
+def _knowledge(source: Any) -> str | None:
+    """A digest names what the index holds; anything else would be opened."""
+    held = source is None or (isinstance(source, str) and _DIGEST.fullmatch(source))
+    return None if held else f"read {source!r}"
 
 
 def _code(trusted: Any) -> str | None:
@@ -106,6 +113,13 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             encoder=_hub_name,
             mentions=_no_pipeline,
         ),
+        "hipporag": _may(
+            *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
+            *("synonym_threshold", "hops", "merge"),
+            encoder=_hub_name,
+            knowledge=_knowledge,
+            added_knowledge=_FILE,
+        ),
         "link_graph": _may(
             *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
             "merge",
@@ -118,6 +132,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "same_parent": _may("parent", "window", "weight"),
         "shared_entities": _may("max_passages", "weight", mentions=_no_pipeline),
         "title_mentions": _may("aliases", "min_characters", "rarity", "max_shared", "context", "along", "against"),
+        "shared_knowledge": _may("max_passages", "weight", knowledge=_knowledge),
     },
     "verifiers": {
         "language_model": _may("lm", "window", "most_characters", calibration=_FILE),

@@ -234,7 +234,7 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.identity, self.config, self.build, self.extend, self.join)
+        return Builder(self.name, self.identity, self.recorded_config, self.build, self.extend, self.join)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.text.surfaces import words_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,14 @@ class PassageKnowledge:
 
     entities: tuple[str, ...]
     triples: tuple[Triple, ...]
+
+
+def phrase_of(text: str) -> str:
+    """Return a name, or a part of a triple, as it is compared: its words without case, accents and punctuation.
+
+    Empty where it has no words. So "Erik Hort" and "ERIK HORT'S" are one entity.
+    """
+    return " ".join(words_of(text))
 
 
 class KnowledgeSource(Protocol):

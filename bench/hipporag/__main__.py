@@ -1,0 +1,242 @@
+"""HippoRAG 2 on MuSiQue: ``python -m bench.hipporag DATA MODEL`` writes ``bench/HIPPORAG.md``.
+
+DATA holds ``musique/`` with its published triples (``openie.jsonl``), MODEL is an encoder: a hub name or a folder. No language
+model is asked. Whatever is fitted or chosen is judged by other questions; each graph is judged beside the same graph in which
+passages say what others say.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from bench.common import Data, record_of
+from bench.hipporag.control import means_something, shuffled
+from bench.hipporag.nested import System, Values, measures, out_of_fold
+from bench.sweeps import Figures
+from bench.writing import page, table, words
+from nlp_retrieval import (
+    BaseRetriever,
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    HippoRagRetriever,
+    LinkGraphRetriever,
+    ReciprocalRankFusion,
+    RetrievalError,
+    Searcher,
+    SharedEntities,
+    SharedKnowledge,
+    TitleMentions,
+)
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.graph.store.link_graph import LinkGraph
+
+_HERE = Path(__file__).parent
+_PAGE = _HERE.parent / "HIPPORAG.md"
+_PUBLISHED, _DENSE, _LINKS = "HippoRAG 2", "dense", "link graph"
+_CHOSEN = "link graph, seeds and links chosen within the folds"
+_FITTED, _OTHER = ", fitted in 5 folds", ", passages shuffled"
+_K = 10
+
+
+@dataclass(frozen=True)
+class Systems:
+    """What is compared.
+
+    Args:
+        model: the encoder.
+        knowledge: the file of triples.
+    """
+
+    model: str
+    knowledge: str
+
+    @cached_property
+    def dense(self) -> FaissRetriever:
+        return FaissRetriever(self.model)
+
+    @cached_property
+    def published(self) -> HippoRagRetriever:
+        return HippoRagRetriever(self.model, self.knowledge)
+
+    @cached_property
+    def graphs(self) -> dict[str, LinkGraphRetriever]:
+        """Link graphs of three kinds of seeds, each with and without links by shared knowledge."""
+        seeds: dict[str, list[BaseRetriever]] = {
+            "": [Bm25sRetriever(), self.dense],
+            ", seed dense": [self.dense],
+            ", seeds dense and HippoRAG 2": [self.dense, self.published],
+        }
+        known = [TitleMentions(), SharedEntities(weight=0.1), SharedKnowledge(self.knowledge)]
+        return {
+            f"{_LINKS}{of}{more}": LinkGraphRetriever(retrievers, links=links)
+            for of, retrievers in seeds.items()
+            for more, links in (("", None), (", with shared knowledge", known))
+        }
+
+    @property
+    def unfitted(self) -> dict[str, list[BaseRetriever]]:
+        """Retrievers by system; several are fused by reciprocal ranks."""
+        return {
+            "BM25": [Bm25sRetriever(k1=0.9, b=0.4)],
+            _DENSE: [self.dense],
+            "RRF of both": [Bm25sRetriever(), self.dense],
+            _PUBLISHED: [self.published],
+            "no passage nodes": [HippoRagRetriever(self.model, self.knowledge, passage_weight=0.0)],
+            "query to node": [HippoRagRetriever(self.model, self.knowledge, linking="nodes")],
+            "three stages": [HippoRagRetriever(self.model, self.knowledge, linking="entities")],
+            "RRF of HippoRAG 2 and BM25": [self.published, Bm25sRetriever()],
+            "RRF of HippoRAG 2 and link graph": [self.published, self.graphs[_LINKS]],
+            **{name: [graph] for name, graph in self.graphs.items()},
+        }
+
+
+class Study:
+    """All measurements, over one index."""
+
+    def __init__(self, data: Data, model: str) -> None:
+        self.corpus = BeirLoader(str(data.root / "musique"))
+        self.index = data.work / "hipporag-index"
+        self.systems = Systems(model, str(data.root / "musique" / "openie.jsonl"))
+        self.milliseconds: dict[str, float] = {}
+        values: dict[str, Values] = {}
+        for name, retrievers in self.systems.unfitted.items():
+            values[name] = self._found(name, retrievers)
+            if any(map(means_something, retrievers)):
+                values[f"{name}{_OTHER}"] = self._found(f"{name}{_OTHER}", [shuffled(one) for one in retrievers])
+        self.chosen: dict[str, list[str]] = {}
+        for other in ("", _OTHER):
+            of_name = {name: self._pooled(name, other) for name in self.systems.graphs}
+            values |= {f"{name}{other}{_FITTED}": out_of_fold({name: system})[0] for name, system in of_name.items()}
+            values[f"{_CHOSEN}{other}"], self.chosen[other] = out_of_fold(of_name)
+        families: list[str | None] = [query.family for query in self.corpus.queries()]
+        self.figures = Figures(values, families, families, {})
+
+    def _found(self, name: str, retrievers: Sequence[BaseRetriever]) -> Values:
+        """Index, and ask one question after another."""
+        searcher = Searcher(list(retrievers), fusion=ReciprocalRankFusion() if len(retrievers) > 1 else None)
+        searcher.index(self.corpus, self.index)
+        items = open_generation(self.index).items
+        queries = [query.text for query in self.corpus.queries()]
+        searcher.search(queries[:1], _K)
+        lists, seconds = [], []
+        for query in queries:
+            begin = time.perf_counter()
+            (hits,) = searcher.search([query], _K)
+            seconds.append(time.perf_counter() - begin)
+            lists.append(items.rows_of([hit.item.item_id for hit in hits]))
+        self.milliseconds[name] = 1000 * float(np.median(seconds))
+        gold = [items.rows_of([key for key, grade in one.relevance.items() if grade > 0]) for one in self.corpus.gold()]
+        print(name, {key: round(float(column.mean()), 3) for key, column in measures(lists, gold).items()}, flush=True)
+        return measures(lists, gold)
+
+    def _pooled(self, name: str, other: str) -> System:
+        graph = self.systems.graphs[name] if not other else shuffled(self.systems.graphs[name])
+        assert isinstance(graph, LinkGraphRetriever)
+        return System.of(graph, self.index, self.corpus)
+
+    def rows(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Measures of systems, what their controls reach, and the cost of a query."""
+        rows = {}
+        for name in names:
+            control = f"{name.removesuffix(_FITTED)}{_OTHER}{_FITTED}" if name.endswith(_FITTED) else f"{name}{_OTHER}"
+            cells = [self.figures.cell(name, measure) for measure in measures([], [])]
+            if control in self.figures.values:
+                cells += [f"{self.figures.mean(control, 'recall@5'):.3f}", self.figures.gain(name, control, "recall@5")]
+            else:
+                cells += ["-", "-"]
+            rows[name] = [*cells, f"{self.milliseconds[name]:.0f}" if name in self.milliseconds else "-"]
+        return rows
+
+
+def written(data: Data, model: str) -> str:
+    """Return the page."""
+    begin = time.perf_counter()
+    study = Study(data, model)
+    figures = study.figures
+    unfitted = list(study.systems.unfitted)
+    fitted = [*(f"{name}{_FITTED}" for name in study.systems.graphs), _CHOSEN]
+    names = [words(name) for name in measures([], [])]
+    heads = ["", *names, "shuffled, recall@5", "minus shuffled"]
+    pairs = [
+        (_PUBLISHED, _DENSE),
+        *((_PUBLISHED, name) for name in ("no passage nodes", "query to node", "three stages")),
+        (_CHOSEN, f"{_LINKS}{_FITTED}"),
+        (_CHOSEN, _PUBLISHED),
+    ]
+    gains = {f"{one} minus {other}": [figures.gain(one, other, name) for name in measures([], [])] for one, other in pairs}
+    return page(
+        (_HERE / "page.md").read_text("utf-8"),
+        minutes=f"{(time.perf_counter() - begin) / 60:.0f}",
+        model=Path(model).name,
+        n_passages=f"{sum(1 for _ in study.corpus.stream()):,}",
+        n_questions=len(study.corpus.queries()),
+        unfitted=table([*heads, "ms a query"], study.rows(unfitted)),
+        fitted=table(heads, {name: row[:-1] for name, row in study.rows(fitted).items()}),
+        gains=table(["", *names], gains),
+        chosen=_counted(study.chosen[""]),
+        chosen_recall=f"{figures.mean(_CHOSEN, 'recall@5'):.3f}",
+        costs=_costs(study),
+    )
+
+
+def _counted(chosen: Sequence[str]) -> str:
+    return ", ".join(f'"{name}" in {count} of {len(chosen)} folds' for name, count in Counter(chosen).most_common())
+
+
+def _costs(study: Study) -> str:
+    """Seconds and bytes of each index, and what the graphs hold."""
+    systems = study.systems
+    retrievers: Mapping[str, BaseRetriever] = {
+        "bm25s": Bm25sRetriever(),
+        "faiss": systems.dense,
+        "hipporag": systems.published,
+        _LINKS: systems.graphs[_LINKS],
+        f"{_LINKS}, with shared knowledge": systems.graphs[f"{_LINKS}, with shared knowledge"],
+    }
+    rows = {name: _cost(study.index, *_record(study.index, one)) for name, one in retrievers.items()}
+    return table(["index", "seconds", "MB", "holds"], rows)
+
+
+def _record(index: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Path]:
+    identity = retriever.identity
+    records = Searcher([retriever]).open(index).index_records()
+    record = next((one for one in records if one.identity == identity), None)
+    return record_of(index, retriever) if record is None else (record, index / record.segments[0].folder)
+
+
+def _cost(index: Path, record: RetrieverRecord, folder: Path) -> list[str]:
+    size = sum(file.stat().st_size for part in record.segments for file in (index / part.folder).iterdir())
+    holds = ""
+    if (folder / "graph.json").exists():
+        graph = LinkGraph.open(folder)
+        holds = ", ".join([f"{graph.n_nodes:,} nodes", *(f"{count:,} {kind}" for kind, count in graph.n_links.items())])
+    return [f"{record.cost.seconds:.0f}", f"{size / 1e6:.1f}", holds]
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, and write the page."""
+    if len(arguments) != 2 or not (Path(arguments[0]) / "musique" / "openie.jsonl").is_file():
+        print("usage: python -m bench.hipporag DATA MODEL   (DATA holds musique/)")
+        return 2
+    warnings.simplefilter("ignore")
+    try:
+        _PAGE.write_text(written(Data.of(arguments[0]), arguments[1]), "utf-8")
+    except RetrievalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""Links between passages of which a source of knowledge says that they speak of the same entity: a kind of links for graphs."""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from itertools import islice
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.progress import progress
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.graph.knowledge.source import digest_of, joining_source_of, source_of
+from nlp_retrieval.graph.knowledge.statements import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.graph.links.base import WalkWeight
+from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
+from nlp_retrieval.graph.links.shared_entities import SharedEntities
+from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
+from nlp_retrieval.text.surfaces import grouped
+
+_ITEMS_AT_ONCE = 256
+
+
+class SharedKnowledge(SharedEntities):
+    """Links two passages whose triples, or lists of entities, name the same entity; the links have no direction.
+
+    A link weighs the sum over the shared entities of 1 / (number of passages that name the entity). The sentence that explains
+    a link is one that names an entity which rules find in both texts; there need not be one.
+
+    Args:
+        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), read when passages are indexed. The index is
+            known by the digest of that file: ``sha256:`` and the digest can stand for it.
+        max_passages: an entity that more passages name links nothing.
+        weight: of walking a link.
+    """
+
+    name = "shared_knowledge"
+
+    def __init__(
+        self, knowledge: str, max_passages: Annotated[int, Field(ge=2, le=1000)] = 20, weight: WalkWeight = 0.3
+    ) -> None:
+        super().__init__(max_passages, weight=weight)
+        self.knowledge = knowledge
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | {"knowledge": digest_of(self.knowledge)}
+
+    def extracted(self, items: ItemTable) -> Extracted:
+        """Find the links, and which passages name which entity.
+
+        Raises:
+            SourceError: the file is none of entities and triples.
+            ConfigurationError: ``knowledge`` names no file.
+        """
+        self._source = source_of(self.knowledge)
+        return super().extracted(items)
+
+    def extend(self, joining: JoiningItems) -> Extracted:
+        self._source = joining_source_of(self.knowledge)
+        return super().extend(joining)
+
+    def _naming(self, items: ItemTable) -> HashedRows:
+        entities, rows = array("Q"), array("q")
+        n_unknown, row = 0, 0
+        stream = items.stream()
+        with progress("reading entities", len(items)) as advance:
+            while batch := list(islice(stream, _ITEMS_AT_ONCE)):
+                for knowledge in _known(self._source, batch):
+                    n_unknown += knowledge is None
+                    named = set() if knowledge is None else _phrases(knowledge)
+                    entities.extend(map(hash_of, named))
+                    rows.extend([row] * len(named))
+                    row += 1
+                advance(len(batch))
+        if n_unknown:
+            warnings.warn(
+                f"{self.name}: nothing is known of what {n_unknown:,} of {len(items):,} passages say, so they have no such "
+                "links; give a file of entities and triples extracted from these very texts",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        return HashedRows(*grouped(np.array(entities, np.uint64), np.array(rows, np.int64)))
+
+
+def _known(source: KnowledgeSource | None, items: list[SearchableItem]) -> list[PassageKnowledge | None]:
+    return [None] * len(items) if source is None else source.of(items)
+
+
+def _phrases(knowledge: PassageKnowledge) -> set[str]:
+    """The phrases of all that a passage names."""
+    ends = [end for triple in knowledge.triples for end in (triple.subject, triple.object)]
+    return {phrase_of(name) for name in [*knowledge.entities, *ends]} - {""}
