@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from array import array
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.progress import progress
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.knowledge.source import digest_of, joining_source_of, source_of
 from nlp_retrieval.graph.knowledge.statements import KnowledgeSource, PassageKnowledge, phrase_of
 from nlp_retrieval.graph.links.base import WalkWeight
 from nlp_retrieval.graph.links.joining import Extracted, JoiningItems
 from nlp_retrieval.graph.links.shared_entities import SharedEntities
-from nlp_retrieval.graph.store.hashed_rows import HashedRows, hash_of
-from nlp_retrieval.text.surfaces import grouped
+from nlp_retrieval.graph.store.passage_terms import PassageTerms
 
 _ITEMS_AT_ONCE = 256
 
@@ -54,7 +51,7 @@ class SharedKnowledge(SharedEntities):
     def recorded_config(self) -> Config:
         return super().recorded_config | {"knowledge": digest_of(self.knowledge)}
 
-    def extracted(self, items: ItemTable) -> Extracted:
+    def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
         """Find the links, and which passages name which entity.
 
         Raises:
@@ -62,33 +59,31 @@ class SharedKnowledge(SharedEntities):
             ConfigurationError: ``knowledge`` names no file.
         """
         self._source = source_of(self.knowledge)
-        return super().extracted(items)
+        return super().extracted(items, terms)
 
     def extend(self, joining: JoiningItems) -> Extracted:
         self._source = joining_source_of(self.knowledge)
         return super().extend(joining)
 
-    def _naming(self, items: ItemTable) -> HashedRows:
-        entities, rows = array("Q"), array("q")
-        n_unknown, row = 0, 0
-        stream = items.stream()
-        with progress("reading entities", len(items)) as advance:
-            while batch := list(islice(stream, _ITEMS_AT_ONCE)):
-                for knowledge in _known(self._source, batch):
-                    n_unknown += knowledge is None
-                    named = set() if knowledge is None else _phrases(knowledge)
-                    entities.extend(map(hash_of, named))
-                    rows.extend([row] * len(named))
-                    row += 1
-                advance(len(batch))
+    def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
+        """Yield the entities of each item.
+
+        Warns:
+            RetrievalWarning: nothing is known of some items.
+        """
+        n_items = n_unknown = 0
+        stream = iter(items)
+        while batch := list(islice(stream, _ITEMS_AT_ONCE)):
+            for knowledge in _known(self._source, batch):
+                n_items, n_unknown = n_items + 1, n_unknown + (knowledge is None)
+                yield set() if knowledge is None else _phrases(knowledge)
         if n_unknown:
             warnings.warn(
-                f"{self.name}: nothing is known of what {n_unknown:,} of {len(items):,} passages say, so they have no such "
+                f"{self.name}: nothing is known of what {n_unknown:,} of {n_items:,} passages say, so they have no such "
                 "links; give a file of entities and triples extracted from these very texts",
                 RetrievalWarning,
                 stacklevel=2,
             )
-        return HashedRows(*grouped(np.array(entities, np.uint64), np.array(rows, np.int64)))
 
 
 def _known(source: KnowledgeSource | None, items: list[SearchableItem]) -> list[PassageKnowledge | None]:

@@ -41,9 +41,9 @@ from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, looked_up, normalised
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
+from nlp_retrieval.retrievers.link_graph.titled import titled_by
 
 _QUERIES_AT_ONCE = 64
-_FLOOR = 0.05  # of what speaks for a passage that carries a name which a query gives
 _DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
 
 
@@ -214,29 +214,12 @@ class LinkGraphRetriever(BaseRetriever):
             scores[label] = hits.rows[part], hits.scores[part]
             rows_of.append(hits.rows[part])
             weights_of.append(np.maximum(normalised(hits.scores[part], depth) ** self.seed_power, FLOOR))
-        titled_rows, titled = self._titled(query)
+        titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
         rows_of.append(titled_rows)
         weights_of.append(self.title_weight * titled)
         rows, place = np.unique(np.concatenate(rows_of), return_inverse=True)
         weights = np.bincount(place, np.concatenate(weights_of), len(rows))
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
-
-    def _titled(self, query: str) -> tuple[Rows, Scores]:
-        """The rows whose titles a query names, and how certainly.
-
-        A title that several passages carry is shared out among them: to those that say their own name, and that have other
-        words of the query.
-        """
-        surest: dict[int, float] = {}
-        terms, information = self._terms.of_query(query)
-        for mention in self._title_table.find(query):
-            if len(mention.rows) <= self._max_shared:
-                likely = (_FLOOR + self._terms.covered(terms, mention.rows) @ information) ** 2
-                likely *= _FLOOR + self._terms.named(mention.rows)
-                for row, share in zip(mention.rows.tolist(), (likely / likely.sum()).tolist(), strict=True):
-                    surest[row] = max(surest.get(row, 0.0), share)
-        rows = np.array(sorted(surest), np.int64)
-        return rows, np.array([surest[row] for row in rows.tolist()], np.float64)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
         """For each query, the nodes that its walk reaches, ascending, and how often it is at each."""

@@ -69,12 +69,16 @@ def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int)
     assert shown.text.strip("…") in text
 
 
+NEEDED: dict[str, dict[str, object]] = {"shared_knowledge": {"knowledge": "sha256:" + "0" * 64}}
+
+
 @pytest.mark.parametrize("name", names("links"))
 def test_weights_of_walking_change_no_index(name: str) -> None:
-    made = build("links", name)
+    needed = NEEDED.get(name, {})
+    made = build("links", {"name": name} | needed)
     assert isinstance(made, BaseLinkExtractor)
     assert made.search_only in ({"along", "against"}, {"weight"})
-    other = build("links", {"name": name} | dict.fromkeys(made.search_only, 0.25))
+    other = build("links", {"name": name} | needed | dict.fromkeys(made.search_only, 0.25))
     assert isinstance(other, BaseLinkExtractor)
     assert (other.along, other.against) == (0.25, 0.25)
     assert other.index_identity() == made.index_identity()
@@ -85,6 +89,7 @@ def test_weights_of_walking_change_no_index(name: str) -> None:
 @pytest.mark.parametrize("name", names("links"))
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), "1", None])
 def test_weights_that_are_none_are_refused(name: str, weight: object) -> None:
-    for key in build("links", name).search_only:
+    needed = NEEDED.get(name, {})
+    for key in build("links", {"name": name} | needed).search_only:
         with pytest.raises(ConfigurationError, match=key):
-            build("links", {"name": name, key: weight})
+            build("links", {"name": name, key: weight} | needed)
