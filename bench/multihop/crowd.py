@@ -160,7 +160,8 @@ def report(crowds: dict[str, Crowd]) -> str:
             others = [one for key, one in blind.items() if key != name]
             parts[f"{name}, {what}"] = row(others, blind[name])
     questions = [crowd.sets["hotpotqa"] for crowd in crowds.values()]
-    weights = fitted(questions, np.ones(len(questions[0].queries), bool))
+    real, *crowded = questions
+    weights = fitted([*[real] * len(crowded), *crowded], np.ones(len(real.queries), bool))
     facts = {
         name: [
             f"{len(crowd.ids):,}",

@@ -22,16 +22,16 @@ FLOOR = 1e-7
 """Smaller shares of the walk count as this one."""
 
 DEFAULT_WEIGHTS: dict[str, float] = {
-    "pagerank": 0.9,
-    "similarity": 7.0,
-    "titles": 2.8,
-    "title_coverage": 1.7,
-    "named": 5.0,
-    "coverage": -2.8,
-    "chain": 7.0,
-    "chain_along": 3.8,
-    "chain_against": 3.6,
-    "complement": 7.4,
+    "pagerank": 0.75,
+    "similarity": 8.0,
+    "titles": 1.3,
+    "title_coverage": 1.1,
+    "named": 6.3,
+    "coverage": -6.0,
+    "chain": 6.0,
+    "chain_along": 2.8,
+    "chain_against": 4.7,
+    "complement": 7.5,
 }
 """The weight of each kind of evidence in the score.
 
@@ -42,8 +42,9 @@ has, ``named`` how much the passage is about what its title names (0 to 1, see
 shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage that
 this one points to, ``chain_against`` together with one that points to it.
 
-They were fitted by ``nlp-retrieval tune`` to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and
-rounded. The inner products of another encoder are distributed differently, so with another encoder it pays to tune.
+They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
+as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. The inner
+products of another encoder are distributed differently, so with another encoder it pays to tune.
 """
 
 _LARGEST = 1_000_000
