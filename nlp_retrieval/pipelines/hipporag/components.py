@@ -15,8 +15,6 @@ from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever
 __all__ = ["checked_encoder", "index_folder", "language_model", "retriever", "store_file"]
 
 _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
-_PATIENCE = {"max_tokens": 2048, "timeout": 120.0}
-"""What extraction takes more of than an answer."""
 
 
 def store_file(settings: HippoRagSettings) -> Path:
@@ -47,8 +45,15 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
         ConfigurationError: the key's variable is not set.
     """
     llm, indexing = settings.llm, settings.indexing
-    patience = {"retries": indexing.retry_attempts, "backoff": indexing.retry_backoff_base} | _PATIENCE if extracting else {}
-    return LanguageModel(f"{_PROVIDERS[llm.provider]}/{llm.model_name}", llm.base_url, key_variable(llm.api_key), **patience)
+    return LanguageModel(
+        f"{_PROVIDERS[llm.provider]}/{llm.model_name}",
+        llm.base_url,
+        key_variable(llm.api_key),
+        max_tokens=2048 if extracting else 512,
+        timeout=120.0 if extracting else 60.0,
+        retries=indexing.retry_attempts,
+        backoff=indexing.retry_backoff_base,
+    )
 
 
 def _encoder(settings: HippoRagSettings) -> BaseEncoder:
