@@ -55,6 +55,16 @@ def test_a_digest_is_that_of_what_a_store_holds_in_whatever_order_it_came(tmp_pa
     assert digest_of(few) == digest_of(once) != before
 
 
+def test_a_digest_is_the_same_in_every_database(make_store, tmp_path):
+    store, rows = make_store(), [record(item) for item in ITEMS]
+    store.begin(SMALL)
+    for row in reversed(rows):
+        store.save(SMALL, [row])
+    assert f"sha256:{store.digest(SMALL)}" == digest_of(filled(tmp_path / "once.db", rows))
+    store.delete(SMALL, ["d1"])
+    assert f"sha256:{store.digest(SMALL)}" == digest_of(filled(tmp_path / "less.db", [rows[0], *rows[2:]]))
+
+
 def test_one_of_several_extractions_is_chosen_by_its_fingerprint(tmp_path, monkeypatch):
     path = filled(tmp_path / "both.db", [record(ITEMS[0])])
     filled(path, [record(ITEMS[1])], extraction=LARGE)
