@@ -109,6 +109,9 @@ from nlp_retrieval.loaders.database import DatabaseLoader as DatabaseLoader
 from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader as HotpotqaLoader
 from nlp_retrieval.loaders.hover import HoverLoader as HoverLoader
 from nlp_retrieval.loaders.jsonl import JsonlLoader as JsonlLoader
+from nlp_retrieval.pipelines.hipporag.pipeline import HippoRagPipeline as HippoRagPipeline
+from nlp_retrieval.pipelines.hipporag.pipeline import PipelineMetrics as PipelineMetrics
+from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings as HippoRagSettings
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher as MultiHopSearcher
 from nlp_retrieval.pipelines.link_graph_tuning import TuningReport as TuningReport
 from nlp_retrieval.pipelines.link_graph_tuning import tune as tune

@@ -88,7 +88,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
     named = {name for pair in named for name in pair if name}
     assert named <= commands | groups
-    assert groups == {"evidence"}
+    assert groups == {"evidence", "hipporag"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
         "serve", "tune", "optimize", "components", "answer", "extract",

@@ -68,9 +68,9 @@ def command(
     chosen.open(index)
     for one in QuestionAnswering(chosen, answering).answer(questions, wanted):
         if as_json:
-            print_json_line(_plain(one))
+            print_json_line(plain_answer(one))
         else:
-            _print(one)
+            print_answer(one)
 
 
 def _answerer(text: str | None, config: Path | None) -> BaseAnswerer:
@@ -100,12 +100,14 @@ def _searcher(config: Path, name: str | None) -> BaseSearcher:
     return chosen
 
 
-def _plain(one: AnsweredQuestion) -> dict[str, Any]:
+def plain_answer(one: AnsweredQuestion) -> dict[str, Any]:
+    """Return an answer, and what was read for it, as JSON values."""
     read = [{"rank": rank, "item_id": hit.item.item_id, "score": hit.score} for rank, hit in enumerate(one.results, start=1)]
     return {"question": one.question} | one.answer.model_dump(mode="json") | {"read": read}
 
 
-def _print(one: AnsweredQuestion) -> None:
+def print_answer(one: AnsweredQuestion) -> None:
+    """Print an answer for people, with what it cites."""
     from rich.console import Console
     from rich.text import Text
 

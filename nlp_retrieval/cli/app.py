@@ -28,6 +28,7 @@ from nlp_retrieval.cli import (
     demo,
     diff,
     extract,
+    hipporag,
     index,
     optimize,
     report,
@@ -77,7 +78,8 @@ _COMMANDS = (
 )
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)
-app.add_typer(evidence.app, name=evidence.NAME)
+for group in (evidence, hipporag):
+    app.add_typer(group.app, name=group.NAME)
 
 
 def _version(asked: bool) -> None:

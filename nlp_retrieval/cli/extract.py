@@ -69,7 +69,7 @@ def command(
     spent = None if costs is None else costs.of(done.calls.tokens_in, done.calls.tokens_out)
     if as_json:
         typer.echo(json.dumps(done.to_dict() | ({} if spent is None else {"price": spent}), ensure_ascii=False))
-    _tell(done, spent)
+    tell(done, spent)
     if not done.whole:
         raise typer.Exit(1)
 
@@ -95,7 +95,13 @@ def _price(text: str) -> Any:
     return ModelPrice(prompts, answers)
 
 
-def _tell(done: ExtractionSummary, spent: float | None) -> None:
+def tell(done: ExtractionSummary, spent: float | None) -> None:
+    """Say what an extraction did.
+
+    Args:
+        done: its counts.
+        spent: what it cost; None without a price.
+    """
     new = done.extracted + done.copied
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} there already, {done.failed:,} without a usable answer"

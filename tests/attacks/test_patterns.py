@@ -127,9 +127,10 @@ for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," *
     _read({}, text)
 """,
     "graph/knowledge/source.py": """
-from nlp_retrieval.graph.knowledge.source import _is_held
-for text in ("sha256:" * N, "sha256:" + "a" * N):
+from nlp_retrieval.graph.knowledge.source import _is_held, _stored
+for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
     _is_held(text)
+    _stored(text)
 """,
     "lm/reading.py": """
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
@@ -149,6 +150,16 @@ for text in ("[[ ## " * N, "[[ ## " + "a" * N, "[[" * N, "[[##" + "a" * N + " ##
     "lm/language_model.py": """
 from nlp_retrieval.lm import language_model
 language_model._VARIABLE.fullmatch("A" * N + "-")
+""",
+    "pipelines/hipporag/settings.py": """
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
+for text in ("${" * N, "${" + "A" * N, "$" * N, "a" * N + " "):
+    for key in ("api_key", "model_name"):
+        try:
+            HippoRagSettings.of({"llm": {"provider": "ollama", key: text}})
+        except ConfigurationError:
+            pass
 """,
     "pipelines/qa/reading.py": """
 from nlp_retrieval.pipelines.qa.reading import read_answer

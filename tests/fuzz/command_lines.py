@@ -102,6 +102,13 @@ GOOD: dict[str, list[list[str]]] = {
         ["train-verifier", "broken.json", "-o", "model", "--base", "folder", "--epochs", "1"],
         ["--help"],
     ],
+    "hipporag": [
+        ["index", "corpus.jsonl", "--config", "hipporag2.yaml", "--json"],
+        ["index", "claims.json", "-l", "hover", "--replace", "-c", "hipporag2.yaml"],
+        ["ask", "Who?", "fox", "--config", "hipporag2.yaml", "--json"],
+        ["evaluate", "claims.json", "--first", "3", "--config", "hipporag2.yaml"],
+        ["evaluate", "-c", "hostile.yaml"],
+    ],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip
 
@@ -167,6 +174,10 @@ def make_world(folder: Path) -> None:
     (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings()))
     (folder / "hostile.yaml").write_text(yaml.safe_dump(settings()))
+    nobody = {"model_name": "small", "base_url": "http://127.0.0.1:1/v1"}
+    described = {"llm": nobody | {"provider": "vllm"}, "embedding": nobody | {"provider": "custom"}}
+    described |= {"indexing": {"retry_attempts": 0}, "storage": {"save_dir": "hipporag2"}}
+    (folder / "hipporag2.yaml").write_text(yaml.safe_dump(described))
     (folder / "folder").mkdir()
     (folder / "empty").touch()
     (folder / "binary").write_bytes(random.Random(0).randbytes(5000))

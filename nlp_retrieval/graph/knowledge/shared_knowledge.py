@@ -30,8 +30,9 @@ class SharedKnowledge(SharedEntities):
     a link is one that names an entity which rules find in both texts; there need not be one.
 
     Args:
-        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), read when passages are indexed. The index is
-            known by the digest of that file: ``sha256:`` and the digest can stand for it.
+        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store (see
+            ``HippoRagRetriever``), read when passages are indexed. The index is known by the digest of what is there:
+            ``sha256:`` and the digest can stand for it.
         max_passages: an entity that more passages name links nothing.
         weight: of walking a link.
     """

@@ -1,4 +1,4 @@
-"""Where the knowledge of an index comes from: a file, or an index that holds it already, known by the digest of that file."""
+"""Where the knowledge of an index comes from: a file, a knowledge store, or an index that holds it, known by a digest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile
 from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
+from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore, StoredKnowledge
 
+_SQLITE = b"SQLite format 3\0"
+_EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
 _HELD = re.compile(r"sha256:[0-9a-f]{64}")
 _State = tuple[str, int, int, int, int]
 _digests: dict[_State, str] = {}
@@ -23,13 +26,20 @@ def _is_held(knowledge: str) -> bool:
 
 
 def digest_of(knowledge: str | None) -> str | None:
-    """Return ``sha256:<digest>`` of a file of knowledge; computed again only when the file changes.
+    """Return ``sha256:<digest>`` of a file of knowledge, or of what an extraction in a store holds.
+
+    That of a file is computed again only when the file changes, that of a store each time.
 
     Raises:
-        SourceError: the file cannot be read.
+        SourceError: the file or the store cannot be read.
+        ConfigurationError: the store does not hold the extraction, or more than one and none was named.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
     """
     if knowledge is None or _is_held(knowledge):
         return knowledge
+    stored = _stored(knowledge)
+    if stored is not None:
+        return f"sha256:{stored.digest()}"
     try:
         path = Path(knowledge).expanduser()
         seen = path.stat()
@@ -49,15 +59,21 @@ def digest_of(knowledge: str | None) -> str | None:
 def source_of(knowledge: str | None) -> KnowledgeSource | None:
     """Open a source; None for none.
 
+    Args:
+        knowledge: a file of entities and triples; or a knowledge store, as the path of its SQLite file, a database URL or
+            ``env:NAME``. ``#`` and how the fingerprint of an extraction begins choose one of several in a store.
+
     Raises:
-        ConfigurationError: it is no file but the digest of one.
-        SourceError: the file is none of entities and triples.
+        ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
+            and none was named.
+        SourceError: the file is none of entities and triples, or there is no store.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
     """
     if knowledge is None:
         return None
     if _is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is what an index holds, and cannot be read again; name the file")
-    return OpenIeFile(Path(knowledge).expanduser())
+    return _stored(knowledge) or OpenIeFile(Path(knowledge).expanduser())
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
@@ -69,3 +85,19 @@ def joining_source_of(knowledge: str | None, added: str | None = None) -> Knowle
     """
     named = knowledge if added is None else added
     return None if named is None or _is_held(named) else source_of(named)
+
+
+def _stored(knowledge: str) -> StoredKnowledge | None:
+    """Open an extraction in a store; None where what is named is no store."""
+    named = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
+    url, extraction = (knowledge, None) if named is None else named.groups()
+    is_store = "://" in url or url.startswith("env:") or _is_sqlite(url)
+    return KnowledgeStore(url).source(extraction) if is_store else None
+
+
+def _is_sqlite(path: str) -> bool:
+    try:
+        with Path(path).expanduser().open("rb") as stream:
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -62,10 +62,11 @@ class HippoRagRetriever(BaseRetriever):
 
     Args:
         encoder: for queries, passages, phrases and triples: a model's hub name, a local folder, or an encoder.
-        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), read when passages are indexed and never
-            when they are searched. The index is known by the digest of that file: ``sha256:`` and the digest can stand for it.
-            Without it nothing is known about passages.
-        added_knowledge: such a file for passages that join the index later; by default ``knowledge``, if it names a file.
+        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store, as a file or database
+            URL (with ``#`` and the beginning of an extraction's fingerprint, where it holds several); read when passages are
+            indexed and never when they are searched. The index is known by the digest of what is there: ``sha256:`` and the
+            digest can stand for it. Without it nothing is known about passages.
+        added_knowledge: the same for passages that join the index later; by default ``knowledge``, if it names one.
         linking: what the query is linked to: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
             ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
             variant of three stages that others describe as HippoRAG 2.

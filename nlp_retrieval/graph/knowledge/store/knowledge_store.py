@@ -139,6 +139,12 @@ class KnowledgeStore:
         found = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
         return [found.get(one) for one in hashes]
 
+    def digest(self, extraction: Extraction) -> str:
+        """Return the SHA-256, in hexadecimal digits, of an extraction and of all that it holds, in whatever order it came."""
+        from nlp_retrieval.graph.knowledge.store.reading import digest_of_done
+
+        return self._read(lambda connection: digest_of_done(connection, self._tables, extraction.extraction_id))
+
     def source(self, extraction_id: str | None = None) -> StoredKnowledge:
         """Return one extraction as a source of knowledge.
 
@@ -218,3 +224,11 @@ class StoredKnowledge:
             SourceError: the database cannot be read, or holds what no extraction wrote.
         """
         return self.store.knowledge(self.extraction, items)
+
+    def digest(self) -> str:
+        """Return the SHA-256, in hexadecimal digits, of the extraction and of all that it holds.
+
+        Raises:
+            SourceError: the database cannot be read.
+        """
+        return self.store.digest(self.extraction)

@@ -7,6 +7,7 @@ statements than a passage may have) is damage, and an error.
 from __future__ import annotations
 
 from collections.abc import Collection
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.core.surrogates import half_of_pair
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from nlp_retrieval.graph.knowledge.store.tables import Tables
 
-__all__ = ["DamagedStoreError", "extractions_in", "hashes_of_done", "knowledge_by_hash", "passage_counts"]
+__all__ = ["DamagedStoreError", "digest_of_done", "extractions_in", "hashes_of_done", "knowledge_by_hash", "passage_counts"]
 
 _MOST_EXTRACTIONS = 1_000
 _ROWS_AT_ONCE = 1_000
@@ -77,6 +78,29 @@ def knowledge_by_hash(
             statements = [Triple(*(_text(value, "a triple") for value in row)) for row in triples.get(key, ())]
             found[content_hash] = PassageKnowledge(tuple(names), tuple(statements))
     return found
+
+
+def digest_of_done(connection: Connection, tables: Tables, extraction_id: str) -> str:
+    """Return the SHA-256 of an extraction and of the fingerprints of all that it has done: texts, entities and triples."""
+    from sqlalchemy import select
+
+    passages, mentions, relationships = tables.passages.c, tables.mentions.c, tables.relationships.c
+    of_it = (passages.extraction_id == extraction_id, passages.status == DONE)
+    queries = (
+        select(passages.passage_id, passages.content_hash).order_by(passages.passage_id),
+        select(mentions.passage_id, mentions.entity_id)
+        .select_from(tables.mentions.join(tables.passages))
+        .order_by(mentions.passage_id, mentions.place),
+        select(relationships.relationship_id, relationships.source_passage_id)
+        .select_from(tables.relationships.join(tables.passages))
+        .order_by(relationships.relationship_id),
+    )
+    digest = sha256(extraction_id.encode())
+    for query in queries:
+        digest.update(b"\n")
+        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query.where(*of_it)):
+            digest.update(f"{row[0]} {row[1]}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def passage_counts(connection: Connection, tables: Tables, extraction_id: str) -> StoreCounts:

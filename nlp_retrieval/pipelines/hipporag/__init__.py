@@ -1,0 +1,1 @@
+"""HippoRAG 2 as one system from one file of settings: extraction, index, search and answers."""

@@ -1,0 +1,108 @@
+"""The components that settings of HippoRAG 2 stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.endpoint.servers import HttpEncoder, OpenAIEncoder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.pipelines.hipporag.settings import EmbeddingSection, HippoRagSettings, key_variable
+from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever
+
+__all__ = ["checked_encoder", "index_folder", "language_model", "retriever", "store_file"]
+
+_PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
+
+
+def store_file(settings: HippoRagSettings) -> Path:
+    """Where the knowledge is."""
+    return _folder(settings) / "knowledge.db"
+
+
+def index_folder(settings: HippoRagSettings) -> Path:
+    """Where the index is."""
+    return _folder(settings) / "index"
+
+
+def _folder(settings: HippoRagSettings) -> Path:
+    try:
+        return Path(settings.storage.save_dir).expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError(f"storage.save_dir {settings.storage.save_dir!r}: {error}") from None
+
+
+def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> LanguageModel:
+    """Build the language model.
+
+    Args:
+        settings: whose.
+        extracting: whether it reads a corpus: longer answers, and more patience.
+
+    Raises:
+        ConfigurationError: the key's variable is not set.
+    """
+    llm, indexing = settings.llm, settings.indexing
+    return LanguageModel(
+        f"{_PROVIDERS[llm.provider]}/{llm.model_name}",
+        llm.base_url,
+        key_variable(llm.api_key),
+        max_tokens=2048 if extracting else 512,
+        timeout=120.0 if extracting else 60.0,
+        retries=indexing.retry_attempts,
+        backoff=indexing.retry_backoff_base,
+    )
+
+
+def _encoder(settings: HippoRagSettings) -> BaseEncoder:
+    chosen: EmbeddingSection = settings.embedding
+    own = key_variable(chosen.api_key)
+    if chosen.provider == "openai":
+        key = own or key_variable(settings.llm.api_key)
+        return OpenAIEncoder(chosen.model_name, chosen.dimension, key, batch_size=chosen.batch_size)
+    if chosen.provider == "custom":
+        return HttpEncoder(chosen.base_url or "", chosen.model_name, own, chosen.dimension, batch_size=chosen.batch_size)
+    return SentenceTransformerEncoder(chosen.model_name, batch_size=chosen.batch_size)
+
+
+def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
+    """Build the encoder, whose vectors have the dimension that the settings say, if they say one.
+
+    Those behind an endpoint are held to it when their first vectors come.
+
+    Raises:
+        ConfigurationError: the model has vectors of another dimension, or the key's variable is not set.
+        ModelError: the model cannot be loaded.
+    """
+    encoder, wanted = _encoder(settings), settings.embedding.dimension
+    if wanted is not None and isinstance(encoder, SentenceTransformerEncoder):
+        found = encoder.encode_passages(["dimension"]).shape[1]
+        if found != wanted:
+            raise ConfigurationError(
+                f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {found}; "
+                f"write {found}, or null to take what the model has"
+            )
+    return encoder
+
+
+def retriever(settings: HippoRagSettings, knowledge: str) -> HippoRagRetriever:
+    """Build the retriever.
+
+    Args:
+        settings: of encoder and search.
+        knowledge: its source; see :class:`HippoRagRetriever`.
+
+    Raises:
+        ConfigurationError: the encoder's dimension is another, or a key's variable is not set.
+    """
+    chosen = settings.retrieval
+    return HippoRagRetriever(
+        checked_encoder(settings),
+        knowledge,
+        linking=chosen.linking,
+        triple_k=chosen.query_entity_top_k,
+        hops=chosen.graph_expansion_hops,
+        damping=0.5 if chosen.enable_ppr else 0.0,
+    )

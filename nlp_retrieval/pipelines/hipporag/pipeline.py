@@ -1,0 +1,147 @@
+"""HippoRAG 2 as one system: a corpus is read by a language model and indexed, and questions are answered from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.models import Query
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import GoldError, IndexMissingError, OutputError
+from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
+from nlp_retrieval.evaluation.answers.gold import gold_answers
+from nlp_retrieval.evaluation.evaluator import Evaluation
+from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtractor
+from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge
+from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary
+from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.pipelines.hipporag.components import index_folder, language_model, retriever, store_file
+from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
+from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer
+from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion, QuestionAnswering
+
+__all__ = ["HippoRagPipeline", "PipelineMetrics"]
+
+
+@dataclass(frozen=True)
+class PipelineMetrics:
+    """What a pipeline has done since it was made.
+
+    Args:
+        queries_processed: questions that were searched for and answered.
+        documents_indexed: passages of the indexes that were written, or found as they should be.
+    """
+
+    queries_processed: int = 0
+    documents_indexed: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counters by their names."""
+        return asdict(self)
+
+
+class HippoRagPipeline:
+    """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, by settings as a YAML file has them.
+
+    Knowledge and index are in the folder ``storage.save_dir``. Passages are found as published (see ``HippoRagRetriever``;
+    triples are not filtered by the language model), and the answerer reads all of the ``passage_top_k`` that are found.
+
+    Args:
+        settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
+    """
+
+    def __init__(self, settings: HippoRagSettings) -> None:
+        self.settings = settings
+        self._metrics = PipelineMetrics()
+        self._answering: QuestionAnswering | None = None
+
+    @property
+    def metrics(self) -> PipelineMetrics:
+        """What was done so far."""
+        return self._metrics
+
+    def extract(self, corpus: BaseLoader) -> ExtractionSummary:
+        """Have the language model read what it has not read yet; again after whatever stopped it.
+
+        Raises:
+            SourceError: the corpus cannot be read.
+            OutputError: the store cannot be written; what was committed is kept.
+            ConfigurationError: the model's key is not set.
+        """
+        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
+        file = store_file(self.settings)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{file.parent}: the folder cannot be made: {error.strerror or error}") from None
+        with KnowledgeStore(str(file), create=True) as store:
+            return extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
+
+    def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
+        """Index a corpus that was extracted; passages of which nothing is known are found by similarity alone.
+
+        Args:
+            corpus: the same that was extracted.
+            replace: give up an index of other items that is there.
+
+        Raises:
+            IndexMismatchError: the folder holds an index of other items.
+            ConfigurationError: nothing was extracted with these settings, or the encoder has another dimension.
+        """
+        searcher = Searcher([retriever(self.settings, self._knowledge())])
+        report = searcher.index(corpus, index_folder(self.settings), replace=replace)
+        self._count(documents=report.n_items)
+        return report
+
+    def ask(self, questions: Sequence[str]) -> list[AnsweredQuestion]:
+        """Answer questions from the index, with citations.
+
+        Raises:
+            IndexMissingError: nothing is indexed yet.
+            ConfigurationError: the model's key is not set, or the encoder has another dimension.
+        """
+        if self._answering is None:
+            self._answering = self._opened()
+        answered = self._answering.answer(list(questions))
+        self._count(queries=len(answered))
+        return answered
+
+    def evaluate(self, queries: Sequence[Query]) -> Evaluation:
+        """Answer questions whose answers are known, and judge them: exact match, F1, and supporting facts where there are some.
+
+        Args:
+            queries: with the answers in their metadata, as the loader ``hotpotqa`` with ``sentence_facts`` gives them.
+
+        Raises:
+            GoldError: they have no answers.
+            IndexMissingError: nothing is indexed yet.
+        """
+        gold = gold_answers(queries)
+        if not gold:
+            raise GoldError("no question has an answer in its metadata, so nothing can be judged")
+        answers = [one.answer for one in self.ask([query.text for query in queries])]
+        return AnswerEvaluator(gold).evaluate(answers)
+
+    def _opened(self) -> QuestionAnswering:
+        answerer = LanguageModelAnswerer(language_model(self.settings), passages=self.settings.retrieval.passage_top_k)
+        searcher = Searcher([retriever(self.settings, self._knowledge())])
+        searcher.open(index_folder(self.settings))
+        return QuestionAnswering(searcher, answerer)
+
+    def _knowledge(self) -> str:
+        """The store, and which of its extractions is that of these settings."""
+        file = store_file(self.settings)
+        if not file.is_file():
+            raise IndexMissingError(f"{file.parent}: nothing is extracted or indexed there yet; index a corpus first")
+        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
+        return f"{file}#{extractor.extraction.extraction_id}"
+
+    def _count(self, *, queries: int = 0, documents: int = 0) -> None:
+        before = self._metrics
+        self._metrics = replace(
+            before,
+            queries_processed=before.queries_processed + queries,
+            documents_indexed=before.documents_indexed + documents,
+        )

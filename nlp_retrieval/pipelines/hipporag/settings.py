@@ -1,0 +1,214 @@
+"""The settings of HippoRAG 2 as a whole, as a YAML file holds them: every key known, every number in its range.
+
+A key stands in the file as ``${NAME}``, the environment variable that holds it, and is read there by whoever sends it; one that
+is written out is refused, and in no message.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.errors import ConfigurationError
+
+__all__ = ["HippoRagSettings", "key_variable"]
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+ModelName = Annotated[str, Field(pattern=r"^\S+$", max_length=500)]
+BatchSize = Annotated[int, Field(gt=0, le=1000)]
+TopK = Annotated[int, Field(gt=0, le=1000)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, protected_namespaces=())
+
+
+def key_variable(key: str | None) -> str | None:
+    """Return the name of the variable that ``${NAME}`` stands for; None for None.
+
+    Raises:
+        ValueError: it is written out; the message does not show it.
+    """
+    if key is None:
+        return None
+    named = _VARIABLE.fullmatch(key)
+    if named is None:
+        raise ValueError("write api_key as ${NAME}, the environment variable that holds it (what is there is not shown)")
+    return named[1]
+
+
+def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str) -> None:
+    if not getattr(section, key):
+        raise ValueError(f"provider {section.provider} needs {key}: {why}")
+
+
+class LanguageModelSection(_Section):
+    """``llm``: who extracts, chooses and answers."""
+
+    provider: Literal["openai", "vllm", "ollama", "openai-compatible"] = "openai"
+    model_name: ModelName = "gpt-4o-mini"
+    api_key: str | None = None
+    base_url: str | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        key_variable(self.api_key)
+        if self.provider == "openai":
+            _needs(self, "api_key", "write ${OPENAI_API_KEY}")
+        if self.provider in ("vllm", "openai-compatible"):
+            _needs(self, "base_url", "the URL of its server, such as http://localhost:8000/v1")
+        return self
+
+
+class EmbeddingSection(_Section):
+    """``embedding``: who encodes. ``dimension`` is compared with what the model has; null takes the model's own."""
+
+    provider: Literal["sentence_transformers", "openai", "custom"] = "sentence_transformers"
+    model_name: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
+    dimension: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    batch_size: BatchSize = 32
+    api_key: str | None = None
+    base_url: str | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        key_variable(self.api_key)
+        if self.provider == "custom":
+            _needs(self, "base_url", "the URL that /embeddings is added to, such as http://localhost:8000/v1")
+        return self
+
+
+class RetrievalSection(_Section):
+    """``retrieval``: how passages are found."""
+
+    query_entity_top_k: TopK = 5
+    graph_expansion_hops: Annotated[int, Field(ge=1, le=2)] = 2
+    passage_top_k: TopK = 20
+    enable_ppr: bool = True
+    linking: Literal["triples", "nodes", "entities"] = "triples"
+
+
+class IndexingSection(_Section):
+    """``indexing``: how passages are read by the language model."""
+
+    batch_size: BatchSize = 100
+    enable_checkpointing: bool = True
+    retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
+    retry_backoff_base: Annotated[float, Field(ge=0, le=60, strict=False)] = 2.0
+
+
+class StorageSection(_Section):
+    """``storage``: where the knowledge and the index are."""
+
+    save_dir: Annotated[str, Field(min_length=1, max_length=4000)] = "./outputs/hipporag2"
+    iris_namespace: str | None = None
+
+    @model_validator(mode="after")
+    def _a_folder(self) -> Self:
+        if "://" in self.save_dir or self.save_dir.startswith("env:") or "\0" in self.save_dir or "?" in self.save_dir:
+            raise ValueError(
+                "save_dir is a folder; to keep knowledge in a database, run `nlp-retrieval extract CORPUS URL --lm ...` and "
+                "give that URL to the retriever, {name: hipporag, knowledge: URL}"
+            )
+        return self
+
+
+class EvaluationSection(_Section):
+    """``evaluation``: which questions are asked."""
+
+    hotpotqa_dataset_path: str | None = None
+
+
+class NameSection(_Section):
+    """``pipeline``: which system this is."""
+
+    name: Literal["hipporag2"] = "hipporag2"
+
+
+class HippoRagSettings(_Section):
+    """Settings of :class:`HippoRagPipeline`, by the sections of its YAML file (docs/HIPPORAG.md has all keys)."""
+
+    pipeline: NameSection = NameSection()
+    llm: LanguageModelSection
+    embedding: EmbeddingSection = EmbeddingSection()
+    retrieval: RetrievalSection = RetrievalSection()
+    indexing: IndexingSection = IndexingSection()
+    storage: StorageSection = StorageSection()
+    evaluation: EvaluationSection = EvaluationSection()
+
+    @model_validator(mode="after")
+    def _keys(self) -> Self:
+        if self.embedding.provider == "openai" and not (self.embedding.api_key or self.llm.api_key):
+            raise ValueError("embedding: provider openai needs api_key: write ${OPENAI_API_KEY}")
+        return self
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a YAML file.
+
+        Raises:
+            SourceError: it cannot be read.
+            ConfigurationError: it is not YAML; or a key is unknown or missing, or its value none that it can have.
+        """
+        return cls.of(read_yaml(path), str(path))
+
+    @classmethod
+    def of(cls, settings: Config, where: str = "settings") -> Self:
+        """Take settings as a file holds them.
+
+        Args:
+            settings: sections, each a mapping.
+            where: they come from, for messages.
+
+        Raises:
+            ConfigurationError: a key is unknown or missing, or its value none that it can have.
+        """
+        check_keys(settings, _SECTIONS, ["llm"], where)
+        for name, known in _SECTIONS.items():
+            section = settings.get(name, {})
+            if not isinstance(section, dict):
+                raise ConfigurationError(f"{where}: {name} is {type(section).__name__}; write its settings below it")
+            check_keys(section, known.model_fields, [], f"{where}: {name}")
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise ConfigurationError("; ".join(_told(where, one) for one in error.errors()[:5])) from None
+
+    def unused(self) -> list[str]:
+        """Say which settings that were given have no effect, a sentence each."""
+        given = {
+            "storage.iris_namespace is not used: knowledge is kept in a file of save_dir": (
+                self.storage.iris_namespace is not None
+            ),
+            "indexing.enable_checkpointing: false has no effect: what was extracted is always committed": (
+                not self.indexing.enable_checkpointing
+            ),
+            "retrieval.graph_expansion_hops counts with linking: entities; the walk from triples or nodes is not cut off": (
+                "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
+            ),
+        }
+        return [message for message, holds in given.items() if holds]
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "pipeline": NameSection,
+    "llm": LanguageModelSection,
+    "embedding": EmbeddingSection,
+    "retrieval": RetrievalSection,
+    "indexing": IndexingSection,
+    "storage": StorageSection,
+    "evaluation": EvaluationSection,
+}
+
+
+def _told(where: str, error: Any) -> str:
+    """One fault of pydantic's list, with the valid values and without what was given."""
+    place = ".".join(map(str, error["loc"]))
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where}: {place}: {message}" if place else f"{where}: {message}"

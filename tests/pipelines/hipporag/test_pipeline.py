@@ -1,0 +1,154 @@
+"""HippoRAG 2 as one system: nine passages to an answer, as docs/HIPPORAG.md has it, against a model that plays by rule."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from chat_server import asked, fields
+from embedding_server import embedding_server
+from fuzz.command_lines import ended
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "HIPPORAG.md").read_text("utf-8")
+QUESTION = "What county is Erik Hort's birthplace a part of?"
+SAYS = {"was born in": "was born in", "grew up in": "grew up in", "belongs to": "belongs to", "looks down on": "looks down on"}
+
+
+def file_in_the_document(name):
+    """What the document writes into a file."""
+    (written,) = re.findall(rf"^\$ cat > {re.escape(name)} <<'END'\n(.*?)^END$", DOCUMENT, re.DOTALL | re.MULTILINE)
+    return written
+
+
+CORPUS = file_in_the_document("people.jsonl")
+
+
+def extracted(passage):
+    """The triple of a passage: its title, a verb that the test knows, and the names after it."""
+    title, _, text = passage.partition(" ")
+    names = re.findall(r"(?:[A-Z]\w+ ?)+", passage)
+    for verb in SAYS:
+        if verb in text:
+            subject = names[0].strip()
+            target = re.findall(r"(?:[A-Z]\w+ ?)+", text.partition(verb)[2])[-1].strip()
+            return {"entities": [[subject, "concept"], [target, "place"]], "triples": [[subject, verb, target]]}
+    return {"entities": [[title, "concept"]], "triples": []}
+
+
+def reader(body):
+    """A model that extracts by a rule, and answers from the passages it was given, or not at all."""
+    if '"question' not in json.dumps(body) and "[[ ## question ## ]]" not in body["messages"][-1]["content"]:
+        lines = (line.partition(": ") for line in asked(body, "passages").splitlines())
+        return fields(knowledge=json.dumps({number: extracted(text) for number, _, text in lines}))
+    passages = asked(body, "passages")
+    born = re.search(r"^(\d+\.\d+) Erik Hort.* was born in (\w+)", passages, re.MULTILINE)
+    county = born and re.search(rf"^(\d+\.\d+) {born[2]} .* belongs to ([\w ]+)", passages, re.MULTILINE)
+    if born is None or county is None:
+        return fields(reasoning="It is not there.", citations="", answer="no answer")
+    return fields(reasoning=f"Born in {born[2]}.", citations=f"{born[1]}, {county[1]}", answer=county[2])
+
+
+@pytest.fixture
+def world(server, tmp_path, monkeypatch):
+    """A folder with the document's files, whose models are servers of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    server.answer = reader
+    Path("people.jsonl").write_text(CORPUS)
+    with embedding_server() as embeddings:
+        llm = {"provider": "openai-compatible", "model_name": "small", "base_url": server.url}
+        embedding = {"provider": "custom", "model_name": "e", "base_url": embeddings.url, "dimension": 16}
+        described = yaml.safe_load(file_in_the_document("hipporag2.yaml")) | {"llm": llm, "embedding": embedding}
+        described["indexing"] = {"retry_attempts": 0}
+        Path("hipporag2.yaml").write_text(yaml.safe_dump(described))
+        yield described
+
+
+def run(*words):
+    return ended(["hipporag", *words, "--config", "hipporag2.yaml"])
+
+
+def test_nine_passages_end_in_rockland_county(world, server):
+    done = run("index", "people.jsonl", "--json")
+    assert done.code in (0, None), done.err
+    told = json.loads(done.out)
+    assert told["extraction"]["extracted"] == 9
+    assert told["metrics"] == {"queries_processed": 0, "documents_indexed": 9}
+    calls = server.calls
+
+    asked_for = run("ask", QUESTION, "--json")
+    assert asked_for.code in (0, None), asked_for.err
+    one = json.loads(asked_for.out)
+    prompt = asked(server.bodies[-1], "passages")
+    assert "was born in Montebello" in prompt
+    assert "Montebello is a village that belongs to Rockland County" in prompt
+    assert server.calls == calls + 1
+    assert one["text"] == "Rockland County"
+    assert set(one["passages"]) == {"1", "2"}
+    assert len(one["read"]) == 3
+    assert one["metrics"] == {"queries_processed": 1, "documents_indexed": 0}
+
+    people = run("ask", QUESTION).out
+    assert "Rockland County" in people
+    assert "cites Montebello  2, sentences 1" in people
+
+
+def test_indexing_again_asks_and_builds_nothing(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    done = run("index", "people.jsonl")
+    assert done.code in (0, None)
+    assert "0 extracted, 9 there already" in done.err
+    assert server.calls == calls
+
+
+def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, server):
+    server.answer = lambda body: "I would rather not." if "Montebello is a village" in str(body) else reader(body)
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "8 extracted, 0 there already, 1 without a usable answer" in failed.err
+    server.answer = reader
+    assert run("index", "people.jsonl").code in (0, None)
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+
+
+def test_what_is_not_indexed_yet_cannot_be_asked(world):
+    done = run("ask", QUESTION)
+    assert done.code == 3
+    assert "nothing is extracted or indexed there yet" in done.err
+
+
+def test_a_server_that_does_not_keep_the_dimension_is_refused(world):
+    world["embedding"]["dimension"] = 17
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    done = run("index", "people.jsonl")
+    assert done.code == 1
+    assert "17" in done.err
+    assert "16" in done.err
+
+
+def test_evaluating_judges_answers_and_supporting_facts(world):
+    passages = [[row["title"], [row["content"]]] for row in map(json.loads, CORPUS.splitlines())]
+    question = {"_id": "q1", "question": QUESTION, "answer": "Rockland County", "context": passages}
+    question["supporting_facts"] = [["Erik Hort", 0], ["Montebello", 0]]
+    other = question | {"_id": "q2", "answer": "Saltmarsh County"}
+    Path("hotpot.json").write_text(json.dumps([question, other]))
+    assert run("evaluate").code == 2
+    assert "nothing is downloaded" in run("evaluate").err
+    run("index", "hotpot.json", "--loader", "hotpotqa", "--option", "sentence_facts=true")
+    done = run("evaluate", "hotpot.json", "--json")
+    assert done.code in (0, None), done.err
+    told = json.loads(done.out)
+    assert told["questions"] == 2
+    assert told["measures"]["answer_em"] == 0.5
+    assert told["measures"]["sp_recall"] == 1.0
+    assert told["metrics"]["queries_processed"] == 2
+    assert re.search(r"^answer_em +1\.0000$", run("evaluate", "hotpot.json", "--first", "1").out, re.MULTILINE)
+
+
+def test_settings_without_effect_are_told(world):
+    world["storage"]["iris_namespace"] = "HIPPORAG"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    assert "storage.iris_namespace is not used" in run("ask", QUESTION).err
