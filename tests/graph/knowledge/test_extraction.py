@@ -288,7 +288,10 @@ def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, serve
         assert store.source().of(ITEMS) == [knowledge_of(item) for item in ITEMS]
 
 
-def test_an_interrupted_run_keeps_what_was_answered(server, store, extractor):
+def test_an_interrupted_run_keeps_what_was_answered(server, store, extractor, request):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+
     def answer(body):
         if "Name7 " in str(body):
             signal.raise_signal(signal.SIGINT)

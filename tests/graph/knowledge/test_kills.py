@@ -20,6 +20,12 @@ ITEMS = corpus(80)
 KILLS = 10
 
 
+INTERRUPTIBLE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from nlp_retrieval.cli.app import main; main()"
+)
+"""A job in the background of a shell inherits that interruptions are ignored."""
+
+
 class Killer:
     """Answers by the rule, and ends the process that asks when it has asked so often.
 
@@ -46,7 +52,7 @@ class Killer:
     def run(self, folder: Path, cache: str, after: int = 0) -> tuple[int, str]:
         """Run the command, and end it after so many calls; return its exit code and what it said."""
         command = [
-            *(sys.executable, "-c", "from nlp_retrieval.cli.app import main; main()", "extract", "corpus.jsonl", "store.db"),
+            *(sys.executable, "-c", INTERRUPTIBLE, "extract", "corpus.jsonl", "store.db"),
             *("--lm", "openai/small", "--lm-base-url", self.server.url, "--commit-every", "2", "--calls-at-once", "3"),
         ]
         environment = os.environ | {"XDG_CACHE_HOME": str(folder / cache)}
