@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,8 +12,20 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of
 from nlp_retrieval.graph.store.links import Links
 
-Meant = Callable[[Rows, Rows], Scores]
-"""Gives for sources and rows that carry a name they mention, above 0, how likely it is that they mean these rows."""
+
+@dataclass(frozen=True)
+class Meant:
+    """What tells the rows that carry a name apart.
+
+    Args:
+        likely: gives for sources, and for rows that carry a name they mention, how likely it is that they mean these rows;
+            above 0.
+        bearers: ``[rows]``, equal for rows that are parts of one thing, which bears the name: one document, one title.
+    """
+
+    likely: Callable[[Rows, Rows], Scores]
+    bearers: Rows
+
 
 _MENTIONS_AT_ONCE = 1 << 17
 _LEAST = 0.1
@@ -49,8 +62,9 @@ def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
         sources: rows.
         names: number of the name that each source gives. Where a source names a row more than once, the largest share counts.
         n_items: how many rows there are.
-        meant: how likely it is that a source means a row by a name; shares are proportional to it. A row that is less than a
-            tenth as likely as the likeliest is not linked.
+        meant: how likely it is that a source means a row by a name. What bears the name has a share in proportion to the
+            likeliest of its rows, in equal parts for each of them; what is less than a tenth as likely as the likeliest is
+            not linked.
     """
     keys: list[Rows] = [np.zeros(0, np.int64)]
     shares: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
@@ -77,10 +91,31 @@ def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: M
     linking, linked, several = np.repeat(sources, counts), table.rows[places], np.repeat(counts, counts)
     if meant is None or not (several > 1).any():
         return linking, linked, 1.0 / several
+    mention = np.repeat(np.arange(len(counts)), counts)
     likely = np.ones(len(linking))
-    likely[several > 1] = meant(linking[several > 1], linked[several > 1])
+    likely[several > 1] = meant.likely(linking[several > 1], linked[several > 1])
+    likely, parts = of_bearers(mention, meant.bearers[linked], likely)
     begins = np.cumsum(counts) - counts
     kept = likely >= _LEAST * np.repeat(np.maximum.reduceat(likely, begins), counts)
-    likely[~kept] = 0.0
-    shares = likely / np.repeat(np.add.reduceat(likely, begins), counts)
+    weighed = np.where(kept, likely / parts, 0.0)
+    shares = weighed / np.repeat(np.add.reduceat(weighed, begins), counts)
     return linking[kept], linked[kept], shares[kept]
+
+
+def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
+    """Return for each row of each mention how likely the likeliest part of what it belongs to is, and how many parts that has.
+
+    Args:
+        mention: numbers of the mentions.
+        bearers: what the rows beside them belong to.
+        likely: of each row.
+    """
+    order = np.lexsort((bearers, mention))
+    first = np.ones(len(order), bool)
+    first[1:] = (np.diff(mention[order]) != 0) | (np.diff(bearers[order]) != 0)
+    begins = np.flatnonzero(first)
+    sizes = np.diff(begins, append=len(order))
+    best, parts = np.empty(len(order)), np.empty(len(order), np.int64)
+    best[order] = np.repeat(np.maximum.reduceat(likely[order], begins), sizes)
+    parts[order] = np.repeat(sizes, sizes)
+    return best, parts

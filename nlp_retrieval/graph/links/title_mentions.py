@@ -41,7 +41,8 @@ class TitleMentions(BaseLinkExtractor):
 
     A title that one passage carries has a share of 1. One that several carry is shared out among them by prior and context,
     as entity linking does: a passage counts more that says its own name, and that is close by its words to the one that
-    mentions it (:class:`~nlp_retrieval.graph.store.closeness.TermCloseness`); those that are unlikely are not linked.
+    mentions it (:class:`~nlp_retrieval.graph.store.closeness.TermCloseness`). Passages with exactly the same title are parts
+    of one document: it counts by its likeliest part, and its parts share evenly. What is unlikely is not linked.
 
     Args:
         aliases: metadata with other titles of a passage, a string or a list of strings.
@@ -159,7 +160,7 @@ class TitleMentions(BaseLinkExtractor):
             context = (_FLOOR + closeness.of_pairs(sources, carriers)) ** self.context
             return context * (_FLOOR + terms.named(carriers))
 
-        return likely
+        return Meant(likely, terms.bearers)
 
     def _weighed(self, links: Links, times_mentioned: Rows) -> Links:
         weights = links.weights / times_mentioned[links.targets] ** self.rarity

@@ -114,15 +114,22 @@ class PassageTerms:
         return named
 
     @cached_property
+    def bearers(self) -> Rows:
+        """``[rows]``: equal for passages that have the same title; what has none stands for itself, below 0."""
+        keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
+        return np.where(keys > 0, keys, -1 - np.arange(len(keys)))
+
+    @cached_property
     def _named(self) -> NDArray[np.float32]:
         """``[rows]``: which share of the title's terms a passage has, or the most of those that have the same title."""
         named = np.concatenate([np.zeros(0, np.float32), *(files.named for files in self._files)])
-        keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
         for segment in self._segments:
             if segment.live is not None:
                 named[segment.rows][~segment.live] = 0.0  # what is deleted says nothing of the others
+        keys = self.bearers
         order = np.argsort(keys, kind="stable")
-        begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        ordered = keys[order]
+        begins = np.flatnonzero(np.append(np.ones(min(1, len(keys)), bool), ordered[1:] != ordered[:-1]))
         most = np.maximum.reduceat(named[order], begins) if len(order) else named
         named[order] = np.repeat(most, np.diff(begins, append=len(order)))
         return named

@@ -73,6 +73,19 @@ def test_a_title_that_several_passages_carry_means_the_one_that_is_close_and_say
     assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
 
 
+def test_passages_with_exactly_the_same_title_share_what_the_likeliest_of_them_is_given() -> None:
+    items = [
+        passage("a", "The robbery film Heat by Michael Mann."),
+        passage("Heat (1995 film)", "Heat is a film by Michael Mann about a robbery.", "h1"),
+        passage("Heat (1995 film)", "It ends on an airfield at night.", "h2"),
+        passage("Heat (novel)", "Heat is a book about the robbery film by Michael Moss.", "n"),
+    ]
+    first, novel = ((0.05 + closeness(items[0], items[row], items)) ** 2 * 1.05 for row in (1, 3))
+    shares = {("a", "h1"): first / 2, ("a", "h2"): first / 2, ("a", "n"): novel}
+    expected = {pair: share / (first + novel) for pair, share in shares.items()}
+    assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
+
+
 def test_where_nothing_tells_carriers_apart_a_title_is_shared_out_evenly() -> None:
     items = [passage("a", "It was in Heat."), *(passage("Heat", "Some words.", f"h{n}") for n in range(4))]
     assert links_of(TitleMentions(rarity=0), items) == approximately({("a", f"h{n}"): 0.25 for n in range(4)})
