@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
-from typing import Annotated
 
-from pydantic import Field
-
-from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.links.base import LinkSentence, WalkWeight, sentence_at
-from nlp_retrieval.graph.links.shared_keys import SharedKeys
-from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
+from nlp_retrieval.graph.links.base import LinkSentence, sentence_at
+from nlp_retrieval.graph.links.shared_entities import SharedEntities, mention_of_longest
 from nlp_retrieval.text.sentence_entities import READ_KEYS, PassageEntities, entities_by_sentence
-from nlp_retrieval.text.surfaces import Surface, first_mention, words_of
 
 _MOST_PAIRED = 12
 """A sentence of more entities is a list, which says nothing of any two of them."""
 
 
-class EntitySentences(SharedKeys):
+class EntitySentences(SharedEntities):
     """Links two passages by the entities that their sentences name, and by pairs of entities that share a sentence.
 
     A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of
@@ -39,23 +33,7 @@ class EntitySentences(SharedKeys):
     """
 
     name = "entity_sentences"
-    search_only = frozenset({"weight"})
     read = READ_KEYS
-
-    def __init__(
-        self,
-        max_passages: Annotated[int, Field(ge=2, le=1000)] = 20,
-        mentions: EntityRule = RULES,
-        weight: WalkWeight = 0.5,
-    ) -> None:
-        self.max_passages = max_passages
-        self.mentions = mentions
-        self.weight = weight
-        self.along = self.against = weight
-        self._finder = EntityFinder(mentions)
-
-    def index_identity(self) -> Config:
-        return super().index_identity() | self._finder.identity()
 
     def keys_of(self, items: Iterable[SearchableItem]) -> Iterator[set[str]]:
         """Yield the entities of each item, and the pairs that share a sentence."""
@@ -79,11 +57,7 @@ def shown_mention(sentence: str, names: Iterable[str]) -> LinkSentence:
         sentence: the whole sentence.
         names: normalised, as they were found in it.
     """
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        mention = first_mention(sentence, [Surface(words_of(name), lower=True)])
-        if mention is not None:
-            return sentence_at(sentence, *mention)
-    return sentence_at(sentence, 0, len(sentence))
+    return mention_of_longest(sentence, names) or sentence_at(sentence, 0, len(sentence))
 
 
 def _pairs(passage: PassageEntities) -> Iterator[str]:

@@ -27,7 +27,7 @@ class Meant:
     bearers: Rows
 
 
-_MENTIONS_AT_ONCE = 1 << 17
+_MENTIONS_AT_ONCE = 1 << 14  # a name may have a hundred carriers
 _LEAST = 0.1
 
 

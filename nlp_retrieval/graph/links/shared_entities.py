@@ -53,11 +53,21 @@ class SharedEntities(SharedKeys):
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
         mine, theirs = self._entities([source.text, target.text])
-        for entity in sorted(mine & theirs, key=lambda entity: (-len(entity), entity)):
-            span = first_mention(source.text, [Surface(words_of(entity), lower=True)])
-            if span is not None:
-                return sentence_at(source.text, *span)
-        return None
+        return mention_of_longest(source.text, mine & theirs)
 
     def _entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
         return self._finder.find(texts)
+
+
+def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
+    """Return the sentence that first mentions the longest of some names that a text mentions; None where it mentions none.
+
+    Args:
+        text: the whole text.
+        names: normalised, as they were found in it.
+    """
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        span = first_mention(text, [Surface(words_of(name), lower=True)])
+        if span is not None:
+            return sentence_at(text, *span)
+    return None
