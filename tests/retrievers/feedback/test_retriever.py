@@ -40,7 +40,7 @@ def plans() -> list[SearchableItem]:
 
 
 def made(**settings) -> FeedbackRetriever:
-    return FeedbackRetriever([FaissRetriever(HashedWords(48)), Bm25sRetriever()], subject="country", **settings)
+    return FeedbackRetriever([FaissRetriever(HashedWords(400)), Bm25sRetriever()], subject="country", **settings)
 
 
 def searched(tmp_path, retriever, question, **asked):
@@ -78,7 +78,7 @@ def test_passages_of_a_named_country_come_first_and_its_name_is_not_compared(tmp
 
 def test_scores_are_those_of_the_definition(tmp_path):
     question, items = "how do dykes shelter harbours", plans()
-    encoder = HashedWords(48)
+    encoder = HashedWords(400)
     retriever = made(passages=3, terms=6, neighbour_weight=0.4, vector_weight=0.7, term_weight=1.3)
     found = {hit.item.item_id: hit for hit in searched(tmp_path, retriever, question, k=24)}
     vectors = encoder.encode_passages([item.text for item in items]).astype(np.float64)
