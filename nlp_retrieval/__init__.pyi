@@ -133,6 +133,7 @@ from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetr
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
 from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesRetriever as EntitySentencesRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
+from nlp_retrieval.retrievers.feedback.retriever import FeedbackRetriever as FeedbackRetriever
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

@@ -11,6 +11,7 @@ from nlp_retrieval import (
     Bm25sRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    FeedbackRetriever,
     HippoRagRetriever,
     LanguageModel,
     LinkGraphRetriever,
@@ -163,6 +164,25 @@ class TestEntitySentencesOverVectors(Searching):
 
     def make(self):
         return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)
+
+
+class TestFeedback(EverythingMatches, RetrieverRules):
+    component = FeedbackRetriever
+    tolerance = 1e-5
+
+    def other_values(self):
+        return {"seeds": [FaissRetriever(HashedWords(seed=1))], "subject": "kind", "document": "book", "position": "page"}
+
+    def make(self):
+        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25sRetriever()])
+
+
+class TestFeedbackInASmallPool(Searching):
+    component = FeedbackRetriever
+    tolerance = 1e-5
+
+    def make(self):
+        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24))], document="title", pool=3)
 
 
 class HippoRag(EverythingMatches):

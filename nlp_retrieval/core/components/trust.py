@@ -113,6 +113,10 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             encoder=_hub_name,
             mentions=_no_pipeline,
         ),
+        "feedback": _may(
+            *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
+            *("neighbour_weight", "named_weight", "pool", "merge"),
+        ),
         "hipporag": _may(
             *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
             *("synonym_threshold", "hops", "merge"),
