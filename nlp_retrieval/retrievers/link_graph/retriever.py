@@ -191,7 +191,7 @@ class LinkGraphRetriever(BaseRetriever):
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
     def _seeded(self, queries: list[str], allowed: Mask | None = None) -> tuple[Vectors | None, list[Seeded]]:
-        """Run the seeds, under a filter twice: the few passages that it leaves are hardly among the first of the whole index."""
+        """Run the seeds, under a filter twice: what it leaves is rarely among the first hits of the whole index."""
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
