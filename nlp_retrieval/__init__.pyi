@@ -6,6 +6,7 @@ from nlp_retrieval.benchmarks.cost.figures import Cost as Cost
 from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost as LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import ModelPrice as ModelPrice
 from nlp_retrieval.benchmarks.cost.prices import Prices as Prices
+from nlp_retrieval.benchmarks.filters.unfiltered import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
