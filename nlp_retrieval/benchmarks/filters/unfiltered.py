@@ -11,7 +11,7 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 class Unfiltered(Searcher):
-    """A searcher to which a benchmark gives no filters; with the same parameters a :class:`Searcher` is measured with them.
+    """A searcher to which a benchmark gives no filters; with the same parameters, a searcher is measured with them.
 
     Args:
         retrievers: as of :class:`Searcher`.
