@@ -18,6 +18,7 @@ __all__ = ["CHUNKS", "DIMENSIONS", "DOCUMENTS", "RELATIONS", "RELATION_TYPES", "
 
 DOCUMENTS, CHUNKS, RELATIONS, VIEW = "documents", "doc_chunks", "logical_relationships", "doc_chunks_with_country"
 VERSION_TABLE = "chunk_tables_version"
+ONE_PLACE = "country_stands_in_one_place"
 
 DIMENSIONS = {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
 """The columns for vectors, and how many numbers one has unless something else is asked for."""
@@ -61,12 +62,14 @@ class Layout:
         tables: the columns of each table that is there, by name.
         version: of our own making; None where somebody else made the tables.
         extension: the schema and the version of pgvector; None where it is not installed in this database.
+        one_place: whether the database itself sees to it that a country stands with the document alone.
     """
 
     schema: str
     tables: Mapping[str, Mapping[str, FoundColumn]]
     version: str | None
     extension: tuple[str, tuple[int, ...]] | None
+    one_place: bool
 
     def checked(self, shown: str) -> Layout:
         """Return this layout, if chunks can be read by it.
@@ -160,7 +163,15 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
 
         of_versions = table_of(VERSION_TABLE, column("version_num"), schema=quoted(found))
         version = connection.execute(select(of_versions.c.version_num)).scalar()
-    return Layout(found, tables, version, extension_of(connection))
+    rules = connection.execute(
+        text(
+            "SELECT count(*) FROM pg_catalog.pg_constraint r JOIN pg_catalog.pg_class c ON c.oid = r.conrelid JOIN "
+            "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = ANY(:names) "
+            "AND r.conname = :rule AND r.convalidated"
+        ),
+        {"schema": found, "names": [DOCUMENTS, CHUNKS], "rule": ONE_PLACE},
+    ).scalar()
+    return Layout(found, tables, version, extension_of(connection), rules == 2)
 
 
 def extension_of(connection: Connection) -> tuple[str, tuple[int, ...]] | None:

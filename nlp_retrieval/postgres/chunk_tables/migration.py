@@ -125,6 +125,7 @@ def upgrade(
             chunk_schema=layout.schema,
             dimensions=dict(dimensions),
             extension=extension,
+            found=layout.tables,
         )
         environment.run_migrations()
 

@@ -115,8 +115,9 @@ class ChunkReader:
             check_countries(connection, self._layout, wanted)
             warn_of_countries(connection, self._layout, self._server.shown)
             streaming = connection.execution_options(yield_per=_FETCHED)
-            for row in streaming.execute(items_statement(self._layout, wanted)).mappings():
-                yield item_of(f"{self._server.shown}, chunk", dict(row))
+            with streaming.execute(items_statement(self._layout, wanted)) as read:
+                for row in read.mappings():
+                    yield item_of(f"{self._server.shown}, chunk", dict(row))
 
     def relations(self) -> Iterator[ChunkRelation]:
         """Yield the relations between chunks, streamed; none where there is no such table.

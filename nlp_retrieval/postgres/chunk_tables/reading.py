@@ -79,7 +79,7 @@ def source_of(layout: Layout) -> Source:
         keys = cast(chunk.c.chunk_data, JSONB)
         of_chunk, kept_id = func.nullif(func.btrim(keys["country"].astext), ""), keys[ID_KEY].astext
     country: ColumnElement[Any] = func.coalesce(of_document, of_chunk)
-    if layout.version is not None:  # in tables of ours it stands in one place, which has an index
+    if layout.one_place:  # which has an index
         country = document.c.country
     return Source(rows, chunk, document, country, of_document, of_chunk, data, kept_id)
 
@@ -159,7 +159,7 @@ def warn_of_countries(connection: Connection, layout: Layout, shown: str) -> Non
     """Say how many chunks name another country than their document."""
     from sqlalchemy import Text, cast, func, select
 
-    if layout.version is not None:
+    if layout.one_place:
         return
     source = source_of(layout)
     differ = source.of_document != source.of_chunk

@@ -97,11 +97,12 @@ def refuse_dangling(connection: Connection, layout: Layout, shown: str) -> None:
     """
     from sqlalchemy import Text, cast, func, or_, select
 
-    relation, chunk = layout.table(RELATIONS).c, layout.table(CHUNKS).c
+    table, chunk = layout.table(RELATIONS), layout.table(CHUNKS).c
+    relation = table.c
     ids = select(cast(chunk.id, Text))
     ends = (cast(relation.source_chunk_id, Text), cast(relation.target_chunk_id, Text))
     dangling = or_(*(or_(end.is_(None), end.not_in(ids)) for end in ends))
-    count = connection.execute(select(func.count()).select_from(layout.table(RELATIONS)).where(dangling)).scalar() or 0
+    count = connection.execute(select(func.count()).select_from(table).where(dangling)).scalar() or 0
     if count:
         rows = connection.execute(select(*ends).where(dangling).order_by(*ends).limit(_SHOWN)).all()
         first = ", ".join(f"{source} -> {target}" for source, target in rows)
@@ -136,11 +137,15 @@ def relations_in(connection: Connection, layout: Layout, shown: str) -> Iterator
         .select_from(rows)
         .order_by(ends[0].c.id, ends[1].c.id, relation.c.relationship_type)
     )
-    for row in connection.execution_options(yield_per=_PART).execute(statement):
-        try:
-            about = {} if row[6] is None else parse_json(row[6])
-            ids = own_id(row[0], row[1]), own_id(row[2], row[3])
-            confidence = float("nan") if row[5] is None else float(row[5])
-            yield ChunkRelation(*ids, row[4], confidence, about if isinstance(about, dict) else {"metadata": about})
-        except (ItemError, ValueError) as error:
-            raise SourceError(f"{shown}: {RELATIONS}: {error}") from None
+    with connection.execution_options(yield_per=_PART).execute(statement) as read:
+        for row in read:
+            try:
+                about = {} if row[6] is None else parse_json(row[6])
+                ids = own_id(row[0], row[1]), own_id(row[2], row[3])
+                confidence = float("nan") if row[5] is None else float(row[5])
+                relation_of_row = ChunkRelation(
+                    *ids, row[4], confidence, about if isinstance(about, dict) else {"metadata": about}
+                )
+            except (ItemError, ValueError) as error:
+                raise SourceError(f"{shown}: {RELATIONS}: {error}") from None
+            yield relation_of_row

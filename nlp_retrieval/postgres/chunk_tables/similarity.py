@@ -86,7 +86,11 @@ def similarities_in(
     source = source_of(layout)
     passing = [] if countries is None else [source.country.in_(list(countries))]
     _warn_of_missing(connection, source, column, passing)
-    asked = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("vector", with_ordinality="number", name="asked")
+    asked = (
+        func.unnest(cast(bindparam("vectors"), ARRAY(Text)))
+        .table_valued("vector", with_ordinality="number", name="asked")
+        .render_derived()
+    )
     compared_as = found.compared_as or "vector"
     own, theirs = source.chunk.c[column], _pgvector(layout, asked.c.vector, compared_as)
     if found.type != compared_as:

@@ -211,7 +211,7 @@ def test_a_row_that_says_another_id_is_not_believed(tables: ChunkTables, sql: ps
 
 def test_tables_that_were_closed_to_writing_say_so(tables: ChunkTables, sql: psycopg.Connection, schema: str) -> None:
     sql.execute(names.SQL("ALTER TABLE {} RENAME COLUMN content TO body").format(names.Identifier(schema, "doc_chunks")))
-    with pytest.raises(OutputError, match="cannot be written: .*nothing of this transaction is kept"):
+    with pytest.raises(OutputError, match=r"cannot be written: .*nothing of this transaction is kept"):
         tables.write(PLANS[:1])
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alembic import op
-from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Text, UniqueConstraint, inspect
+from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Text, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
-from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, RELATION_TYPES, RELATIONS, VECTOR_COLUMNS
+from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, ONE_PLACE, RELATION_TYPES, RELATIONS, VECTOR_COLUMNS
 from nlp_retrieval.postgres.chunk_tables.vector_type import Vector
 
 revision = "1"
@@ -30,8 +30,9 @@ def upgrade() -> None:
         return Column("metadata", JSONB, nullable=False, server_default="{}")
 
     vectors = [Column(name, Vector(told["dimensions"][name], told["extension"])) for name in VECTOR_COLUMNS]
+    one_country = CheckConstraint("country = btrim(country) AND country <> ''", name=ONE_PLACE)
     types = ", ".join(f"'{name}'" for name in RELATION_TYPES)
-    _make(DOCUMENTS, schema, [Column("filename", Text), Column("country", Text), json()])
+    _make(DOCUMENTS, schema, [Column("filename", Text), Column("country", Text), json()], [one_country])
     _make(
         CHUNKS,
         schema,
@@ -41,6 +42,7 @@ def upgrade() -> None:
             Column("chunk_data", JSONB, nullable=False, server_default="{}"),
             *vectors,
         ],
+        [CheckConstraint("NOT chunk_data ? 'country'", name=ONE_PLACE)],
     )
     _make(
         RELATIONS,
@@ -65,13 +67,12 @@ def _make(
     table: str, schema: str, columns: Sequence[Column[object]], rules: Sequence[CheckConstraint | UniqueConstraint] = ()
 ) -> None:
     """Create a table or, where it is there, add what it lacks, which no row has then."""
-    found = inspect(op.get_bind())
-    if not found.has_table(table, schema=schema):
+    found = op.get_context().opts["found"]
+    if table not in found:
         op.create_table(table, Column("id", UUID, primary_key=True), *columns, *rules, schema=schema)
         return
-    there = {described["name"] for described in found.get_columns(table, schema=schema)}
     for column in columns:
-        if column.name not in there:
+        if column.name not in found[table]:
             op.add_column(table, column, schema=schema)
 
 
