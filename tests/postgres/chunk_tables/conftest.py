@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -43,3 +46,25 @@ def tables(dsn: str, schema: str) -> Iterator[ChunkTables]:
     """Empty tables for short vectors, in a schema with a name that is no plain word."""
     with ChunkTables(dsn, schema=schema, create=True, dimensions=SMALL) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def old_postgresql() -> Iterator[str]:
+    """A PostgreSQL 16 with pgvector 0.6.2, which filters after it has searched an index."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = Path(tempfile.mkdtemp(prefix="pg"))  # the path of a socket has 107 characters at most
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        import pgserver
+
+        server = pgserver.get_server(folder / "data", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def old_dsn(old_postgresql: str) -> str:
+    """As libpq has it."""
+    return old_postgresql
