@@ -168,6 +168,8 @@ def _state(error: Exception) -> str:
 
 def _cure(state: str, reason: str) -> str:
     """What to do about it, where that is known."""
+    if state == "42501" and "create extension" in reason:
+        return "; let a superuser CREATE EXTENSION vector in this database, once"
     if state == "42501":
         return (
             "; let the owner GRANT this role what it needs (USAGE on the schema, SELECT and, to write, INSERT, UPDATE, DELETE)"
