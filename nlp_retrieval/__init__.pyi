@@ -6,6 +6,7 @@ from nlp_retrieval.benchmarks.cost.figures import Cost as Cost
 from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost as LanguageModelCost
 from nlp_retrieval.benchmarks.cost.prices import ModelPrice as ModelPrice
 from nlp_retrieval.benchmarks.cost.prices import Prices as Prices
+from nlp_retrieval.benchmarks.filters.unfiltered import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
@@ -118,6 +119,12 @@ from nlp_retrieval.pipelines.link_graph_tuning import tune as tune
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as QuestionAnswering
+from nlp_retrieval.postgres.chunk_tables.chunk_tables import ChunkTables as ChunkTables
+from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader as ChunkTablesLoader
+from nlp_retrieval.postgres.chunk_tables.reading import ChunkCounts as ChunkCounts
+from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation as ChunkRelation
+from nlp_retrieval.postgres.chunk_tables.similarity import ChunkSimilarities as ChunkSimilarities
+from nlp_retrieval.postgres.chunk_tables.writing import WrittenChunks as WrittenChunks
 from nlp_retrieval.processors.chain import Chain as Chain
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition as ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit as ClauseSplit
