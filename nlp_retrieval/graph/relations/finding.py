@@ -20,7 +20,7 @@ from nlp_retrieval.graph.relations.judging import Passage, relations_between
 from nlp_retrieval.graph.relations.neighbours import Pairs, VectorsAt, neighbours_before
 from nlp_retrieval.graph.relations.places import Place, RelationFields
 from nlp_retrieval.graph.relations.relation import Relation, Relations
-from nlp_retrieval.graph.relations.statements import statements_of
+from nlp_retrieval.graph.relations.statements import statements_of, terms_of
 from nlp_retrieval.graph.relations.structure import nearness_of, structure_of
 from nlp_retrieval.graph.relations.tables import Nodes, RelationTables, is_structure
 from nlp_retrieval.graph.store.hashed_rows import Hashes, hash_of
@@ -152,6 +152,6 @@ def _judged(everything: ItemTable, pairs: Pairs, families: Hashes, settings: Rel
                 read[row] = Passage(row, statements_of(item.content)), settings.fields.place_of(item)
             for row, other, similarity in zip(rows.tolist(), others.tolist(), similarities.tolist(), strict=True):
                 (one, its_place), (passage, place) = read[row], read[other]
-                same = bool(families[row] == families[other] != 0)
-                yield from relations_between(one, passage, similarity, nearness_of(its_place, place), same)
+                subject = terms_of(place.name) if families[row] == families[other] != 0 else None
+                yield from relations_between(one, passage, similarity, nearness_of(its_place, place), subject)
             advance(len(rows))

@@ -1,8 +1,9 @@
 """Which relations hold between two passages, judged sentence by sentence.
 
-* CONTRADICTS: two sentences about the same (most of their terms in common, neither naming what the other does not) give the
-  same measure - unit, year and baseline - another value. Two passages that both say "by 2030" say nothing against each other,
-  nor do a megatonne of one gas and one of another, nor a value in a later version: that is a change.
+* CONTRADICTS: two sentences give the same measure - unit, year and baseline - another value, and the clauses that do so are
+  about the same: they have the same terms but for words that fit any matter ("reach", "plan", "total"). Two passages that both
+  say "by 2030" say nothing against each other, nor do tonnes of one gas and tonnes of another, nor a value in a later version:
+  that is a change.
 * SUPPORTS: a sentence says what the other says, with the same quantities, and neither denies it alone.
 * EXPLAINS: a sentence that explains ("because", "that is", "for example", ...) is about what the other says.
 * CAUSES: of a sentence that says that one thing leads to another, one side is what the other passage is about.
@@ -12,34 +13,17 @@ All but CONTRADICTS need words of English; other languages have relations of the
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from nlp_retrieval.graph.relations.relation import Relation
-from nlp_retrieval.graph.relations.statements import Statement, overlap_of, terms_of
+from nlp_retrieval.graph.relations.statements import Statement, clause_terms, overlap_of
 from nlp_retrieval.text.quantities import Quantity, same_measure, same_value
 
 __all__ = ["Passage", "confidence_of", "relations_between"]
 
 _SEMANTIC, _PATTERN, _NEARNESS = 0.3, 0.5, 0.2
-_SAME_MATTER, _SAME_WORDS, _TOUCHES = 0.7, 0.8, 0.4
-_FEWEST, _FEWEST_SAME = 3, 5
-
-_EXPLAINS = re.compile(
-    r"\b(?:because|in other words|that is to say|i\.e\.|namely|which means|this means|the reason|for example|for instance|"
-    r"is defined as|are defined as|refers? to|consists? of|in order to|so that)\b",
-    re.IGNORECASE,
-)
-_LEADS_TO = re.compile(
-    r"\b(?:leads? to|led to|leading to|results? in|resulted in|resulting in|causes?|caused|causing|drives?|drove|"
-    r"brings? about|brought about|gives? rise to|triggers?|triggered|contributes? to|contributed to)\b(?!\s+by\b)",
-    re.IGNORECASE,
-)
-_COMES_FROM = re.compile(
-    r"\b(?:due to|owing to|because of|caused by|driven by|as a result of|as a consequence of|thanks to|attributable to|"
-    r"stems? from|results? from|resulted from)\b",
-    re.IGNORECASE,
-)
+_CLEAR, _SAME_WORDS, _TOUCHES, _ONE_SIDE = 0.8, 0.8, 0.4, 0.5
+_FEWEST_ABOUT, _FEWEST, _FEWEST_SAME = 2, 3, 5
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,9 @@ def confidence_of(semantic: float, pattern: float, nearness: float) -> float:
     return round(sum(weight * part for weight, part in zip((_SEMANTIC, _PATTERN, _NEARNESS), parts, strict=True)), 6)
 
 
-def relations_between(one: Passage, other: Passage, semantic: float, nearness: float, same_subject: bool) -> list[Relation]:
+def relations_between(
+    one: Passage, other: Passage, semantic: float, nearness: float, subject: frozenset[str] | None
+) -> list[Relation]:
     """Return the relations between two passages, at most one of each type and direction.
 
     Args:
@@ -75,7 +61,8 @@ def relations_between(one: Passage, other: Passage, semantic: float, nearness: f
         other: another, in the same version of the same family, or of another family.
         semantic: cosine of the two.
         nearness: see :func:`confidence_of`.
-        same_subject: whether they are of one family; what is said of other subjects contradicts nothing.
+        subject: the terms of their family's name, where they are of one family; None where they are not: what is said of other
+            subjects contradicts nothing.
     """
     best: dict[tuple[str, bool], tuple[float, Statement, Statement]] = {}
 
@@ -87,16 +74,16 @@ def relations_between(one: Passage, other: Passage, semantic: float, nearness: f
         for its in other.statements:
             overlap = overlap_of(mine.terms, its.terms)
             shared = len(mine.terms & its.terms)
+            if subject is not None and mine.quantities and its.quantities and _contradicts(mine, its, subject):
+                keep("CONTRADICTS", True, max(overlap, _CLEAR), mine, its)
             if shared < _FEWEST:
                 continue
-            if same_subject and overlap >= _SAME_MATTER and _contradicts(mine, its):
-                keep("CONTRADICTS", True, overlap, mine, its)
             if overlap >= _SAME_WORDS and shared >= _FEWEST_SAME and _agree(mine, its):
                 keep("SUPPORTS", True, overlap, mine, its)
-            if overlap >= _TOUCHES:
-                if _EXPLAINS.search(mine.text):
+            if _TOUCHES <= overlap < _SAME_WORDS:
+                if mine.explains:
                     keep("EXPLAINS", True, overlap, mine, its)
-                if _EXPLAINS.search(its.text):
+                if its.explains:
                     keep("EXPLAINS", False, overlap, its, mine)
         for kind, along, pattern, source, target in _caused(mine, other.statements):
             keep(kind, along, pattern, source, target)
@@ -111,11 +98,15 @@ def relations_between(one: Passage, other: Passage, semantic: float, nearness: f
     return found
 
 
-def _contradicts(one: Statement, other: Statement) -> bool:
+def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> bool:
     """Whether two sentences about the same give one measure another value."""
     if one.negated != other.negated or _differ(one.names, other.names):
         return False
-    return bool(_otherwise(one.quantities, other.quantities))
+    for mine, its in _otherwise(one.quantities, other.quantities):
+        about = clause_terms(one, mine, subject)
+        if len(about) >= _FEWEST_ABOUT and about == clause_terms(other, its, subject):
+            return True
+    return False
 
 
 def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -144,15 +135,12 @@ def _agree(one: Statement, other: Statement) -> bool:
 
 def _caused(statement: Statement, others: tuple[Statement, ...]) -> list[tuple[str, bool, float, Statement, Statement]]:
     """What a sentence that tells of a cause says of other sentences: along where its passage causes theirs."""
-    match = _COMES_FROM.search(statement.text) or _LEADS_TO.search(statement.text)
-    if match is None:
+    if not statement.effect and not statement.cause:
         return []
-    before, after = terms_of(statement.text[: match.start()]), terms_of(statement.text[match.end() :])
-    cause, effect = (after, before) if _COMES_FROM.match(statement.text, match.start()) else (before, after)
     found = []
     for other in others:
-        for side, along in ((effect, True), (cause, False)):
-            if len(side & other.terms) >= _FEWEST and (overlap := overlap_of(side, other.terms)) >= _TOUCHES:
+        for side, along in ((statement.effect, True), (statement.cause, False)):
+            if len(side & other.terms) >= _FEWEST and (overlap := overlap_of(side, other.terms)) >= _ONE_SIDE:
                 ends = (statement, other) if along else (other, statement)
                 found.append(("CAUSES", along, overlap, *ends))
     return found

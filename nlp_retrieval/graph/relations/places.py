@@ -38,6 +38,11 @@ class Place:
     version: tuple[float, ...] | None
 
     @property
+    def name(self) -> str:
+        """Subject, or document; empty where it has neither."""
+        return self.family.partition("\0")[2]
+
+    @property
     def edition(self) -> str:
         """Family and version as one key; empty without a family."""
         return f"{self.family}\0{self.version}" if self.family else ""
