@@ -19,6 +19,7 @@ from nlp_retrieval import (
     FaissRetriever,
     FeedbackRetriever,
     HippoRagRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -62,6 +63,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         ),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
+        "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
     return {label: made[label]() for label in labels}

@@ -17,6 +17,7 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -65,6 +66,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "colbert, exact": ColbertRetriever(tokens, bits=None),
         "entity sentences": EntitySentencesRetriever([lexical], encoder=encoder, threshold=0.05),
         "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
+        "hops": HopRetriever(lexical, encoder=encoder, document="old", position="year", centrality_weight=0.1),
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }
 
