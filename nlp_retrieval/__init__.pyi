@@ -124,6 +124,10 @@ from nlp_retrieval.processors.clauses import ClauseSplit as ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases as EntityPhrases
 from nlp_retrieval.processors.hyde import HyDE as HyDE
 from nlp_retrieval.processors.keyword_expansion import KeywordExpansion as KeywordExpansion
+from nlp_retrieval.profiles.profile import Profile as Profile
+from nlp_retrieval.profiles.profile import ProfileQuestion as ProfileQuestion
+from nlp_retrieval.profiles.profile import SignalWeights as SignalWeights
+from nlp_retrieval.profiles.profile import load_profile as load_profile
 from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker

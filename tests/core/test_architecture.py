@@ -27,7 +27,7 @@ FLOORS = (
     "core.index",
     "core.search",
     "text",
-    "loaders lm graph evaluation",
+    "loaders lm graph evaluation profiles",
     "encoders graph.knowledge",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
