@@ -67,6 +67,7 @@ class SignalScoring:
             columns["transformer"] = dense.copy()
         with self._computing:
             slots = source.slots(self._texts)
+            rarity = source.rarity(self._texts) if "fuzzy" in columns else None
             asked = {
                 name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
             }
@@ -80,7 +81,7 @@ class SignalScoring:
                     found = pattern_scores(self.features, self.features.focus(query), self._texts, part)
                     columns["patterns"][here] = np.nan if found is None else found
                 if "fuzzy" in columns:
-                    found = self._fuzzy.scores(query, self._texts, part)
+                    found = self._fuzzy.scores(query, self._texts, part, rarity)
                     columns["fuzzy"][here] = np.nan if found is None else found
         return columns
 
