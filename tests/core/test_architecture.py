@@ -29,6 +29,8 @@ FLOORS = (
     "text",
     "loaders lm graph evaluation",
     "encoders graph.knowledge postgres",
+    "loaders lm graph evaluation profiles",
+    "encoders graph.knowledge",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",
