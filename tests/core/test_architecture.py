@@ -28,7 +28,7 @@ FLOORS = (
     "core.search",
     "text",
     "loaders lm graph evaluation",
-    "encoders graph.knowledge",
+    "encoders graph.knowledge postgres",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",
