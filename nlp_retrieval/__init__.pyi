@@ -135,4 +135,6 @@ from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesR
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
+from nlp_retrieval.retrievers.pgvector.retriever import PgvectorRetriever as PgvectorRetriever
+from nlp_retrieval.retrievers.postgres_text.retriever import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

@@ -121,7 +121,7 @@ def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
         os.chown(scratch, uid, -1)
     locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if major_version(programs) >= 17 else []
     become = [sys.executable, "-I", "-S", keeper.__file__, keeper.RUN, "-" if uid is None else str(uid)]
-    alone = [programs / "postgres", "--single", "-j", "-D", "."]
+    alone: list[Path | str] = [programs / "postgres", "--single", "-j", "-D", "."]
     steps: list[tuple[list[Path | str], str]] = [
         ([programs / "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", *locale, "-D", "."], ""),
         ([*alone, "postgres"], f"CREATE ROLE {NAME} LOGIN;\n\nCREATE DATABASE {NAME} OWNER {NAME};\n\n"),
