@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 ITERATIVE_SINCE = (0, 8)
 _WIDEST = 1000
 """The largest ``hnsw.ef_search`` that the extension takes."""
+
+_widened: WeakKeyDictionary[PostgresConnection, dict[str, str]] = WeakKeyDictionary()
 
 _CANDIDATES = (
     "SELECT q.number::integer, hit.row, hit.score FROM unnest(%(queries)s::{vectors}) WITH ORDINALITY AS q(vector, number) "
@@ -114,10 +117,12 @@ def nearest_hits(
 
 
 def _widen(connection: PostgresConnection, ef_search: int, iterative: bool) -> None:
-    """Set how widely this session searches from now on."""
-    if iterative:
-        connection.execute("SELECT set_config('hnsw.iterative_scan', 'strict_order', false)")
-    connection.execute("SELECT set_config('hnsw.ef_search', %s, false)", [str(ef_search)])
+    """Set how widely this session searches from now on, where it does not yet."""
+    wanted = {"hnsw.ef_search": str(ef_search)} | ({"hnsw.iterative_scan": "strict_order"} if iterative else {})
+    if _widened.get(connection) != wanted:
+        for name, value in wanted.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        _widened[connection] = wanted
 
 
 def _statement(record: TableRecord, rows: Composed, order: str) -> Composed:
