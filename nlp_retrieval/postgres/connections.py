@@ -141,7 +141,7 @@ class Connections:
 
     def explained(self, error: Exception, and_so: str = "") -> ServerError | IndexWriteError:
         """Turn a driver's error into one that says what to do."""
-        state = getattr(error, "sqlstate", None) or ""
+        state = getattr(error, "sqlstate", None) or _refused(str(error))
         reason = printable(" ".join(self._scrubbed(error).split()))[:400]
         kinds = {
             "57014": f"a statement took longer than statement_timeout={self.timeout:g} s; raise it, or search with an index "
@@ -154,7 +154,11 @@ class Connections:
         if state.startswith("53"):
             return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
         lost = f"the server cannot be reached: {reason}; check that it runs, and the URL"
-        told = lost if _is_lost(error) or not state else kinds.get(state) or kinds.get(state[:2])
+        told = (
+            lost
+            if (not state and _is_lost(error)) or (state[:2] in ("08", "57") and state != "57014")
+            else kinds.get(state) or kinds.get(state[:2])
+        )
         return ServerError(f"{self.shown}: {told or f'the server refuses: {reason}'}{and_so}")
 
     @contextmanager
@@ -236,6 +240,13 @@ class Connections:
         for _, secret in _SETTING.findall(self._url):
             text = text.replace(secret.strip("'"), _HIDDEN)
         return scrub(text, self._url)
+
+
+def _refused(message: str) -> str:
+    """The SQLSTATE of a connection that the server refused, which the driver does not tell; empty where it is not known."""
+    if "does not exist" in message and "database " in message:
+        return "3D000"
+    return "28" if "authentication" in message or ("role " in message and "does not exist" in message) else ""
 
 
 def _is_lost(error: Exception) -> bool:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from nlp_retrieval.errors import IndexWriteError
+from nlp_retrieval.errors import IndexWriteError, ServerError
 from nlp_retrieval.postgres.cluster import NAME, make_private, socket_folder, start
 from nlp_retrieval.postgres.keeper import SERVER, STARTING, USERS
 
@@ -61,9 +61,7 @@ class EmbeddedServer:
                 with _alone(self.folder):
                     self._use()
             if not _is_running(self.folder):
-                with _alone(self.folder):
-                    if not _is_running(self.folder):
-                        start(self.folder, self._programs)
+                self._start()
             socket = quote(str(socket_folder(self.folder)), safe="")
         except OSError as error:
             raise IndexWriteError(
@@ -76,6 +74,15 @@ class EmbeddedServer:
         """Stop using the server; with its last user, it is stopped when this returns."""
         if self._release is not None:
             self._release()
+
+    def _start(self) -> None:
+        """Start the server where it does not run; once more where that fails, as it may have been killed meanwhile."""
+        with _alone(self.folder):
+            if not _is_running(self.folder):
+                try:
+                    start(self.folder, self._programs)
+                except ServerError:
+                    start(self.folder, self._programs)
 
     def _use(self) -> None:
         descriptor = os.open(self.folder / USERS, os.O_RDWR | os.O_CREAT, 0o600)

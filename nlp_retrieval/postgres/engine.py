@@ -59,10 +59,10 @@ class PostgresRetriever(BaseRetriever):
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
         self._arguments["url"] = url if url is None else shown_url(url)
         size = len(schema.encode())
-        if not 0 < size <= _LONGEST_NAME or "\0" in schema or schema.startswith("pg_"):
+        if not 0 < size <= _LONGEST_NAME or {"\0", "%"} & {*schema} or schema.startswith("pg_"):
             raise ConfigurationError(
-                f"{self.name}: schema={schema!r:.80} cannot be the name of a schema: 1 to {_LONGEST_NAME} bytes, not beginning "
-                "with pg_"
+                f"{self.name}: schema={schema!r:.80} cannot be the name of a schema: 1 to {_LONGEST_NAME} bytes, without "
+                "%, not beginning with pg_"
             )
         self.url = url
         self.schema = schema
@@ -164,22 +164,6 @@ class PostgresRetriever(BaseRetriever):
         connections = self._connections(directory)
         for schema in sorted(schemas):
             connections.write(partial(settle, schema=schema, directory=directory))
-
-    def check_server(self, path: str | Path) -> list[str]:
-        """Read all tables of this engine that the folders of an index directory name, and compare them with their records.
-
-        Returns:
-            One message per damaged table; empty if there is none.
-        """
-        directory = Path(path).absolute()
-        connections = self._connections(directory)
-        damaged = []
-        for record in named_records(directory):
-            try:
-                connections.read(partial(check_table, record=record, shown=connections.shown, whole=True))
-            except IndexDamagedError as error:
-                damaged.append(str(error))
-        return damaged
 
     def _make(self, folder: Path, items: ItemTable, column: tuple[str, str], **more: Any) -> None:
         """Make the table of a segment, and write its record into the folder."""

@@ -40,7 +40,7 @@ class TableRecord(BaseModel):
     format: Literal[1] = 1
     server: str = Field(pattern=r"^\d{1,20}$")
     database: str = Field(max_length=63)
-    schema_name: str = Field(min_length=1, max_length=63, pattern=r"^[^\x00]+$")
+    schema_name: str = Field(min_length=1, max_length=63, pattern=r"^[^\x00%]+$")
     table: str = Field(pattern=TABLE_NAME)
     token: str = Field(pattern=r"^[0-9a-f]{32}$")
     column: Literal["embedding", "words"]
