@@ -121,14 +121,14 @@ from nlp_retrieval.pipelines.link_graph_tuning import tune as tune
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as QuestionAnswering
+from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport as SignalTuningReport
+from nlp_retrieval.pipelines.signal_tuning import tune_signals as tune_signals
 from nlp_retrieval.postgres.chunk_tables.chunk_tables import ChunkTables as ChunkTables
 from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader as ChunkTablesLoader
 from nlp_retrieval.postgres.chunk_tables.reading import ChunkCounts as ChunkCounts
 from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation as ChunkRelation
 from nlp_retrieval.postgres.chunk_tables.similarity import ChunkSimilarities as ChunkSimilarities
 from nlp_retrieval.postgres.chunk_tables.writing import WrittenChunks as WrittenChunks
-from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport as SignalTuningReport
-from nlp_retrieval.pipelines.signal_tuning import tune_signals as tune_signals
 from nlp_retrieval.processors.chain import Chain as Chain
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition as ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit as ClauseSplit
@@ -154,4 +154,6 @@ from nlp_retrieval.retrievers.feedback.retriever import FeedbackRetriever as Fee
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.retrievers.hop.retriever import HopRetriever as HopRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
+from nlp_retrieval.retrievers.pgvector.retriever import PgvectorRetriever as PgvectorRetriever
+from nlp_retrieval.retrievers.postgres_text.retriever import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
