@@ -1,0 +1,124 @@
+"""The passages of one subject that answer questions: searched with the filter inside, then cut by score and by document."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.pipelines.policy.answers import chunk_of, combined_score, document_of
+from nlp_retrieval.pipelines.policy.log import MARKS, note
+from nlp_retrieval.pipelines.policy.settings import StudySettings
+
+__all__ = ["Asked", "asked", "cut"]
+
+_DEEPEST = 10_000
+"""At most this many passages of one subject are compared in full."""
+
+
+@runtime_checkable
+class Matches(Protocol):
+    """A reranker that says where its patterns stand in a text."""
+
+    def matches(self, query: str, text: str) -> Sequence[Any]:
+        """Return ``group``, ``begin``, ``end`` and ``text`` of each match."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answer to one question.
+
+    Args:
+        results: the passages, best first.
+        matches: for each, where patterns and keywords stand in its content.
+        explained: for each, the chains of relations that led to it.
+    """
+
+    results: list[RetrievalResult]
+    matches: list[list[dict[str, Any]]]
+    explained: list[dict[str, Explanation]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the file of a subject has it."""
+        chunks = [
+            chunk_of(result, matches, explained)
+            for result, matches, explained in zip(self.results, self.matches, self.explained, strict=True)
+        ]
+        return {"chunk_count": len(chunks), "top_k_chunks": chunks}
+
+
+def asked(
+    searcher: BaseSearcher,
+    texts: list[str],
+    n_passages: int,
+    where: Mapping[str, Any] | None,
+    settings: StudySettings,
+    method: str,
+    subject: str,
+) -> list[Asked]:
+    """Ask questions about one subject, all in one search.
+
+    Args:
+        searcher: with an opened index.
+        texts: what is searched for.
+        n_passages: how many passages the subject has; all are compared, up to 10,000.
+        where: finds them.
+        settings: of the study.
+        method: ``vector`` or ``hop``, for the log.
+        subject: for the log.
+    """
+    assert method in MARKS
+    note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
+    deep = max(settings.top_k, min(n_passages, _DEEPEST))
+    answers = []
+    for text, hits in zip(texts, searcher.search(texts, deep, where), strict=True):
+        kept = cut(hits, settings)
+        best = f", best {kept[0].score:.3f}" if kept else ""
+        note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
+        explained: list[dict[str, Explanation]] = searcher.explain(text, kept) if searcher.explains else [{} for _ in kept]
+        answers.append(Asked(kept, _matches(searcher, text, kept), explained))
+    return answers
+
+
+def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[RetrievalResult]:
+    """Return the hits that are good enough, in their order.
+
+    ``min_similarity`` is compared with the combined score of all signals; hits that have none are not held to it.
+
+    Args:
+        hits: best first.
+        settings: how many, of how many documents, and how good.
+    """
+    kept: list[RetrievalResult] = []
+    of_document: Counter[str] = Counter()
+    for hit in hits:
+        score = combined_score(hit)
+        if settings.min_similarity is not None and score is not None and score < settings.min_similarity:
+            continue
+        document = document_of(hit.item)
+        if settings.n_per_document is not None and of_document[document] >= settings.n_per_document:
+            continue
+        of_document[document] += 1
+        kept.append(hit)
+        if len(kept) == settings.top_k:
+            break
+    return kept
+
+
+def _matches(searcher: BaseSearcher, text: str, hits: list[RetrievalResult]) -> list[list[dict[str, Any]]]:
+    """Where the reranker's patterns stand in the content of each hit; none where the reranker has none."""
+    reranker = getattr(searcher, "reranker", None)
+    if not isinstance(reranker, Matches):
+        return [[] for _ in hits]
+    return [
+        [
+            {"group": match.group, "begin": match.begin, "end": match.end, "text": match.text}
+            for match in reranker.matches(text, hit.item.content)
+        ]
+        for hit in hits
+    ]
