@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.pipelines.policy.schema import AnswerFile
 
 __all__ = ["SIGNAL_FIELDS", "Answers", "chunk_of", "combined_score", "document_of", "read_answers", "same_but_for_time", "to_json"]
 
@@ -74,7 +77,7 @@ def chunk_of(
 
 
 def read_answers(path: Path) -> Answers | None:
-    """Return what a file of answers holds; None where there is none, or something else.
+    """Return what a file of answers holds; None where there is none, or it is not one (:mod:`nlp_retrieval.pipelines.policy.schema`).
 
     Args:
         path: of the file.
@@ -83,14 +86,12 @@ def read_answers(path: Path) -> Answers | None:
         answers = read_json_file(path, max_bytes=_MOST_BYTES)
     except (OSError, ValueError):
         return None
-    if not isinstance(answers, dict):
+    try:
+        AnswerFile.model_validate(answers)
+    except ValidationError:
         return None
-    metadata, questions = answers.get("metadata"), answers.get("questions")
-    if not isinstance(metadata, dict) or not isinstance(questions, dict):
-        return None
-    if not all(isinstance(one, dict) and isinstance(one.get("question_number"), int) for one in questions.values()):
-        return None
-    return answers
+    valid: Answers = answers
+    return valid
 
 
 def to_json(answers: Answers) -> bytes:

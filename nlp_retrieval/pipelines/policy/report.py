@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.pipelines.policy.answers import Answers, read_answers
+from nlp_retrieval.pipelines.policy.answers import read_answers
+from nlp_retrieval.pipelines.policy.schema import AnswerFile
 
 __all__ = ["StudyReport"]
 
@@ -34,14 +35,14 @@ class StudyReport:
     replaced: tuple[str, ...]
     seconds: float
 
-    def answers(self) -> Iterator[tuple[str, Answers]]:
-        """Yield the answers of each subject, as its file has them.
+    def answers(self) -> Iterator[AnswerFile]:
+        """Yield the answers of each subject, from its file.
 
         Raises:
             SourceError: a file was removed or damaged since.
         """
-        for subject, path in self.files.items():
+        for path in self.files.values():
             answers = read_answers(path)
             if answers is None:
                 raise SourceError(f"{path} holds no answers any more; run the study again")
-            yield subject, answers
+            yield AnswerFile.model_validate(answers)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import check_folder_for_output, file_names, write_output
 from nlp_retrieval.core.index.generation import Generation
@@ -21,6 +23,7 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import Answers, read_answers, to_json
 from nlp_retrieval.pipelines.policy.asking import Asked, asked
+from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
 from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.report import StudyReport
 from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, check_method
@@ -189,6 +192,18 @@ class PolicyStudy:
             f"All results completed: {len(report.answered)} asked, {len(report.kept)} there already, {report.seconds:.1f} s",
         )
         return report
+
+    def changes(self, subject: str) -> list[EditionChanges]:
+        """Return what changed between the editions of a subject's plan, from the earliest on.
+
+        Raises:
+            QueryError: there is no such subject.
+        """
+        (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        items = self.searcher.opened.items
+        mask = items.mask({f"metadata.{self.profile.subject}": name})
+        rows = np.arange(len(items)) if mask is None else np.flatnonzero(mask)
+        return changes_of(items.items(rows))
 
     def fingerprint(self, settings: StudySettings) -> str:
         """Return what is the same for studies whose answers are the same: of index, profile, searchers and settings."""

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-import numpy as np
-
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import QueryError, RetrievalWarning, nearest
 from nlp_retrieval.text.printable import printable
@@ -33,11 +31,9 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
     """
     counts: Counter[str] = Counter()
     keys: set[str] = set()
-    live = np.ones(len(items), np.bool_) if items.live is None else items.live
-    without = 0
-    for row, item in enumerate(items.stream()):
-        if not live[row]:
-            continue
+    total = without = 0
+    for item in items.stream_live():
+        total += 1
         value = item.metadata.get(field)
         names = {one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str) and one.strip()}
         counts.update(names)
@@ -51,7 +47,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
         )
     if without:
         warnings.warn(
-            f"{without:,} of {int(live.sum()):,} passages have no {field}; no question finds them", RetrievalWarning, stacklevel=2
+            f"{without:,} of {total:,} passages have no {field}; no question finds them", RetrievalWarning, stacklevel=2
         )
     return dict(sorted(counts.items()))
 
