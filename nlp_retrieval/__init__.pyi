@@ -132,6 +132,8 @@ from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
+from nlp_retrieval.rerankers.multi_signal.features import PatternMatch as PatternMatch
+from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError
 
-__all__ = ["LinearPattern"]
+__all__ = ["LinearPattern", "in_characters"]
 
+MOST_MATCHES = 1000
 _LONGEST = 1000
 _LARGEST = 5000
 """Limits of a pattern: its characters, and the instructions that RE2 makes of it; time is bounded by their number."""
@@ -48,14 +50,15 @@ class LinearPattern:
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from None
 
-    def spans(self, data: bytes) -> list[tuple[int, int]]:
-        """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty."""
-        found = []
-        for match in self._compiled.finditer(data):
-            begin, end = match.span()
-            if end > begin:
-                found.append((begin, end))
-        return found
+    def spans(self, data: bytes, most: int = MOST_MATCHES) -> list[tuple[int, int]]:
+        """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty.
+
+        Args:
+            data: the text.
+            most: so many places at most; each may take a pass over the rest of the text.
+        """
+        spans = (match.span() for match in self._compiled.finditer(data))
+        return [(begin, end) for begin, end in islice(spans, most) if end > begin]
 
 
 def in_characters(data: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -78,11 +81,8 @@ def _compiled(pattern: str) -> LinearPattern:
     shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
     if len(pattern) > _LONGEST:
         raise ConfigurationError(f"the pattern {shown!r} has {len(pattern):,} characters; {_LONGEST:,} are allowed")
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
     try:
-        made = re2.compile(pattern.encode("utf-8"), options)
+        made = re2.compile(pattern.encode("utf-8"), _options())
     except re2.error as error:
         said = error.args[0] if error.args else "unknown error"
         reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
@@ -96,3 +96,12 @@ def _compiled(pattern: str) -> LinearPattern:
     if made.fullmatch(b"") is not None:
         raise ConfigurationError(f"the pattern {shown!r} matches the empty text, and so everywhere; ask for a character")
     return LinearPattern(pattern, made)
+
+
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return options

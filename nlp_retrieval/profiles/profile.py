@@ -18,7 +18,7 @@ from nlp_retrieval.profiles.linear_patterns import LinearPattern
 from nlp_retrieval.text.printable import printable
 from nlp_retrieval.text.stems import stems_of_language
 
-__all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names"]
+__all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names", "profile_path"]
 
 _FOLDER = Path(__file__).parent
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -187,24 +187,42 @@ def load_profile(name_or_path: str | Path) -> Profile:
     """Read a profile.
 
     Args:
-        name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in
-            ``.yaml`` or ``.yml`` or has a slash in it.
+        name_or_path: see :func:`profile_path`.
 
     Raises:
         ConfigurationError: there is no profile of that name, or it is not one; see :meth:`Profile.from_mapping`.
         SourceError: the file is missing or cannot be read.
     """
+    path = profile_path(name_or_path)
+    return Profile.from_mapping(read_yaml(path), str(path))
+
+
+def profile_path(name_or_path: str | Path) -> Path:
+    """Return where a profile is, without reading it.
+
+    Args:
+        name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in
+            ``.yaml`` or ``.yml`` or has a slash in it.
+
+    Raises:
+        ConfigurationError: there is no profile of that name.
+        SourceError: there is no such file.
+    """
     text = str(name_or_path)
-    if not isinstance(name_or_path, Path) and not text.endswith((".yaml", ".yml")) and "/" not in text and "\\" not in text:
-        if text not in profile_names():
-            raise ConfigurationError(
-                f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; a file of yours is named by its "
-                "path, such as ./mine.yaml"
-            )
-        name_or_path = _FOLDER / f"{text}.yaml"
-    elif not Path(text).is_file():
+    is_path = isinstance(name_or_path, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text
+    path = Path(text) if is_path else _FOLDER / f"{text}.yaml"
+    try:
+        found = path.is_file()
+    except (OSError, ValueError):
+        found = False
+    if found:
+        return path
+    if is_path:
         raise SourceError(f"there is no profile at {printable(text)}; profiles of the package: {', '.join(profile_names())}")
-    return Profile.from_mapping(read_yaml(name_or_path), str(name_or_path))
+    raise ConfigurationError(
+        f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; a file of yours is named by its path, "
+        "such as ./mine.yaml"
+    )
 
 
 def _tuples(value: Any) -> Any:

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said(settings, message):
 def test_an_unknown_name_is_met_by_the_nearest():
     with pytest.raises(ConfigurationError, match="no profile 'climat'; did you mean 'climate'"):
         load_profile("climat")
-    with pytest.raises(SourceError, match="no profile at ./climate.yaml; profiles of the package: climate, guidelines"):
+    with pytest.raises(SourceError, match=r"no profile at \./climate\.yaml; profiles of the package: climate, guidelines"):
         load_profile("./climate.yaml")
 
 
@@ -128,7 +128,7 @@ def test_a_file_of_aliases_that_would_fill_the_memory_is_refused(tmp_path):
 def test_a_file_that_is_no_profile_is_refused(content, tmp_path):
     file = tmp_path / "wrong.yaml"
     file.write_text(content, "utf-8")
-    with pytest.raises(ConfigurationError, match="wrong.yaml"):
+    with pytest.raises(ConfigurationError, match=r"wrong\.yaml"):
         load_profile(file)
 
 

@@ -53,6 +53,11 @@ def _knowledge(source: Any) -> str | None:
     return None if held else f"read {source!r}"
 
 
+def _profile(profile: Any) -> str | None:
+    """The name of one that comes with the package, or its content; a path would be read."""
+    return f"read {profile!r}" if isinstance(profile, str) and not re.fullmatch(r"[a-z_]+", profile, re.ASCII) else None
+
+
 def _code(trusted: Any) -> str | None:
     return None if trusted is False else "run the Python code that comes with the model"
 
@@ -176,6 +181,11 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "rerankers": {
         "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
         "late_interaction": _may("encoder", "blend"),
+        "multi_signal": _may(
+            *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
+            *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),
+            profile=_profile,
+        ),
         "cross_encoder": _may("backend", "max_length", "batch_size", "blend", **_MODEL),
     },
     "processors": {
