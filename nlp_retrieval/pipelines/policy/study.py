@@ -56,7 +56,7 @@ class PolicyStudy:
         searcher: BaseSearcher,
         hop: BaseSearcher | BaseRetriever | None = None,
         *,
-        keywords: bool = False,
+        keywords: bool = True,
     ) -> None:
         if not profile.questions:
             raise ConfigurationError(f"the profile {profile.name!r} has no questions; add some under `questions`")

@@ -206,7 +206,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
         for match in chunk.matches
     }
     profile = study.profile
-    known = {one.number: one.asked_of("…") for one in profile.questions}
+    known = {one.number: one.asked_of(f"the {profile.subject}") for one in profile.questions}
     methods = sorted({name for file in files for name in _methods(file)}, key=list(METHOD_NAMES).index)
     return StudyView(
         title=f"{profile.name}: {len(numbers)} question{'s' * (len(numbers) != 1)} to {len(files)}",
