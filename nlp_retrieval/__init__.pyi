@@ -49,6 +49,8 @@ from nlp_retrieval.encoders.endpoint.servers import HttpEncoder as HttpEncoder
 from nlp_retrieval.encoders.endpoint.servers import OpenAIEncoder as OpenAIEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder as SentenceTransformerEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder as BaseTokenEncoder
+from nlp_retrieval.encoders.word_vectors.encoder import WordVectorEncoder as WordVectorEncoder
+from nlp_retrieval.encoders.word_vectors.training import train_word_vectors as train_word_vectors
 from nlp_retrieval.errors import RetrievalError as RetrievalError
 from nlp_retrieval.errors import RetrievalWarning as RetrievalWarning
 from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator as AnswerEvaluator

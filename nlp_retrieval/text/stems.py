@@ -57,6 +57,10 @@ class Stems:
             found.append(self.stem(word) if stem is None else stem)
         return found
 
+    def as_written(self, text: str) -> list[str]:
+        """Return the words of a text as they stand there, in order."""
+        return _pattern().findall(text)
+
     def spans(self, text: str) -> list[tuple[str, int, int]]:
         """Return the stems of a text, in order, each with where it begins and ends, in characters."""
         return [(self.stem(match[0]), match.start(), match.end()) for match in _pattern().finditer(text)]

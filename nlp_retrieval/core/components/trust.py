@@ -169,6 +169,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
+        "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },
     "fusions": {
