@@ -27,7 +27,8 @@ def command(
         Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or name --index.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or a file of yours.")
+        str | None,
+        typer.Option("--profile", "-p", help="With --index: one of the package (climate), or a file of yours."),
     ] = None,
     index: Annotated[Path | None, typer.Option("--index", help="An index directory; searched by what it holds.")] = None,
     question: Annotated[
@@ -41,10 +42,12 @@ def command(
         str | None,
         typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. By default vector."),
     ] = None,
-    hop: Annotated[bool, typer.Option("--hop", help="The same as --method both: the vectors, and the hops beside them.")] = False,
+    hop: Annotated[
+        bool, typer.Option("--hop", help="The same as --method both: the vectors, and the hops beside them.")
+    ] = False,
     top_k: Annotated[int | None, typer.Option(help="At most this many passages; by default the profile's.")] = None,
     min_similarity: Annotated[
-        float | None, typer.Option(help="Leave out passages below this combined score, 0 to 1; by default the profile's.")
+        float | None, typer.Option(help="Leave out what scores less, 0 to 1; by default the profile's.")
     ] = None,
     n_per_document: Annotated[
         int | None, typer.Option(help="At most this many passages of one document; by default the profile's.")
@@ -56,17 +59,19 @@ def command(
         Path | None, typer.Option("--output", help="Folder for answers and page; by default the configuration's, or answers.")
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html beside the answers.")] = True,
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation. By default none.")] = None,
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
     demo: Annotated[
-        bool, typer.Option("--demo", help="On plans of twelve invented countries that come with the package: index, ask, judge.")
+        bool,
+        typer.Option("--demo", help="On plans of twelve invented countries that come with the package: index, ask, judge."),
     ] = False,
 ) -> None:
     """Ask every question of every country.
 
     One JSON file for each country, and a page. Run it again after anything that stopped it: what is answered is kept.
     """
+    from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.pipelines.policy.log import log_to
 
     chosen = _method(method, hop=hop)
@@ -75,7 +80,11 @@ def command(
         if demo:
             from nlp_retrieval.cli.policy_demo import demonstrate
 
-            _refuse_with_demo(config, profile, index)
+            others = (config, profile, index, question, country, method, top_k, min_similarity, n_per_document, where)
+            if any(one is not None for one in others) or hop or trust:
+                raise ConfigurationError(
+                    "--demo asks all questions of its own plans; with it, only --output and the log are chosen"
+                )
             demonstrate(output or _DEMO)
             return
         study, folder = _study(config, profile, index, trust=trust)
@@ -137,13 +146,6 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
     searcher, along = searchers_of(index, name, trust=trust)
     searcher.open(index)
     return PolicyStudy(asked_by, searcher, along), Path("answers")
-
-
-def _refuse_with_demo(config: Path | None, profile: str | None, index: Path | None) -> None:
-    from nlp_retrieval.errors import ConfigurationError
-
-    if config is not None or profile is not None or index is not None:
-        raise ConfigurationError("--demo brings its own plans and profile; leave out the configuration, --profile and --index")
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

@@ -32,13 +32,16 @@ def demonstrate(folder: Path) -> None:
     """
     from nlp_retrieval.cli.ask import tell, write_page
     from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.encoders.word_vectors.training import train_word_vectors
+    from nlp_retrieval.loaders.beir import BeirLoader
     from nlp_retrieval.pipelines.policy.config import StudyConfig
     from nlp_retrieval.pipelines.policy.judging import judged_answers
     from nlp_retrieval.pipelines.policy.study import PolicyStudy
 
     config = write_study(folder)
+    n_words = train_word_vectors(BeirLoader(folder / "plans").stream(), folder / "words", dimension=100, epochs=20)
     settings = StudyConfig.read(config)
-    say(f"plans, questions and configuration: {folder}")
+    say(f"plans, questions, vectors of {n_words:,} words and configuration: {folder}")
     study = settings.study(replace=True)
     report = study.run(folder, method="both" if study.hop is not None else "vector")
     tell(report, study)
@@ -64,7 +67,7 @@ def write_study(folder: Path) -> Path:
 
     plans = write_collection(folder / "plans")
     config = folder / "study.yaml"
-    paths = {"corpus": plans, "index": folder / "index", "output": folder}
+    paths = {"corpus": plans, "index": folder / "index", "words": folder / "words", "output": folder}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
     text = resources.files("nlp_retrieval.demo.policy").joinpath("study.yaml").read_text("utf-8")
     write_output(config, Template(text).substitute(values).encode())

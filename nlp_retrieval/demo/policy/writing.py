@@ -27,8 +27,10 @@ _ALTERNATIVE = re.compile(r"\[\[([^|\]]*)\|([^\]]*)\]\]")
 _AMOUNT = re.compile(r"([\d.,]+) (\w+ ?tonnes|gigagrams)")
 _UNITS = {"million tonnes": 1e6, "kilotonnes": 1e3, "gigagrams": 1e3, "gigatonnes": 1e9}
 _NUMBER = re.compile(
-    r"\d[\d.,]*|\b(?:no one|none?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fourteen|thirty|forty|sixty-three|"
-    r"half|thirds?|quarters?|fifths?|tenths?|halved|hundred|full)\b",
+    r"\d[\d.,]*|\b(?:no one|none?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"fourteen|thirty|forty|sixty-three|"
+    r"half|"
+    r"thirds?|quarters?|fifths?|tenths?|halved|hundred|full)\b",
     re.IGNORECASE,
 )
 
@@ -188,7 +190,11 @@ def _queries(named: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[st
 
 
 def _query(name: str, text: str, country: str, number: int, kind: str) -> Config:
-    return {"_id": name, "text": text, "metadata": {"country": country, "question_number": number, "kind": kind, "family": name}}
+    return {
+        "_id": name,
+        "text": text,
+        "metadata": {"country": country, "question_number": number, "kind": kind, "family": name},
+    }
 
 
 def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:

@@ -17,7 +17,16 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.pipelines.policy.schema import AnswerFile
 
-__all__ = ["SIGNAL_FIELDS", "Answers", "chunk_of", "combined_score", "document_of", "read_answers", "same_but_for_time", "to_json"]
+__all__ = [
+    "SIGNAL_FIELDS",
+    "Answers",
+    "chunk_of",
+    "combined_score",
+    "document_of",
+    "read_answers",
+    "same_but_for_time",
+    "to_json",
+]
 
 Answers = dict[str, Any]
 """A file of answers, as JSON has it."""
@@ -77,7 +86,7 @@ def chunk_of(
 
 
 def read_answers(path: Path) -> Answers | None:
-    """Return what a file of answers holds; None where there is none, or it is not one (:mod:`nlp_retrieval.pipelines.policy.schema`).
+    """Return what a file of answers holds; None where there is none, or it has another form.
 
     Args:
         path: of the file.

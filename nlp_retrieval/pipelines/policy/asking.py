@@ -12,7 +12,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.pipelines.policy.answers import chunk_of, combined_score, document_of
-from nlp_retrieval.pipelines.policy.log import MARKS, note
+from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.settings import StudySettings
 
 __all__ = ["Asked", "asked", "cut"]
@@ -72,7 +72,6 @@ def asked(
         method: ``vector`` or ``hop``, for the log.
         subject: for the log.
     """
-    assert method in MARKS
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(settings.top_k, min(n_passages, _DEEPEST))
     answers = []

@@ -42,7 +42,7 @@ class StudyConfig:
     searcher: BaseSearcher
     hop: BaseSearcher | None = None
     corpus: BaseLoader | None = None
-    keywords: bool = False
+    keywords: bool = True
     where: Mapping[str, Any] | None = None
     output: Path = Path("answers")
 
@@ -59,7 +59,7 @@ class StudyConfig:
         settings = read_yaml(path)
         where = str(path)
         check_keys(settings, _KEYS, _REQUIRED, where)
-        keywords, extra = settings.get("keywords", False), settings.get("where")
+        keywords, extra = settings.get("keywords", True), settings.get("where")
         if not isinstance(keywords, bool):
             raise ConfigurationError(f"{where}: keywords: expected true or false, found {keywords!r}")
         if extra is not None and not isinstance(extra, dict):

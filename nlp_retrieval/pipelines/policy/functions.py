@@ -175,7 +175,7 @@ def evaluate_chunks(
     chosen, _ = _study(study)
     reranker = getattr(chosen.searcher, "reranker", None)
     if not isinstance(reranker, BaseReranker):
-        raise ConfigurationError("the study's searcher has no reranker that could score passages; give it MultiSignalReranker()")
+        raise ConfigurationError("the study's searcher has no reranker that scores passages; give it MultiSignalReranker()")
     if embeddings is not None:
         _check_dimensions(embeddings, embed_prompt(prompt, study=chosen))
     results = [one if isinstance(one, RetrievalResult) else RetrievalResult(item=one, score=0.0) for one in chunks]

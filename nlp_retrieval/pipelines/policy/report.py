@@ -19,7 +19,8 @@ class StudyReport:
 
     Args:
         output: the folder.
-        files: the file of each subject, by name.
+        files: the file of each subject that was asked about, by name.
+        present: these, and those of earlier runs over the same index with the same profile and settings.
         questions: the numbers that were asked.
         answered: subjects that were asked now.
         kept: subjects whose answers were there already, from the same index, profile and settings.
@@ -29,6 +30,7 @@ class StudyReport:
 
     output: Path
     files: dict[str, Path]
+    present: dict[str, Path]
     questions: tuple[int, ...]
     answered: tuple[str, ...]
     kept: tuple[str, ...]
@@ -36,12 +38,24 @@ class StudyReport:
     seconds: float
 
     def answers(self) -> Iterator[AnswerFile]:
-        """Yield the answers of each subject, from its file.
+        """Yield the answers of each subject that was asked about, from its file.
 
         Raises:
             SourceError: a file was removed or damaged since.
         """
-        for path in self.files.values():
+        return self._read(self.files)
+
+    def everything(self) -> Iterator[AnswerFile]:
+        """Yield the answers of all subjects whose answers belong together, whenever they were asked.
+
+        Raises:
+            SourceError: a file was removed or damaged since.
+        """
+        return self._read(self.present)
+
+    @staticmethod
+    def _read(files: dict[str, Path]) -> Iterator[AnswerFile]:
+        for path in files.values():
             answers = read_answers(path)
             if answers is None:
                 raise SourceError(f"{path} holds no answers any more; run the study again")

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-__all__ = ["AnswerChunk", "AnswerFile", "AnswerList", "AnswerMetadata", "ChainStep", "ChunkMatch", "QuestionAnswer", "RelationChain"]
+__all__ = [
+    "AnswerChunk",
+    "AnswerFile",
+    "AnswerList",
+    "AnswerMetadata",
+    "ChainStep",
+    "ChunkMatch",
+    "QuestionAnswer",
+    "RelationChain",
+]
 
 _Score = Annotated[float, Field(allow_inf_nan=False)]
 _CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -62,7 +62,7 @@ class StudySettings:
     top_k: int = 20
     min_similarity: float | None = None
     n_per_document: int | None = None
-    keywords: bool = False
+    keywords: bool = True
     where: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,9 +19,10 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError, RetrievalWarning
 from nlp_retrieval.pipelines.policy.answers import Answers, read_answers, to_json
 from nlp_retrieval.pipelines.policy.asking import Asked, asked
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
@@ -95,8 +97,10 @@ class PolicyStudy:
         """
         if check_method(method) != "vector" and self.hop is None:
             raise ConfigurationError(
-                f"the method {method!r} goes along relations, and this study has nothing that does; give it hop=HopRetriever(...)"
+                f"the method {method!r} goes along relations, and nothing here does; give the study hop=HopRetriever(...)"
             )
+        if method != "hop":
+            self._warn_of_limits(self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity)
         return StudySettings(
             method,
             self.profile.top_k if top_k is None else top_k,
@@ -105,6 +109,24 @@ class PolicyStudy:
             self.keywords,
             where,
         )
+
+    def _warn_of_limits(self, least: float, given: float | None) -> None:
+        """Say where ``min_similarity`` cannot do what is asked of it."""
+        reranker = getattr(self.searcher, "reranker", None)
+        own = getattr(reranker, "min_similarity", None)
+        if isinstance(own, float) and own > least:
+            warnings.warn(
+                f"{reranker.name if isinstance(reranker, BaseReranker) else reranker} leaves out what scores below {own:g}, "
+                f"and min_similarity is {least:g}; give the reranker min_similarity=0 to have the study decide",
+                RetrievalWarning,
+                stacklevel=3,
+            )
+        elif given and own is None:
+            warnings.warn(
+                "min_similarity has no effect: this searcher computes no combined score; give it MultiSignalReranker()",
+                RetrievalWarning,
+                stacklevel=3,
+            )
 
     def ask(
         self,
@@ -181,8 +203,8 @@ class PolicyStudy:
             folder = Path(output)
             check_folder_for_output(folder)
             names = dict(zip(known, file_names(known), strict=True))
-            files = {name: folder / ANSWERS / f"{names[name]}.json" for name in chosen}
-            report = self._run(folder, files, wanted, settings, begin)
+            files = {name: folder / ANSWERS / f"{file}.json" for name, file in names.items()}
+            report = self._run(folder, files, chosen, wanted, settings, begin)
         except RetrievalError as error:
             note(logging.ERROR, "run", f"{type(error).__name__}: {error}")
             raise
@@ -216,22 +238,23 @@ class PolicyStudy:
         self,
         folder: Path,
         files: dict[str, Path],
+        chosen: list[str],
         wanted: list[ProfileQuestion],
         settings: StudySettings,
         begin: float,
     ) -> StudyReport:
         fingerprint = self.fingerprint(settings)
         numbers = tuple(one.number for one in wanted)
-        note(logging.INFO, "run", f"{len(files)} of {len(self.subjects)}, questions {numbers}, {METHODS[settings.method]}")
+        note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
         done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
-        with progress(f"asking {self.profile.name} by {self.profile.subject}", len(files)) as advance:
-            for subject, path in files.items():
+        with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
+            for subject in chosen:
+                path = files[subject]
                 there = read_answers(path)
-                same = there is not None and there["metadata"].get("fingerprint") == fingerprint
-                same = same and there is not None and there["metadata"].get("subject") == subject
-                if path.exists() and not same:
+                kept = _belonging(there, subject, fingerprint)
+                if kept is None and path.exists():
                     done["replaced"].append(subject)
-                kept: Answers = there["questions"] if same and there is not None else {}
+                kept = kept or {}
                 missing = [one for one in wanted if _key(one.number) not in kept]
                 done["answered" if missing else "kept"].append(subject)
                 if missing:
@@ -240,8 +263,11 @@ class PolicyStudy:
                         entries[_key(one.number)] = _entry(one, subject, answer)
                     write_output(path, to_json(self._file(subject, entries, settings, fingerprint)))
                 advance(1)
+        present = {name: path for name, path in files.items() if _belonging(read_answers(path), name, fingerprint) is not None}
+        seconds = time.perf_counter() - begin
+        asked_about = {name: files[name] for name in chosen}
         listed = {key: tuple(value) for key, value in done.items()}
-        return StudyReport(folder, files, numbers, seconds=time.perf_counter() - begin, **listed)
+        return StudyReport(folder, asked_about, present, numbers, seconds=seconds, **listed)
 
     def _file(self, subject: str, entries: Answers, settings: StudySettings, fingerprint: str) -> Answers:
         field = self.profile.subject
@@ -270,7 +296,7 @@ class PolicyStudy:
         columns: dict[str, list[Asked]] = {}
         for method in settings.methods:
             searcher = self.searcher if method == "vector" else self.opened_hop()
-            columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, f"{method}", subject)
+            columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject)
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
 
     def opened_hop(self) -> BaseSearcher:
@@ -306,6 +332,14 @@ class PolicyStudy:
 
 _RESERVED = {"timestamp", "total_questions", "retrieval_method", "subject", "profile", "fingerprint"}
 """Keys of a file's metadata that mean something else than a subject."""
+
+
+def _belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
+    """The questions of a file of answers, if they are about this subject and would come out the same; else None."""
+    if there is None or there["metadata"]["fingerprint"] != fingerprint or there["metadata"]["subject"] != subject:
+        return None
+    questions: Answers = there["questions"]
+    return questions
 
 
 def _key(number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from markupsafe import Markup
@@ -191,7 +192,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     Raises:
         SourceError: a file of answers is gone.
     """
-    files = list(report.answers())
+    files = list(report.everything())
     numbers = sorted({one.question_number for file in files for one in file.questions.values()})
     shown = min(max(_MOST_PASSAGES // max(1, len(files) * len(numbers)), _SHOWN[0]), _SHOWN[1])
     subjects = [
@@ -233,7 +234,7 @@ def marked_runs(content: str, matches: Sequence[ChunkMatch]) -> list[tuple[str, 
         borders |= {place for place in (match.begin, match.end) if 0 <= place <= len(content)}
     places = sorted(borders)
     runs: list[tuple[str, str]] = []
-    for begin, end in zip(places, places[1:], strict=False):
+    for begin, end in pairwise(places):
         groups = ", ".join(dict.fromkeys(match.group for match in matches if match.begin <= begin and match.end >= end))
         if runs and runs[-1][1] == groups:
             runs[-1] = runs[-1][0] + content[begin:end], groups
@@ -246,8 +247,10 @@ def _subject(place: int, file: AnswerFile, report: StudyReport, editions: list[E
     name = file.metadata.subject
     anchor = f"s{place}"
     answers = {one.question_number: _answer(anchor, one, file, shown) for one in file.questions.values()}
-    path = report.files[name]
-    return SubjectView(anchor, name, _relative(path, report.output), file.metadata.passages, answers, [_edition(one) for one in editions])
+    path = report.present[name]
+    return SubjectView(
+        anchor, name, _relative(path, report.output), file.metadata.passages, answers, [_edition(one) for one in editions]
+    )
 
 
 def _answer(anchor: str, one: QuestionAnswer, file: AnswerFile, shown: int) -> AnswerView:
