@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.pipelines.policy.answers import chunk_of, combined_score, document_of
 from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.settings import StudySettings
 
-__all__ = ["Asked", "asked", "cut"]
+__all__ = ["Asked", "asked", "cut", "warn_of_limits"]
 
 _DEEPEST = 10_000
 """At most this many passages of one subject are compared in full."""
@@ -107,6 +109,31 @@ def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[Retrie
         if len(kept) == settings.top_k:
             break
     return kept
+
+
+def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) -> None:
+    """Warn where ``min_similarity`` cannot do what is asked of it.
+
+    Args:
+        searcher: whose reranker has a limit of its own, or computes no combined score.
+        least: what is asked for.
+        given: the same where a caller gave it, and not the profile.
+    """
+    reranker = getattr(searcher, "reranker", None)
+    own = getattr(reranker, "min_similarity", None)
+    if isinstance(own, float) and own > least:
+        warnings.warn(
+            f"the reranker leaves out what scores below {own:g}, and min_similarity is {least:g}; give the reranker "
+            "min_similarity=0 to have the study decide",
+            RetrievalWarning,
+            stacklevel=4,
+        )
+    elif given and own is None:
+        warnings.warn(
+            "min_similarity has no effect: this searcher computes no combined score; give it MultiSignalReranker()",
+            RetrievalWarning,
+            stacklevel=4,
+        )
 
 
 def _matches(searcher: BaseSearcher, text: str, hits: list[RetrievalResult]) -> list[list[dict[str, Any]]]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +17,13 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError, RetrievalWarning
-from nlp_retrieval.pipelines.policy.answers import Answers, read_answers, to_json
-from nlp_retrieval.pipelines.policy.asking import Asked, asked
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError
+from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
+from nlp_retrieval.pipelines.policy.asking import Asked, asked, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
+from nlp_retrieval.pipelines.policy.files import belonging, entry_of, file_of, question_key
 from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.report import StudyReport
 from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, check_method
@@ -100,7 +98,9 @@ class PolicyStudy:
                 f"the method {method!r} goes along relations, and nothing here does; give the study hop=HopRetriever(...)"
             )
         if method != "hop":
-            self._warn_of_limits(self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity)
+            warn_of_limits(
+                self.searcher, self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity
+            )
         return StudySettings(
             method,
             self.profile.top_k if top_k is None else top_k,
@@ -109,24 +109,6 @@ class PolicyStudy:
             self.keywords,
             where,
         )
-
-    def _warn_of_limits(self, least: float, given: float | None) -> None:
-        """Say where ``min_similarity`` cannot do what is asked of it."""
-        reranker = getattr(self.searcher, "reranker", None)
-        own = getattr(reranker, "min_similarity", None)
-        if isinstance(own, float) and own > least:
-            warnings.warn(
-                f"{reranker.name if isinstance(reranker, BaseReranker) else reranker} leaves out what scores below {own:g}, "
-                f"and min_similarity is {least:g}; give the reranker min_similarity=0 to have the study decide",
-                RetrievalWarning,
-                stacklevel=3,
-            )
-        elif given and own is None:
-            warnings.warn(
-                "min_similarity has no effect: this searcher computes no combined score; give it MultiSignalReranker()",
-                RetrievalWarning,
-                stacklevel=3,
-            )
 
     def ask(
         self,
@@ -251,43 +233,25 @@ class PolicyStudy:
             for subject in chosen:
                 path = files[subject]
                 there = read_answers(path)
-                kept = _belonging(there, subject, fingerprint)
+                kept = belonging(there, subject, fingerprint)
                 if kept is None and path.exists():
                     done["replaced"].append(subject)
                 kept = kept or {}
-                missing = [one for one in wanted if _key(one.number) not in kept]
+                missing = [one for one in wanted if question_key(one.number) not in kept]
                 done["answered" if missing else "kept"].append(subject)
                 if missing:
                     entries = dict(kept)
                     for one, answer in zip(missing, self._ask(missing, subject, settings), strict=True):
-                        entries[_key(one.number)] = _entry(one, subject, answer)
-                    write_output(path, to_json(self._file(subject, entries, settings, fingerprint)))
+                        entries[question_key(one.number)] = entry_of(one, subject, answer)
+                    write_output(
+                        path, to_json(file_of(self.profile, subject, self.subjects[subject], entries, settings, fingerprint))
+                    )
                 advance(1)
-        present = {name: path for name, path in files.items() if _belonging(read_answers(path), name, fingerprint) is not None}
+        present = {name: path for name, path in files.items() if belonging(read_answers(path), name, fingerprint) is not None}
         seconds = time.perf_counter() - begin
         asked_about = {name: files[name] for name in chosen}
         listed = {key: tuple(value) for key, value in done.items()}
         return StudyReport(folder, asked_about, present, numbers, seconds=seconds, **listed)
-
-    def _file(self, subject: str, entries: Answers, settings: StudySettings, fingerprint: str) -> Answers:
-        field = self.profile.subject
-        own = {} if field in _RESERVED else {field: subject}
-        metadata = own | {
-            "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-            "total_questions": len(entries),
-            "retrieval_method": METHODS[settings.method],
-            "subject": subject,
-            "subject_field": field,
-            "profile": self.profile.name,
-            "passages": self.subjects[subject],
-            "top_k": settings.top_k,
-            "min_similarity": settings.min_similarity,
-            "n_per_document": settings.n_per_document,
-            "keywords": settings.keywords,
-            "where": None if settings.where is None else dict(settings.where),
-            "fingerprint": fingerprint,
-        }
-        return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
 
     def _ask(self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings) -> list[dict[str, Asked]]:
         """Ask questions about a subject, all in one search for each method."""
@@ -330,22 +294,6 @@ class PolicyStudy:
         return [self.profile.question(number) for number in asked_for]
 
 
-_RESERVED = {"timestamp", "total_questions", "retrieval_method", "subject", "profile", "fingerprint"}
-"""Keys of a file's metadata that mean something else than a subject."""
-
-
-def _belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
-    """The questions of a file of answers, if they are about this subject and would come out the same; else None."""
-    if there is None or there["metadata"]["fingerprint"] != fingerprint or there["metadata"]["subject"] != subject:
-        return None
-    questions: Answers = there["questions"]
-    return questions
-
-
-def _key(number: int) -> str:
-    return f"question_{number}"
-
-
 def _own_question(text: str) -> ProfileQuestion:
     return ProfileQuestion(number=1, text=text, keywords=())
 
@@ -354,11 +302,3 @@ def _text(question: ProfileQuestion, subject: str, *, keywords: bool) -> str:
     """What is searched for."""
     text = question.asked_of(subject)
     return " ".join([text, *question.keywords]) if keywords else text
-
-
-def _entry(question: ProfileQuestion, subject: str, answer: dict[str, Asked]) -> Answers:
-    entry: Answers = {"question_number": question.number, "question": question.asked_of(subject)}
-    if len(answer) == 1:
-        (only,) = answer.values()
-        return entry | only.as_dict()
-    return entry | {method: one.as_dict() for method, one in answer.items()}
