@@ -120,6 +120,8 @@ from nlp_retrieval.pipelines.link_graph_tuning import tune as tune
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as QuestionAnswering
+from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport as SignalTuningReport
+from nlp_retrieval.pipelines.signal_tuning import tune_signals as tune_signals
 from nlp_retrieval.processors.chain import Chain as Chain
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition as ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit as ClauseSplit
