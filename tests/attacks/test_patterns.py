@@ -50,6 +50,27 @@ for text in ("(" * N, "()" * N, "()" + " " * N + "x", "(" + " " * N, "&#" + "1" 
              "1." * N, ") " * N, "&#x" + "f" * N + ";"):
     normalize_title(text)
 """,
+    "text/measures/numbers.py": """
+from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
+for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N):
+    numbers_of(text)
+    unmatched_numbers("9", text)
+""",
+    "text/quantities.py": """
+from nlp_retrieval.text.quantities import changed_quantities, quantities_of, years_of
+for text in ("1" * N, "1,000," * N, "1-" * N, "1 - " * N, "2030 " * N, "2030-" * N, "1 t of " * N, "1% " * N, "one " * N,
+             "by " * N, "below 2010 levels " * N, "$" * N, "relative to " * N, "approximately " * N, "1" + " " * N,
+             "BAU " * N, "1.1." * N):
+    quantities_of(text)
+    years_of(text)
+changed_quantities("1% " * N, "2% " * N)
+""",
+    "text/measures/units.py": """
+from nlp_retrieval.text.measures.units import CURRENCY_BEFORE, UNIT
+for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " * N, "square " * N, "-" * N):
+    UNIT.match(text)
+    CURRENCY_BEFORE.search(text[-50:])
+""",
     "core/queries.py": """
 from nlp_retrieval.core.queries import says_nothing
 for text in (" " * N, "'" * N, "_" * N):
