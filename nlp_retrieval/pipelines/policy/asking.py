@@ -62,6 +62,7 @@ def asked(
     settings: StudySettings,
     method: str,
     subject: str,
+    scorer: BaseSearcher | None = None,
 ) -> list[Asked]:
     """Ask questions about one subject, all in one search.
 
@@ -73,16 +74,21 @@ def asked(
         settings: of the study.
         method: ``vector`` or ``hop``, for the log.
         subject: for the log.
+        scorer: another searcher, by whose signals what was found is described; it changes no order and leaves nothing out.
     """
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(settings.top_k, min(n_passages, _DEEPEST))
+    lists = searcher.search(texts, deep, where)
+    kept_lists = [cut(hits, settings) for hits in lists]
+    if scorer is not None:
+        described = scorer.search(texts, deep, where)
+        kept_lists = [_described(kept, signals) for kept, signals in zip(kept_lists, described, strict=True)]
     answers = []
-    for text, hits in zip(texts, searcher.search(texts, deep, where), strict=True):
-        kept = cut(hits, settings)
+    for text, hits, kept in zip(texts, lists, kept_lists, strict=True):
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
         explained: list[dict[str, Explanation]] = searcher.explain(text, kept) if searcher.explains else [{} for _ in kept]
-        answers.append(Asked(kept, _matches(searcher, text, kept), explained))
+        answers.append(Asked(kept, _matches(scorer or searcher, text, kept), explained))
     return answers
 
 
@@ -109,6 +115,12 @@ def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[Retrie
         if len(kept) == settings.top_k:
             break
     return kept
+
+
+def _described(kept: list[RetrievalResult], others: list[RetrievalResult]) -> list[RetrievalResult]:
+    """Add the signals that another searcher gave the same passages; those of its own stay."""
+    signals = {other.item.item_id: other.signals for other in others}
+    return [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]
 
 
 def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) -> None:

@@ -1,6 +1,6 @@
 """What became of each passage from one edition of a subject's plan to the next: unchanged, edited, added or dropped.
 
-Editions are documents that have an order: by the first of ``year``, ``version``, ``edition``, ``date`` and ``captured`` that all
+Editions are documents with an order: by the first of ``year``, ``version``, ``edition``, ``date`` and ``captured`` that all
 have. Passages are paired by the words that they share, the likest first, each with one other at most.
 """
 

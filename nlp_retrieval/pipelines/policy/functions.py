@@ -131,7 +131,7 @@ def retrieve_chunks(
     chosen, _ = _study(study)
     if embedded_prompts is not None:
         _check_dimensions(embedded_prompts, embed_prompt(prompt, study=chosen))
-    return _found(chosen, chosen.searcher, "vector", prompt, top_k, country, min_similarity)
+    return _found(chosen, chosen.searcher, None, prompt, top_k, country, min_similarity)
 
 
 def retrieve_chunks_with_hop(
@@ -150,7 +150,7 @@ def retrieve_chunks_with_hop(
         ConfigurationError: the study has nothing that goes along relations.
     """
     chosen, _ = _study(study)
-    return _found(chosen, chosen.opened_hop(), "hop", prompt, top_k, country, None)
+    return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
 
 
 def evaluate_chunks(
@@ -194,19 +194,20 @@ def _study(study: PolicyStudy | None) -> tuple[PolicyStudy, Path]:
 def _found(
     study: PolicyStudy,
     searcher: BaseSearcher,
-    method: Method,
+    scorer: BaseSearcher | None,
     prompt: str,
     top_k: int,
     country: str | None,
     min_similarity: float | None,
 ) -> list[RetrievalResult]:
+    method: Method = "vector" if scorer is None else "hop"
     settings = StudySettings(method, top_k, min_similarity)
     if country is None:
         where, n_passages = None, len(searcher.opened.items)
     else:
         (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
         where, n_passages = settings.filter_for(study.profile.subject, name), study.subjects[name]
-    (one,) = asked(searcher, [prompt], n_passages, where, settings, method, country or "all")
+    (one,) = asked(searcher, [prompt], n_passages, where, settings, method, country or "all", scorer)
     return one.results
 
 

@@ -46,7 +46,7 @@ class PolicyStudy:
         profile: the questions, and the metadata that names a subject.
         searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
         hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
-            not open yet.
+            not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
         keywords: whether a question's keywords are appended to its text before it is searched for.
     """
 
@@ -212,9 +212,8 @@ class PolicyStudy:
     def fingerprint(self, settings: StudySettings) -> str:
         """Return what is the same for studies whose answers are the same: of index, profile, searchers and settings."""
         hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
-        vector = self.searcher.fingerprint if "vector" in settings.methods else None
         asked_by: Config = self.profile.model_dump(mode="json")
-        return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, vector, hop)
+        return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
 
     def _run(
         self,
@@ -260,7 +259,8 @@ class PolicyStudy:
         columns: dict[str, list[Asked]] = {}
         for method in settings.methods:
             searcher = self.searcher if method == "vector" else self.opened_hop()
-            columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject)
+            scorer = None if method == "vector" else self.searcher
+            columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject, scorer)
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
 
     def opened_hop(self) -> BaseSearcher:
