@@ -29,8 +29,11 @@ from nlp_retrieval.pipelines.policy.report import StudyReport
 from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, check_method
 from nlp_retrieval.pipelines.policy.subjects import chosen_subjects, subjects_of
 from nlp_retrieval.profiles.profile import Profile, ProfileQuestion
+from nlp_retrieval.retrievers.hop.changes import change_asked
 
 __all__ = ["PolicyStudy"]
+
+_NO_HOP = "nothing here goes along relations; give the study hop=HopRetriever(...), or an index that holds `hop`"
 
 ANSWERS = "answers"
 """The folder of the files, inside that of the output."""
@@ -47,7 +50,8 @@ class PolicyStudy:
         searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
         hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
             not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
-        keywords: whether a question's keywords are appended to its text before it is searched for.
+        keywords: whether a question's keywords are appended to its text before it is searched for; not along relations where it
+            asks what changed, because keywords name changes of all kinds.
     """
 
     def __init__(
@@ -94,9 +98,7 @@ class PolicyStudy:
             QueryError: ``top_k`` or ``n_per_document`` is no positive integer, or ``where`` no filter.
         """
         if check_method(method) != "vector" and self.hop is None:
-            raise ConfigurationError(
-                f"the method {method!r} goes along relations, and nothing here does; give the study hop=HopRetriever(...)"
-            )
+            raise ConfigurationError(f"method {method!r}: {_NO_HOP}")
         if method != "hop":
             warn_of_limits(
                 self.searcher, self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity
@@ -255,11 +257,11 @@ class PolicyStudy:
     def _ask(self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings) -> list[dict[str, Asked]]:
         """Ask questions about a subject, all in one search for each method."""
         where = settings.filter_for(self.profile.subject, subject)
-        texts = [_text(one, subject, keywords=settings.keywords) for one in wanted]
         columns: dict[str, list[Asked]] = {}
         for method in settings.methods:
             searcher = self.searcher if method == "vector" else self.opened_hop()
             scorer = None if method == "vector" else self.searcher
+            texts = [_text(one, subject, method, keywords=settings.keywords) for one in wanted]
             columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject, scorer)
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
 
@@ -271,7 +273,7 @@ class PolicyStudy:
             IndexMismatchError: it is open on other passages.
         """
         if self.hop is None:
-            raise ConfigurationError("this study has nothing that goes along relations; give it hop=HopRetriever(...)")
+            raise ConfigurationError(_NO_HOP)
         generation = self.searcher.opened
         opened = None
         with suppress(RetrievalError):
@@ -298,7 +300,9 @@ def _own_question(text: str) -> ProfileQuestion:
     return ProfileQuestion(number=1, text=text, keywords=())
 
 
-def _text(question: ProfileQuestion, subject: str, *, keywords: bool) -> str:
-    """What is searched for."""
+def _text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> str:
+    """What is searched for. Along relations, words such as "withdrawn" would ask for another change than the question does."""
     text = question.asked_of(subject)
-    return " ".join([text, *question.keywords]) if keywords else text
+    if not keywords or (method == "hop" and change_asked(text) is not None):
+        return text
+    return " ".join([text, *question.keywords])

@@ -120,7 +120,10 @@ def _passage(rank: int, chunk: AnswerChunk) -> PassageView:
     bars = [(name, getattr(chunk, field)) for field, name in SIGNAL_NAMES.items()]
     chain = []
     if chunk.chain is not None and chunk.chain.steps:
-        chain = [("starts at", chunk.chain.first), *((step.kind.replace("_", " "), step.target) for step in chunk.chain.steps)]
+        chain = [
+            ("starts at", chunk.chain.first),
+            *((step.kind.replace("_", " ").lower(), step.target) for step in chunk.chain.steps),
+        ]
     return PassageView(rank, chunk, marked_runs(chunk.content, chunk.matches), bars, chain)
 
 
