@@ -16,8 +16,10 @@ from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.pipelines.policy.answers import chunk_of, combined_score, document_of
 from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.settings import StudySettings
+from nlp_retrieval.profiles.profile import ProfileQuestion
+from nlp_retrieval.retrievers.hop.changes import change_asked
 
-__all__ = ["Asked", "asked", "cut", "warn_of_limits"]
+__all__ = ["Asked", "asked", "cut", "searched_text", "warn_of_limits"]
 
 _DEEPEST = 10_000
 """At most this many passages of one subject are compared in full."""
@@ -90,6 +92,22 @@ def asked(
         explained: list[dict[str, Explanation]] = searcher.explain(text, kept) if searcher.explains else [{} for _ in kept]
         answers.append(Asked(kept, _matches(scorer or searcher, text, kept), explained))
     return answers
+
+
+def searched_text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> str:
+    """Return what is searched for.
+
+    Args:
+        question: of the profile.
+        subject: it is asked of.
+        method: along relations (``hop``), a question of what changed is left as it is: keywords name changes of all kinds, and
+            would ask for another one.
+        keywords: whether to append the question's keywords.
+    """
+    text = question.asked_of(subject)
+    if not keywords or (method == "hop" and change_asked(text) is not None):
+        return text
+    return " ".join([text, *question.keywords])
 
 
 def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[RetrievalResult]:

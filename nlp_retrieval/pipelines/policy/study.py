@@ -21,7 +21,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
-from nlp_retrieval.pipelines.policy.asking import Asked, asked, warn_of_limits
+from nlp_retrieval.pipelines.policy.asking import Asked, asked, searched_text, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
 from nlp_retrieval.pipelines.policy.files import belonging, entry_of, file_of, question_key
 from nlp_retrieval.pipelines.policy.log import note
@@ -29,7 +29,6 @@ from nlp_retrieval.pipelines.policy.report import StudyReport
 from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, check_method
 from nlp_retrieval.pipelines.policy.subjects import chosen_subjects, subjects_of
 from nlp_retrieval.profiles.profile import Profile, ProfileQuestion
-from nlp_retrieval.retrievers.hop.changes import change_asked
 
 __all__ = ["PolicyStudy"]
 
@@ -261,7 +260,7 @@ class PolicyStudy:
         for method in settings.methods:
             searcher = self.searcher if method == "vector" else self.opened_hop()
             scorer = None if method == "vector" else self.searcher
-            texts = [_text(one, subject, method, keywords=settings.keywords) for one in wanted]
+            texts = [searched_text(one, subject, method, keywords=settings.keywords) for one in wanted]
             columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject, scorer)
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
 
@@ -298,11 +297,3 @@ class PolicyStudy:
 
 def _own_question(text: str) -> ProfileQuestion:
     return ProfileQuestion(number=1, text=text, keywords=())
-
-
-def _text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> str:
-    """What is searched for. Along relations, words such as "withdrawn" would ask for another change than the question does."""
-    text = question.asked_of(subject)
-    if not keywords or (method == "hop" and change_asked(text) is not None):
-        return text
-    return " ".join([text, *question.keywords])
