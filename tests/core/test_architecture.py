@@ -28,7 +28,7 @@ FLOORS = (
     "core.search",
     "text",
     "loaders lm graph evaluation profiles",
-    "encoders graph.knowledge",
+    "encoders graph.knowledge postgres",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",
@@ -43,6 +43,7 @@ FLOORS = (
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "hop"}
+ENGINES |= {"pgvector", "postgres_text"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),

@@ -98,6 +98,15 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             "merge",
             encoder=_hub_name,
         ),
+        "pgvector": _may(
+            *("index_type", "precision", "hnsw_m", "ef_construction", "build_memory", "ef_search", "schema"),
+            *("statement_timeout", "connections", "merge"),
+            encoder=_hub_name,
+            url=_given("ask the database"),
+        ),
+        "postgres_text": _may(
+            *("language", "schema", "statement_timeout", "connections", "merge"), url=_given("ask the database")
+        ),
         "colbert": _may(
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
