@@ -18,6 +18,7 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     HippoRagRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -58,6 +59,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
+        "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
     return {label: made[label]() for label in labels}

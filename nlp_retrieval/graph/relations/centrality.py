@@ -1,9 +1,9 @@
 """How central a passage is among those it is related to: degree, PageRank and betweenness, and a class that sums them up.
 
 Degree is the number of related passages over the largest such number. PageRank (Page et al., 1999) follows relations along
-their direction, by their confidence, with damping .85, and is given over the largest. Betweenness (Brandes, 2001) is the share
-of shortest paths between other passages that lead through one, over the largest; above 2,000 passages it is estimated from 256
-starts (Brandes and Pich, 2007) drawn with a fixed seed.
+their direction (SUPPORTS and CONTRADICTS both ways), by their confidence, with damping .85, and is given over the largest.
+Betweenness (Brandes, 2001) is the share of shortest paths between other passages that lead through one, over the largest;
+above 2,000 passages it is estimated from 256 starts (Brandes and Pich, 2007) drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.graph.relations.relation import Relations
+from nlp_retrieval.graph.relations.relation import RELATION_TYPES, Relations
 
 __all__ = ["NODE_CLASSES", "betweenness_of", "centrality_of", "classes_of", "pagerank_of"]
 
@@ -39,9 +39,16 @@ def centrality_of(relations: Relations, n_rows: int) -> NDArray[np.float32]:
         return result
     sources, targets = ends[: len(relations)], ends[len(relations) :]
     offsets, neighbours = _undirected(sources, targets, len(rows))
+    mutual = np.flatnonzero(np.isin(relations.types, [RELATION_TYPES.index(kind) for kind in ("SUPPORTS", "CONTRADICTS")]))
+    confidences = relations.confidences.astype(np.float64)
+    arrows = (
+        np.concatenate([sources, targets[mutual]]),
+        np.concatenate([targets, sources[mutual]]),
+        np.concatenate([confidences, confidences[mutual]]),
+    )
     columns = (
         np.diff(offsets).astype(np.float64),
-        pagerank_of(sources, targets, relations.confidences.astype(np.float64), len(rows)),
+        pagerank_of(*arrows, len(rows)),
         betweenness_of(offsets, neighbours),
     )
     for number, column in enumerate(columns):

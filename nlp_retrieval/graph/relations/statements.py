@@ -19,8 +19,8 @@ _ASIDE = re.compile(r"\([^()]{0,300}\)")
 _CLAUSE = re.compile(r"[,;:()\u2013\u2014](?!\d)")
 _GENERAL = frozenset(
     "reach achieve plan install total expect aim set target goal project foresee estimate amount account country government "
-    "level new newly now also current currently still further overall commit commitment pledge want intend seek least most more than "
-    "around about approximate nearly almost only already remain stand come become make give show says say according "
+    "level new newly now also current currently still further overall commit commitment pledge want intend seek least most "
+    "more than around about approximate nearly almost only already remain stand come become make give show says say according "
     "year end well up down near over under per capita share number value figure".split()
 )
 _NEGATION = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['\u2019]t\b", re.IGNORECASE)

@@ -29,9 +29,8 @@ class Ranked:
     signals: dict[str, Scores]
 
     def then(self, others: Ranked, k: int) -> Ranked:
-        """These, and after them those of another list that are not among them; at most k."""
+        """These, and below them, with the same distances, those of another list that are not among them; at most k."""
         kept = np.flatnonzero(~np.isin(others.rows, self.rows))[: max(0, k - len(self.rows))]
-        lowest = float(self.scores.min()) if len(self.rows) else 0.0
         signals = {
             key: np.concatenate([
                 self.signals.get(key, np.full(len(self.rows), np.nan)),
@@ -39,18 +38,16 @@ class Ranked:
             ])
             for key in dict.fromkeys([*self.signals, *others.signals])
         }  # fmt: skip
-        scores = np.concatenate([self.scores, _below(lowest, len(kept))]) if len(self.rows) else others.scores[kept]
+        following = others.scores[kept]
+        if len(self.rows) and len(following):
+            following = float(self.scores.min()) - 1.0 - (float(others.scores.max()) - following)
+        scores = np.concatenate([self.scores, following])
         whole = Ranked(np.concatenate([self.rows, others.rows[kept]]), scores, signals)
         return whole.head(k)
 
     def head(self, k: int) -> Ranked:
         """The best k."""
         return Ranked(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
-
-
-def _below(lowest: float, count: int) -> Scores:
-    """Strictly falling scores below a score, by position only."""
-    return lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, count + 1))
 
 
 def scaled(scores: Scores, depth: int) -> Scores:

@@ -217,8 +217,7 @@ class HopRetriever(BaseRetriever):
             paths = self._paths(rows, scores, allowed)
         own = scaled(scores[: self.depth], min(self.depth, self._n_rows))
         ranked = pooled(rows[: self.depth], own, paths, self.hop_weight, self.centrality_weight * self._central, k)
-        rest = rows[self.depth :]
-        ranked = ranked.then(Ranked(rest, np.zeros(len(rest)), {}), k)
+        ranked = ranked.then(Ranked(rows[self.depth :], scores[self.depth :], {}), k)
         asked = self._asked(query)
         if asked is not None:
             with stage(f"{self.name}.changes"):
