@@ -17,7 +17,7 @@ from nlp_retrieval.text.stems import Stems
 
 __all__ = ["Features", "Focus", "PatternMatch"]
 
-MENTIONED, KEYWORDS_OF_QUESTION, GROUP_OF_QUESTION = 1.0, 0.5, 0.25
+MENTIONED, KEYWORDS_OF_QUESTION, GROUP_OF_QUESTION = 1.0, 0.25, 0.1
 """What a group counts that the query mentions, the keywords of the nearest question, and a group named there."""
 
 COUNTED = 3

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.errors import DependencyError
-from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts
+from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, Rarity
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.stems import Stems
 
@@ -46,16 +46,18 @@ class FuzzyWords:
         words = dict.fromkeys(word for word in self._stems.words(query) if word not in self._function_words)
         return list(words)[:_MOST_TERMS]
 
-    def scores(self, query: str, texts: AnalysedTexts, slots: Rows) -> Scores | None:
+    def scores(self, query: str, texts: AnalysedTexts, slots: Rows, rarity: Rarity | None = None) -> Scores | None:
         """Score passages: the mean, over the words of the query, of the likeness of the word most like it.
 
-        A likeness counts from the threshold, where it is 0, to 1. The score is between 0 and 1, and never lower with a word
-        more in the passage.
+        A likeness counts from the threshold, where it is 0, to 1, and as its square: the same word is worth much more than a
+        like one. Rarer words count more, where it is known how rare they are. The score is between 0 and 1, and never lower
+        with a word more in the passage.
 
         Args:
             query: what was asked.
             texts: hold the passages.
             slots: ``[passages]``.
+            rarity: how rare words are; None to count all alike.
 
         Returns:
             ``[passages]``; None where the query has no word but function words.
@@ -66,6 +68,7 @@ class FuzzyWords:
         terms = self.terms(query)
         if not terms:
             return None
+        weights = [1.0 if rarity is None else rarity.of(texts.number_of(term)) for term in terms]
         alike = [self._alike(term, texts) for term in terms]
         met = np.zeros(len(texts.vocabulary), np.bool_)
         for words, _ in alike:
@@ -75,15 +78,15 @@ class FuzzyWords:
         found, owner = found[here], owner[here]
         total = np.zeros(len(slots))
         likeness = np.zeros(len(met))
-        for words, values in alike:
+        for weight, (words, values) in zip(weights, alike, strict=True):
             likeness[words] = values
             values_there = likeness[found]
             alike_there = np.flatnonzero(values_there)
             best = np.zeros(len(slots))
             np.maximum.at(best, owner[alike_there], values_there[alike_there])
-            total += best
+            total += weight * best
             likeness[words] = 0.0
-        scores: Scores = total / len(terms)
+        scores: Scores = np.minimum(total / sum(weights), 1.0)
         return scores
 
     def _alike(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -108,7 +111,7 @@ class FuzzyWords:
         ratios = _indel()([term], vocabulary)[0].astype(np.float64)
         close = np.flatnonzero(ratios > self._threshold)
         close = close[[_comparable(vocabulary[number]) for number in close.tolist()]] if len(close) else close
-        return close, (ratios[close] - self._threshold) / (1.0 - self._threshold)
+        return close, ((ratios[close] - self._threshold) / (1.0 - self._threshold)) ** 2
 
 
 def _comparable(word: str) -> bool:

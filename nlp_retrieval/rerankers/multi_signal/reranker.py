@@ -36,12 +36,12 @@ class MultiSignalReranker(BaseReranker):
 
     ``transformer``: the cosine of sentence vectors, as a dense retriever found it (``transformer_signal``), or by ``encoder``
     for passages that it did not find. ``word_vectors``: the cosine of word vectors. ``patterns``: keywords and patterns of the
-    profile, of the groups that the query asks for. ``fuzzy``: words like those of the query. A signal that cannot be computed
-    for a passage is missing, never 0: the mean is that of the others, and a warning says so once. A signal of weight 0 is not
-    computed. With a searcher of depth ``all``, every passage that fulfils the filter is scored.
+    profile, of the groups that the query asks for, and the years and numbers with units that it names. ``fuzzy``: words like
+    those of the query; those that are rare in the index count more. A signal that cannot be computed for a passage is
+    missing, never 0: the mean is that of the others, and a warning says so once. A signal of weight 0 is not computed. With
+    a searcher of depth ``all``, every passage that fulfils the filter is scored.
 
-    What of a profile a setting does not overrule, the profile decides; without one, its defaults do, and there are no
-    patterns.
+    What of a profile a setting does not overrule, the profile decides; without one, the defaults of profiles do.
 
     Args:
         profile: the name of one that comes with the package, the path of a YAML file, or its content.
@@ -144,14 +144,13 @@ class MultiSignalReranker(BaseReranker):
         return super().index_identity() | {"profile": hashlib.sha256(content.encode()).hexdigest()}
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return where keywords and patterns that count for a query stand in a text, to mark them there.
+        """Return where keywords, patterns and numbers that count for a query stand in a text, to mark them there.
 
         Args:
             query: what was asked.
             text: of a passage.
         """
-        features = self.scoring.features
-        return [] if features is None else features.matches(features.focus(query), text)
+        return self.scoring.matches(query, text)
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         """Score pairs without what came with them: the transformer signal is the encoder's, if there is one."""
@@ -230,7 +229,9 @@ class MultiSignalReranker(BaseReranker):
         if name == "word_vectors":
             return "no word_vectors are given" if self.word_vectors is None else "no word has a vector"
         if name == "patterns":
-            return "no profile is given" if self.scoring.features is None else "the query asks for no group of the profile"
+            return "the query names no number and " + (
+                "no profile is given" if self.scoring.features is None else "asks for no group of the profile"
+            )
         return "the query has no words but function words"
 
 

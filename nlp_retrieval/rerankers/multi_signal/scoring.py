@@ -11,9 +11,10 @@ from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.profiles.profile import Profile
-from nlp_retrieval.rerankers.multi_signal.features import Features
+from nlp_retrieval.rerankers.multi_signal.features import Features, PatternMatch
 from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
 from nlp_retrieval.rerankers.multi_signal.patterns import pattern_scores
+from nlp_retrieval.rerankers.multi_signal.quantities import AskedNumbers, NumbersOfTexts
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
 from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, PassageSource
 from nlp_retrieval.rerankers.multi_signal.vectors import PassageVectors
@@ -47,11 +48,17 @@ class SignalScoring:
         self._weights = weights
         self._fuzzy = FuzzyWords(stems, fuzzy_threshold)
         self._texts = AnalysedTexts(stems, self.features)
+        self._numbers = NumbersOfTexts()
         encoders = {"transformer": encoder, "word_vectors": word_vectors}
         self._vectors = {
             name: PassageVectors(one) for name, one in encoders.items() if one is not None and weights.get(name, 0) > 0
         }
         self._computing = Lock()
+
+    @property
+    def n_texts(self) -> int:
+        """How many texts are remembered."""
+        return len(self._texts)
 
     def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
         """Return ``[candidates]`` by signal, 0 to 1, NaN where it cannot be computed.
@@ -67,6 +74,7 @@ class SignalScoring:
             columns["transformer"] = dense.copy()
         with self._computing:
             slots = source.slots(self._texts)
+            rarity = source.rarity(self._texts) if "fuzzy" in columns else None
             asked = {
                 name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
             }
@@ -76,13 +84,23 @@ class SignalScoring:
                 here, part = np.arange(begin, end), slots[begin:end]
                 for name, vectors in asked.items():
                     self._fill(columns[name], name, vectors[query], slots, here, source)
-                if "patterns" in columns and self.features is not None:
-                    found = pattern_scores(self.features, self.features.focus(query), self._texts, part)
+                if "patterns" in columns:
+                    focus = None if self.features is None else self.features.focus(query)
+                    named = AskedNumbers.of(query)
+                    numbers = self._numbers.counts(named, self._texts, part, source, here) if named else None
+                    found = pattern_scores(self.features, focus, self._texts, part, numbers)
                     columns["patterns"][here] = np.nan if found is None else found
                 if "fuzzy" in columns:
-                    found = self._fuzzy.scores(query, self._texts, part)
+                    found = self._fuzzy.scores(query, self._texts, part, rarity)
                     columns["fuzzy"][here] = np.nan if found is None else found
         return columns
+
+    def matches(self, query: str, text: str) -> list[PatternMatch]:
+        """Return where keywords, patterns and numbers that count for a query stand in a text, in order."""
+        found = set(AskedNumbers.of(query).matches(text))
+        if self.features is not None:
+            found.update(self.features.matches(self.features.focus(query), text))
+        return sorted(found, key=lambda match: (match.begin, match.end, match.group))
 
     def _fill(self, column: Scores, name: str, query: Vectors, slots: Rows, here: Rows, source: PassageSource) -> None:
         """Compute the cosines that are missing among some candidates."""

@@ -7,8 +7,10 @@ forgotten and those at hand are analysed anew.
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,9 +22,32 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.rerankers.multi_signal.features import Features
 from nlp_retrieval.text.stems import Stems
 
-__all__ = ["AnalysedTexts", "ListedPassages", "PassageSource", "TablePassages"]
+__all__ = ["AnalysedTexts", "ListedPassages", "PassageSource", "Rarity", "TablePassages"]
 
 _READ_AT_ONCE = 4096
+_SAMPLED = 20_000
+
+
+@dataclass(frozen=True)
+class Rarity:
+    """How rare words are in an index: ln((n + 1) / (d + 1/2)), of n texts of which d have the word.
+
+    Args:
+        n_texts: n.
+        frequencies: d by the number of the word; a word of a higher number is in none.
+    """
+
+    n_texts: int
+    frequencies: NDArray[np.int64]
+
+    def of(self, word: int | None) -> float:
+        """Return how rare a word is, above 0.
+
+        Args:
+            word: its number in the vocabulary; None for one that is not there.
+        """
+        known = word is not None and word < len(self.frequencies)
+        return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if known else 0) + 0.5))
 
 
 class PassageSource(ABC):
@@ -38,6 +63,11 @@ class PassageSource(ABC):
     @abstractmethod
     def slots(self, analysed: AnalysedTexts) -> Rows:
         """Return the slot of every candidate, ``[candidates]``, after analysing what is not known yet."""
+
+    def rarity(self, analysed: AnalysedTexts) -> Rarity | None:
+        """Return how rare words are where the passages come from; None where that is not known."""
+        del analysed
+        return None
 
     @abstractmethod
     def values(self, key: str) -> list[object]:
@@ -84,6 +114,9 @@ class TablePassages(PassageSource):
     def slots(self, analysed: AnalysedTexts) -> Rows:
         return analysed.slots_of_rows(self._table, self._rows)
 
+    def rarity(self, analysed: AnalysedTexts) -> Rarity:
+        return analysed.rarity(self._table)
+
     def values(self, key: str) -> list[object]:
         found: list[object] = []
         for first in range(0, len(self._rows), _READ_AT_ONCE):
@@ -114,6 +147,7 @@ class AnalysedTexts:
         self.epoch += 1
         self._slots: dict[bytes, int] = {}
         self._rows: WeakKeyDictionary[ItemTable, Rows] = WeakKeyDictionary()
+        self._rarities: WeakKeyDictionary[ItemTable, Rarity] = WeakKeyDictionary()
         self._numbers: dict[str, int] = {}
         self.vocabulary: list[str] = []
         self.words = _Lists()
@@ -135,17 +169,35 @@ class AnalysedTexts:
     def slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
         """Return the slots of the texts in some rows of an index, ``[rows]``."""
         known = self._rows.get(table)
-        missing = np.unique(rows) if known is None else np.unique(rows[known[rows] < 0])
-        if len(self._slots) + len(missing) > self._most and self._slots and len(missing):
+        n_missing = len(rows) if known is None else int((known[rows] < 0).sum())
+        if len(self._slots) + n_missing > self._most and self._slots and n_missing:
             self.forget()
-            known, missing = None, np.unique(rows)
+        return self._slots_of_rows(table, rows)
+
+    def _slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
+        known = self._rows.get(table)
         if known is None:
             known = self._rows[table] = np.full(len(table), -1, np.int64)
+        missing = np.unique(rows[known[rows] < 0])
         for first in range(0, len(missing), _READ_AT_ONCE):
             part = missing[first : first + _READ_AT_ONCE]
             known[part] = self._add([item.text for item in table.items(part)])
         found: Rows = known[rows]
         return found
+
+    def number_of(self, word: str) -> int | None:
+        """Return the number of a word in the vocabulary; None if no text has it."""
+        return self._numbers.get(word)
+
+    def rarity(self, table: ItemTable) -> Rarity:
+        """Return how rare words are in an index: in 20,000 of its texts, evenly spread, where there are more."""
+        known = self._rarities.get(table)
+        if known is None:
+            rows = np.arange(len(table)) if table.live is None else np.flatnonzero(table.live)
+            rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLED)).astype(np.int64)]
+            words, _ = self.words.of(self._slots_of_rows(table, rows))
+            known = self._rarities[table] = Rarity(len(rows), np.bincount(words, minlength=len(self.vocabulary)))
+        return known
 
     def _add(self, texts: Sequence[str]) -> Rows:
         slots = np.empty(len(texts), np.int64)
