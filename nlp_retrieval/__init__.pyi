@@ -118,6 +118,14 @@ from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings as HippoR
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher as MultiHopSearcher
 from nlp_retrieval.pipelines.link_graph_tuning import TuningReport as TuningReport
 from nlp_retrieval.pipelines.link_graph_tuning import tune as tune
+from nlp_retrieval.pipelines.policy.functions import embed_prompt as embed_prompt
+from nlp_retrieval.pipelines.policy.functions import evaluate_chunks as evaluate_chunks
+from nlp_retrieval.pipelines.policy.functions import open_study as open_study
+from nlp_retrieval.pipelines.policy.functions import retrieve_chunks as retrieve_chunks
+from nlp_retrieval.pipelines.policy.functions import retrieve_chunks_with_hop as retrieve_chunks_with_hop
+from nlp_retrieval.pipelines.policy.functions import run_script as run_script
+from nlp_retrieval.pipelines.policy.report import StudyReport as StudyReport
+from nlp_retrieval.pipelines.policy.study import PolicyStudy as PolicyStudy
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as QuestionAnswering
@@ -139,6 +147,7 @@ from nlp_retrieval.profiles.profile import Profile as Profile
 from nlp_retrieval.profiles.profile import ProfileQuestion as ProfileQuestion
 from nlp_retrieval.profiles.profile import SignalWeights as SignalWeights
 from nlp_retrieval.profiles.profile import load_profile as load_profile
+from nlp_retrieval.reports.policy.page import write_study_page as write_study_page
 from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker

@@ -42,7 +42,8 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop", "pgvector", "postgres_text"}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop"}
+ENGINES |= {"pgvector", "postgres_text"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),
