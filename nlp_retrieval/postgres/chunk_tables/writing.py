@@ -168,7 +168,8 @@ def write_documents(
         elif held != document.country and document.country is not None:
             first = documents[document][0].item.item_id
             raise ItemError(
-                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {held!r} in the table; delete_document() it first, or give this one another name"
+                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {held!r} in "
+                "the table; delete_document() it first, or give this one another name"
             )
     if filled:
         named = table.update().where(table.c.id == bindparam("key")).values(country=bindparam("own"))
