@@ -130,7 +130,7 @@ def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
         *_index_operations("", TWO),
-        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge")),
+        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]
