@@ -27,8 +27,9 @@ def tables() -> RelationTables:
         ]
     )
     nodes = Nodes(
-        column(np.int64, 0, 2), column(np.int32, 0, 1), column(np.float32, np.nan, 0.4), column(np.float32, 0.5, np.nan)
-    )
+        column(np.int64, 0, 2), column(np.int32, 0, 1), column(np.float32, np.nan, 0.4), column(np.float32, 0.5, np.nan),
+        column(np.uint64, 7, 7),
+    )  # fmt: skip
     families = column(np.uint64, 7, 0, 7)
     return RelationTables(relations, families, families, column(np.uint64, 7), nodes, np.full((3, 3), 0.5, np.float32))
 

@@ -65,18 +65,19 @@ def found_by(searcher: Searcher, query: str, k: int = 50, **where: object) -> di
     return {hit.item.item_id: hit.score for hit in hits}
 
 
+@pytest.mark.parametrize("auto_compact", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_passages_that_join_have_the_relations_of_an_index_built_at_once(seed: int, tmp_path: Path) -> None:
+def test_passages_that_join_have_the_relations_of_an_index_built_at_once(seed: int, auto_compact: bool, tmp_path: Path) -> None:
     items = passages(40, seed)
     searcher = Searcher([made()])
-    searcher.index(items[:9], tmp_path / "grown")
-    draw, first = random.Random(seed), 9
+    searcher.index(items[:16], tmp_path / "grown")
+    draw, first = random.Random(seed), 16
     while first < len(items):
-        last = first + draw.choice([1, 5, 11])
-        searcher.add(items[first:last], auto_compact=False)
+        last = first + draw.choice([1, 2, 5])
+        searcher.add(items[first:last], auto_compact=auto_compact)
         first = last
     Searcher([made()]).index(items, tmp_path / "whole")
-    assert len(searcher.opened.manifest.corpus.segments) > 2
+    assert len(searcher.opened.manifest.corpus.segments) > 1
     grown, whole = relations_of(tmp_path / "grown", made()), relations_of(tmp_path / "whole", made())
     assert grown == whole
     assert len({one[2] for one in whole if len(one) == 8}) >= 4, "the corpus shows most types of relations"
