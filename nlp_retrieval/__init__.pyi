@@ -141,5 +141,6 @@ from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as Colbe
 from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesRetriever as EntitySentencesRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
+from nlp_retrieval.retrievers.hop.retriever import HopRetriever as HopRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

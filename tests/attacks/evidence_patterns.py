@@ -77,7 +77,6 @@ EVIDENCE = {
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
         "from nlp_retrieval.evidence.research.full_text.answers import read_numbers, read_stances",
     ),
-    "evidence/verifiers/signals/numbers.py": _each("numbers_of(text)", f"{_SIGNALS}.numbers import numbers_of"),
     "evidence/verifiers/signals/names.py": _each(
         "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
     ),

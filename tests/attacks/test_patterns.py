@@ -50,6 +50,55 @@ for text in ("(" * N, "()" * N, "()" + " " * N + "x", "(" + " " * N, "&#" + "1" 
              "1." * N, ") " * N, "&#x" + "f" * N + ";"):
     normalize_title(text)
 """,
+    "text/measures/numbers.py": """
+from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
+for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N):
+    numbers_of(text)
+    unmatched_numbers("9", text)
+""",
+    "text/quantities.py": """
+from nlp_retrieval.text.quantities import changed_quantities, quantities_of, years_of
+for text in ("1" * N, "1,000," * N, "1-" * N, "1 - " * N, "2030 " * N, "2030-" * N, "1 t of " * N, "1% " * N, "one " * N,
+             "by " * N, "below 2010 levels " * N, "$" * N, "relative to " * N, "approximately " * N, "1" + " " * N,
+             "BAU " * N, "1.1." * N):
+    quantities_of(text)
+    years_of(text)
+changed_quantities("1% " * N, "2% " * N)
+""",
+    "text/measures/units.py": """
+from nlp_retrieval.text.measures.units import CURRENCY_BEFORE, UNIT
+for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " * N, "square " * N, "-" * N):
+    UNIT.match(text)
+    CURRENCY_BEFORE.search(text[-50:])
+""",
+    "graph/relations/places.py": """
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.graph.relations.places import RelationFields
+fields = RelationFields("country", "document", "position", ("version",), ())
+for text in ("1" * N, "1." * N, "2025-01-01T" + "1" * N, "2025-" * N, " " * N, "-" * N, "a" * 900 + "1" * 99):
+    fields.place_of(SearchableItem(item_id="a", content="", metadata={"country": text, "version": text}))
+""",
+    "graph/relations/alignment.py": """
+from nlp_retrieval.graph.relations.alignment import aligned
+for text in ("a " * N, "a" * N, "_" * N, "a b " * N, " ".join(map(str, range(N // 5)))):
+    aligned([text, "x"], [text, text], 0.25)
+""",
+    "graph/relations/statements.py": """
+from nlp_retrieval.graph.relations.statements import clause_terms, statements_of
+for text in ("(" * N, "()" * N, "(a" * N, "because " * N, "as a result " * N, "leads to " * N, ". " * N, "," * N,
+             "5 % of a, " * N, "results in by " * N, "n't " * N, " " * N):
+    for one in statements_of(text):
+        for quantity in one.quantities[:3]:
+            clause_terms(one, quantity, frozenset())
+""",
+    "retrievers/hop/changes.py": """
+from nlp_retrieval.retrievers.hop.changes import change_asked
+for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no longer " * N, "new " * N, "was " * N,
+             " " * N, "added or " * N, "?" * N, "which" + " a" * N, "in the later " * N, "previous a " * N, "about " * N,
+             "what" + " " * N):
+    change_asked(text)
+    change_asked(text, "added")
+""",
     "core/queries.py": """
 from nlp_retrieval.core.queries import says_nothing
 for text in (" " * N, "'" * N, "_" * N):

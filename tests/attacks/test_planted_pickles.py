@@ -19,6 +19,7 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     Searcher,
     TitleMentions,
@@ -45,6 +46,7 @@ RETRIEVERS: dict[str, BaseRetriever] = {
     "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
     "entity_sentences": EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords()),
+    "hop": HopRetriever(Bm25sRetriever(), encoder=HashedWords()),
     "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),
 }
 FAMILY = "planted pickles and object arrays"

@@ -12,6 +12,7 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     HippoRagRetriever,
+    HopRetriever,
     LanguageModel,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -163,6 +164,45 @@ class TestEntitySentencesOverVectors(Searching):
 
     def make(self):
         return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)
+
+
+class TestHop(EverythingMatches, RetrieverRules):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def other_values(self):
+        return {
+            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
+            "encoder": HashedWords(seed=1),
+            "subject": "place",
+            "document": "title",
+            "position": "year",
+            "version": ["year"],
+            "version_order": ["draft", "final"],
+            "relation_weights": {"SUPPORTS": 0.1},
+        }
+
+    def make(self):
+        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), min_similarity=0.2, across=10, centrality_weight=0.1)
+
+
+class TestHopOverWords(Searching):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return HopRetriever(Bm25sRetriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
+
+
+class TestHopOfChanges(Searching):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), changes="added", min_similarity=0.4)
 
 
 class HippoRag(EverythingMatches):

@@ -42,12 +42,13 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag"}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "hop"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),
     ("entity_sentences", "link_graph"),
     ("hipporag", "faiss"),
+    ("hop", "faiss"),
 }
 MANY_MODULES = {"cli", "testing"}
 MOST_MODULES, MOST_LINES, LARGEST_ROOM = 15, 300, 0.15

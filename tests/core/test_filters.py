@@ -18,6 +18,7 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     OverlapReranker,
     PyseriniRetriever,
@@ -199,6 +200,7 @@ def retrievers() -> dict[str, Any]:
         "colbert": ColbertRetriever(HashedTokens(), bits=4),
         "exact": ColbertRetriever(HashedTokens(), bits=None),
         "entity_sentences": EntitySentencesRetriever([lexical, dense], threshold=0.05),
+        "hop": HopRetriever(dense, min_similarity=0.4),
         "link_graph": LinkGraphRetriever([lexical, dense]),
     }
 

@@ -18,6 +18,7 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     HippoRagRetriever,
+    HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -58,6 +59,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
+        "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
     return {label: made[label]() for label in labels}
@@ -128,7 +130,7 @@ def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
         *_index_operations("", TWO),
-        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge")),
+        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]

@@ -19,7 +19,7 @@ from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
-from nlp_retrieval.evidence.verifiers.signals.numbers import unmatched_numbers
+from nlp_retrieval.text.measures.numbers import unmatched_numbers
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["CitationAudit", "CitationAuditor"]

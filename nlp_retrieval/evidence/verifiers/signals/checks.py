@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import negations, opposite_words
-from nlp_retrieval.evidence.verifiers.signals.numbers import numbers_of, unmatched_numbers
 from nlp_retrieval.evidence.verifiers.windows import Span
+from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of

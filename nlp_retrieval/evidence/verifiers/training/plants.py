@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import ANTONYMS, negations
-from nlp_retrieval.evidence.verifiers.signals.numbers import Number, agreeing, numbers_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.text.measures.numbers import Number, agreeing, numbers_of
 
 __all__ = ["changed_number", "elsewhere", "negated", "swapped_name"]
 

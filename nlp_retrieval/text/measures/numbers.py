@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-__all__ = ["Number", "agreeing", "numbers_of", "unmatched_numbers"]
+__all__ = ["SCALES", "SPELLED", "WORDS", "Number", "agreeing", "numbers_of", "unmatched_numbers"]
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
@@ -22,13 +22,25 @@ _ORDINALS = (
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
     " sixteenth seventeenth eighteenth nineteenth twentieth"
 ).split()
-_WORDS: dict[str, float] = {word: float(value) for value, word in enumerate(_SMALL)}
-_WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS, 2)}
-_WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS) if word not in {"second", "zeroth"}}
-_WORDS |= {"once": 1, "twice": 2, "thrice": 3, "half": 0.5, "dozen": 12, "single": 1, "both": 2, "double": 2, "triple": 3}
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "m": 1e6, "bn": 1e9, "k": 1e3}
-_SPELLED = "|".join(sorted(_WORDS, key=len, reverse=True))
-_VALUE = rf"(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)|\b(?P<word>{_SPELLED})\b"
+WORDS: dict[str, float] = {word: float(value) for value, word in enumerate(_SMALL)}
+WORDS |= {word: 10.0 * value for value, word in enumerate(_TENS, 2)}
+WORDS |= {word: float(value) for value, word in enumerate(_ORDINALS) if word not in {"second", "zeroth"}}
+WORDS |= {"once": 1, "twice": 2, "thrice": 3, "half": 0.5, "dozen": 12, "single": 1, "both": 2, "double": 2, "triple": 3}
+SCALES = {
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+    "m": 1e6,
+    "bn": 1e9,
+    "k": 1e3,
+    "mn": 1e6,
+}
+"""How much a word for a scale multiplies."""
+
+SPELLED = "|".join(sorted(WORDS, key=len, reverse=True))
+_VALUE = rf"(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)|\b(?P<word>{SPELLED})\b"
 _NUMBER = re.compile(
     rf"(?:{_VALUE})(?:[\s-](?P<more>{'|'.join([*_SMALL[1:10]])})\b)?"
     rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|bn)\b)?(?:st|nd|rd|th)?"
@@ -105,12 +117,12 @@ def _read(text: str) -> Iterator[Number]:
         before = text[max(0, match.start() - 2) : match.start()]
         if match["digits"] and _part_of_name(before, text[match.end() : match.end() + 1]):
             continue
-        value = float(match["digits"].replace(",", "")) if match["digits"] else float(_WORDS[match["word"].lower()])
+        value = float(match["digits"].replace(",", "")) if match["digits"] else float(WORDS[match["word"].lower()])
         exact = 0.5 * 10.0 ** -len(match["digits"].partition(".")[2]) if match["digits"] else 0.0
         if match["more"] and match["word"] and 20 <= value < 100:
-            value += _WORDS[match["more"].lower()]
+            value += WORDS[match["more"].lower()]
         if match["scale"]:
-            value, exact = value * _SCALES[match["scale"].lower()], exact * _SCALES[match["scale"].lower()]
+            value, exact = value * SCALES[match["scale"].lower()], exact * SCALES[match["scale"].lower()]
         elif match["digits"] and match["digits"].isdigit():
             exact = 0.0  # a plain count or a year: 12 is not 12.4
         yield Number(value, bool(match["percent"]), match.start(), match.end(), exact, match[0].strip())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.evidence.verifiers.signals.numbers import numbers_of, unmatched_numbers
+from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,196 @@
+"""What was added and what was dropped between editions: ``python -m bench.policy.changes DATA MODEL`` prints the tables.
+
+DATA holds policy/cat_changes; MODEL is a sentence-transformers model. A row is a system; recall@10 with the country as a
+filter, over the questions that name the country (``named``) and those that say "the country" (``filter``), and without a filter
+over those that name it. Settings are chosen on the countries of the other folds. More than half of the questions concern one
+country, so all is told without it too. The second table compares the relations found between editions with the collection's
+own.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.common import Data
+from nlp_retrieval import (
+    BaseRetriever,
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    HopRetriever,
+    Query,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.core.index.generation import Generation, open_generation
+from nlp_retrieval.graph.relations.relation import RELATION_TYPES
+from nlp_retrieval.graph.relations.structure import EDITED
+
+_LARGEST = "Ethiopia"
+_K, _FOLDS = 10, 5
+_GRID = [
+    {"beside_weight": beside, "newness_power": power} for beside, power in product((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.3, 1.0))
+]
+Found = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its gold rows."""
+
+    query: Query
+    gold: frozenset[int]
+
+    @property
+    def country(self) -> str:
+        return str(self.query.metadata["country"])
+
+    @property
+    def names_it(self) -> bool:
+        """Whether the text names the country."""
+        return self.query.metadata["variant"] == "named"
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, and print the tables."""
+    if len(arguments) != 2 or not (folder := Path(arguments[0]) / "policy" / "cat_changes").is_dir():
+        sys.stdout.write("usage: python -m bench.policy.changes DATA MODEL   (DATA holds policy/cat_changes)\n")
+        return 2
+    encoder = SentenceTransformerEncoder(arguments[1])
+    index = Data.of(arguments[0]).work / "policy-changes"
+    lexical, dense = Bm25sRetriever(), FaissRetriever(encoder)
+    hop = HopRetriever(dense)
+    loader = BeirLoader(folder)
+    Searcher([lexical, dense, hop]).index(loader, index)
+    generation = open_generation(index)
+    rows = {item_id: row for row, item_id in enumerate(generation.items.ids())}
+    gold = {one.query_id: one for one in loader.gold()}
+    questions = [
+        Question(query, frozenset(rows[item_id] for item_id in gold[query.query_id].relevance)) for query in loader.queries()
+    ]
+    lines = [_HEAD]
+    for name, retriever in (("BM25", lexical), ("dense", dense), ("hop, changes=none", _with(hop, changes="none"))):
+        lines.append(
+            _line(name, questions, lambda where, one=retriever: _recalls(one.open(generation), generation, questions, where))
+        )
+    lines.append(
+        _line("hop, as it comes", questions, lambda where: _recalls(hop.open(generation), generation, questions, where))
+    )
+    lines.append(
+        _line(
+            "hop over BM25",
+            questions,
+            lambda where: _recalls(_with(hop, start=lexical).open(generation), generation, questions, where),
+        )
+    )
+    lines.append(_line("hop, settings by folds", questions, lambda where: _folded(hop, generation, questions, where)))
+    lines.append(_line("hop, changes shuffled", questions, lambda where: _shuffled(hop, generation, questions, where)))
+    sys.stdout.write("\n".join(lines) + "\n\n")
+    sys.stdout.write("\n".join(_judged(hop, generation, folder / "relations.tsv", rows)) + "\n")
+    return 0
+
+
+_HEAD = (
+    f"{'recall@10':26} {'both':>6} {'named':>6} {'filter':>6} {'no filter':>9} | without {_LARGEST}: {'both':>6} "
+    f"{'no filter':>9} | {'plain':>6} {'paraphrase':>10} | {'added':>6} {'dropped':>7}"
+)
+
+
+def _line(name: str, questions: Sequence[Question], recalls: Callable[[bool], Found]) -> str:
+    filtered, whole = recalls(True), recalls(False)
+    named = np.array([one.names_it for one in questions])
+    others = np.array([one.country != _LARGEST for one in questions])
+    plain = np.array([one.query.metadata["style"] == "plain" for one in questions])
+    added = np.array([one.query.metadata["edition"] == "later" for one in questions])  # to tell the questions apart, no more
+    numbers = (filtered, filtered[named], filtered[~named], whole[named])
+    apart = (filtered[others], whole[named & others])
+    kinds = (filtered[plain], filtered[~plain]), (filtered[added], filtered[~added])
+    left = f"{name:26} " + " ".join(f"{one.mean():{width}.3f}" for one, width in zip(numbers, (6, 6, 6, 9), strict=True))
+    middle = " " * (10 + len(_LARGEST)) + " ".join(f"{one.mean():{width}.3f}" for one, width in zip(apart, (6, 9), strict=True))
+    right = f"{kinds[0][0].mean():6.3f} {kinds[0][1].mean():10.3f} | {kinds[1][0].mean():6.3f} {kinds[1][1].mean():7.3f}"
+    return f"{left} | {middle} | {right}"
+
+
+def _recalls(opened: BaseRetriever, generation: Generation, questions: Sequence[Question], filtered: bool) -> Found:
+    recalls = []
+    for one in questions:
+        allowed = generation.items.mask({"country": one.country}) if filtered else None
+        hits = opened.find([one.query.text], _K, len(generation.items), allowed)
+        recalls.append(len(one.gold & set(hits.rows.tolist())) / len(one.gold))
+    return np.array(recalls)
+
+
+def _with(hop: HopRetriever, **settings: object) -> HopRetriever:
+    return HopRetriever(**({"start": hop.start, "encoder": hop.encoder} | settings))  # type: ignore[arg-type]
+
+
+def _folded(hop: HopRetriever, generation: Generation, questions: Sequence[Question], filtered: bool) -> Found:
+    """Each country by the settings that are best on the countries of the other folds, every country counting alike."""
+    table = np.array([_recalls(_with(hop, **one).open(generation), generation, questions, filtered) for one in _GRID])
+    countries = sorted({one.country for one in questions})
+    of = np.array([countries.index(one.country) for one in questions])
+    chosen = np.zeros(len(questions))
+    for fold in range(_FOLDS):
+        others = [number for number in range(len(countries)) if number % _FOLDS != fold]
+        means = np.mean([table[:, of == number].mean(1) for number in others], axis=0)
+        here = of % _FOLDS == fold
+        chosen[here] = table[int(means.argmax()), here]
+    return chosen
+
+
+def _shuffled(hop: HopRetriever, generation: Generation, questions: Sequence[Question], filtered: bool) -> Found:
+    """The control: how much of a passage is new or gone is dealt out anew among the passages of the same edition."""
+    opened = hop.open(generation)
+    changes = opened._changes
+    new, gone = changes.new.copy(), changes.gone.copy()
+    draw = np.random.default_rng(0)
+    editions = np.stack([changes.families, changes.versions])
+    for edition in np.unique(editions, axis=1).T:
+        members = np.flatnonzero((editions == edition[:, None]).all(0))
+        dealt = draw.permutation(members)
+        new[members], gone[members] = new[dealt], gone[dealt]
+    opened._changes = replace(changes, new=new, gone=gone)
+    return _recalls(opened, generation, questions, filtered)
+
+
+def _judged(hop: HopRetriever, generation: Generation, path: Path, rows: dict[str, int]) -> list[str]:
+    """Precision and recall of counterparts, and of what is new and gone, by the collection's own relations."""
+    opened = hop.open(generation)
+    relations, changes = opened.relations, opened._changes
+    temporal = relations.types == RELATION_TYPES.index("TEMPORAL_FOLLOWS")
+    pairs = set(zip(relations.sources[temporal].tolist(), relations.targets[temporal].tolist(), strict=True))
+    with path.open(encoding="utf-8", newline="") as file:
+        gold = list(csv.DictReader(file, delimiter="\t"))
+    of = {name: [one for one in gold if one["relation"] == name] for name in ("unchanged", "edited", "added", "dropped")}
+    gold_pairs = {(rows[one["later"]], rows[one["earlier"]]) for one in of["unchanged"] + of["edited"]}
+    later, earlier = ({row for pair in pairs for row in pair[side : side + 1]} for side in (0, 1))
+    is_new, is_gone = np.nan_to_num(changes.new) >= EDITED, np.nan_to_num(changes.gone) >= EDITED
+    told = {
+        "counterparts": (pairs, gold_pairs),
+        "changed (later edition)": (
+            set(np.flatnonzero(is_new).tolist()), {rows[one["later"]] for one in of["edited"] + of["added"]},
+        ),
+        "added, no counterpart": (
+            set(np.flatnonzero(is_new).tolist()) - later, {rows[one["later"]] for one in of["added"]},
+        ),
+        "dropped, no counterpart": (
+            set(np.flatnonzero(is_gone).tolist()) - earlier, {rows[one["earlier"]] for one in of["dropped"]},
+        ),
+    }  # fmt: skip
+    lines = [f"{'between editions':26} {'precision':>9} {'recall':>6} {'found':>6} {'gold':>6}"]
+    for name, (found, wanted) in told.items():
+        right = len(found & wanted)
+        lines.append(f"{name:26} {right / max(1, len(found)):9.3f} {right / len(wanted):6.3f} {len(found):6} {len(wanted):6}")
+    return lines
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Typed relations between passages: what follows, supports, explains, contradicts or causes what, and what versions change."""

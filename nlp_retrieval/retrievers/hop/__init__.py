@@ -1,0 +1,1 @@
+"""Retrieval along typed relations between passages, and of what versions change."""

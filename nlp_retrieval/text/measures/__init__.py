@@ -1,0 +1,1 @@
+"""How numbers and units of measure are written."""

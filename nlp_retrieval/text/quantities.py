@@ -1,0 +1,275 @@
+"""Quantities of a text: numbers with their units, the year for which they hold, and what they are measured against.
+
+"cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Units are
+scaled to one base (:mod:`nlp_retrieval.text.measures.units`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the
+length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from nlp_retrieval.text.measures.numbers import SCALES, SPELLED, WORDS
+from nlp_retrieval.text.measures.units import UNIT, unit_of
+from nlp_retrieval.text.sentences import sentences_of
+
+__all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_measure", "same_value", "years_of"]
+
+_MOST = 400
+_DIGITS = r"\d{1,3}(?:[,\u00a0\u202f]\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?"
+_SCALE = "hundred|thousand|million|billion|trillion|bn|mn"
+_NUMBER = re.compile(
+    rf"(?<![\w.,/])(?:(?P<digits>{_DIGITS})(?:\s?(?P<percent>%)?\s?(?:[-\u2013\u2014]|to\b)\s?(?P<upper>{_DIGITS}))?"
+    rf"|(?P<word>{SPELLED})\b(?:[\s-](?P<more>one|two|three|four|five|six|seven|eight|nine)\b)?)"
+    rf"(?:[\s-]?(?:(?P<scale>(?i:{_SCALE}))\b|(?P<short>[mMkK])(?![\w/])))?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(
+    r"(?<![\w.,/$€£])(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
+)
+_TARGET = re.compile(r"\b(?:by|before|until|no later than|up to|towards?)\s(?:the\s)?(?:(?:end of|year)\s)?\Z", re.IGNORECASE)
+_BASE = re.compile(
+    r"\b(?:relative to|compared (?:to|with)|in relation to|with respect to|below|above|against|versus|vs\.?|over|"
+    r"base year(?: of)?|baseline(?: of)?|reference year(?: of)?)\s(?:the\s)?"
+    r"(?:(?:level|emission)s?\s(?:in|of)\s)?(?:year\s)?\Z",
+    re.IGNORECASE,
+)
+_LEVELS = re.compile(r"\s(?:emissions?\s)?(?:levels?|baseline|base year|reference)\b", re.IGNORECASE)
+_SCENARIO = re.compile(
+    r"\b(?:business[\s-]as[\s-]usual|BAU|"
+    r"(?:baseline|reference|current[\s-]polic(?:y|ies))\s(?:scenario|projections?|case)|baseline levels?)\b",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.|an estimated)|[~≈])\s?(?:US\$|[$€£])?\Z",
+    re.IGNORECASE,
+)
+_LEAST = re.compile(
+    r"(?:\b(?:at least|more than|over|no less than|minimum of|exceeding|above)|[>≥])\s?(?:US\$|[$€£])?\Z", re.IGNORECASE
+)
+_MOSTLY = re.compile(
+    r"(?:\b(?:at most|up to|less than|under|no more than|maximum of|below)|[<≤])\s?(?:US\$|[$€£])?\Z", re.IGNORECASE
+)
+_BEFORE = 40
+
+
+@dataclass(frozen=True)
+class Year:
+    """A year, or a range of years, in a text.
+
+    Args:
+        first: the year, or the first of the range.
+        last: the last of the range; ``first`` for a single year.
+        role: ``target`` ("by 2030"), ``baseline`` ("below 2010 levels"), or empty.
+        begin: where it begins in the text, in characters.
+        end: where it ends.
+    """
+
+    first: int
+    last: int
+    role: Literal["", "target", "baseline"]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with a unit.
+
+    Args:
+        value: in the base of the unit; of a range ("45-50%") its lower end.
+        upper: the upper end of a range; ``value`` where there is none.
+        unit: the base ("t CO2e", "%", "W", "Wh", "ha", "USD", "year", ...).
+        exact: half of the last digit that is written, in the base: 1.5 Mt is exact to 50,000 t.
+        approximate: whether the text says "about", "nearly" or the like.
+        bound: ``least`` ("at least 20%"), ``most`` ("up to 20%"), or empty.
+        year: for which it holds: the nearest year of its sentence that is no baseline, target years first; None for none.
+        baseline: what it is measured against: a year, ``BAU`` for a scenario, or empty.
+        begin: where the number begins in the text, in characters.
+        end: where its unit ends.
+        written: as it stands in the text.
+    """
+
+    value: float
+    upper: float
+    unit: str
+    exact: float
+    approximate: bool
+    bound: Literal["", "least", "most"]
+    year: int | None
+    baseline: str
+    begin: int
+    end: int
+    written: str
+
+
+def years_of(text: str) -> list[Year]:
+    """Return the years of a text, 1600 to 2199, in order; at most 400.
+
+    Args:
+        text: any text.
+    """
+    return list(islice(_years(text), _MOST))
+
+
+def quantities_of(text: str) -> list[Quantity]:
+    """Return the numbers of a text that have a unit, in order; at most 400.
+
+    Args:
+        text: any text. A number without a unit is none: see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
+    """
+    years = years_of(text)
+    scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
+    begins = [begin for begin, _ in sentences_of(text)]
+    return list(islice(_quantities(text, years, scenarios, begins), _MOST))
+
+
+def same_measure(one: Quantity, other: Quantity) -> bool:
+    """Return whether two quantities have the same unit, year and baseline, so that their values can be compared.
+
+    Args:
+        one: a quantity.
+        other: another.
+    """
+    return (one.unit, one.year, one.baseline) == (other.unit, other.year, other.baseline)
+
+
+def same_value(one: Quantity, other: Quantity) -> bool:
+    """Return whether two quantities of one unit have the same value, as far as the less exact one is written.
+
+    One that is approximate, or a bound, allows a tenth more; a range agrees with what lies in it.
+
+    Args:
+        one: a quantity.
+        other: another.
+    """
+    loose = 0.1 * min(abs(one.value), abs(other.value)) if one.approximate or other.approximate else 0.0
+    slack = max(one.exact, other.exact, loose, 1e-9 * abs(one.value))
+    return one.value <= other.upper + slack and other.value <= one.upper + slack
+
+
+def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantity]]:
+    """Return quantities of a text whose value is another in a later wording of it, as pairs, in the order of the earlier.
+
+    Quantities of one measure are compared in their order; what stands in one of the texts alone makes no pair.
+
+    Args:
+        earlier: a text.
+        later: its later wording.
+    """
+    after: dict[tuple[str, int | None, str], list[Quantity]] = {}
+    before = quantities_of(earlier)
+    for quantity in quantities_of(later):
+        after.setdefault((quantity.unit, quantity.year, quantity.baseline), []).append(quantity)
+    left = []
+    for quantity in before:  # those that stand in both are not changed, whatever their order
+        candidates = after.get((quantity.unit, quantity.year, quantity.baseline), [])
+        kept = next((other for other in candidates if same_value(quantity, other)), None)
+        if kept is None:
+            left.append(quantity)
+        else:
+            candidates.remove(kept)
+    return [
+        (quantity, after[key].pop(0))
+        for quantity in left
+        if after.get(key := (quantity.unit, quantity.year, quantity.baseline))
+    ]
+
+
+def _years(text: str) -> Iterator[Year]:
+    for match in _YEAR.finditer(text):
+        first = int(match["first"])
+        last = first
+        if match["last"]:
+            last = int(match["last"]) if len(match["last"]) == 4 else first // 100 * 100 + int(match["last"])
+            last = last if last >= first else first
+        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        role: Literal["", "target", "baseline"] = ""
+        if _BASE.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
+            role = "baseline"
+        elif _TARGET.search(before):
+            role = "target"
+        yield Year(first, last, role, match.start(), match.end())
+
+
+def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], begins: list[int]) -> Iterator[Quantity]:
+    found = list(islice(_measured(text), _MOST))
+    year_begins = [year.begin for year in years]
+    for match, end, unit, factor in found:
+        sentence = bisect_right(begins, match.start()) - 1
+        begin = begins[sentence] if sentence >= 0 else 0
+        stop = begins[sentence + 1] if sentence + 1 < len(begins) else len(text)
+        near = years[bisect_right(year_begins, begin - 1) : bisect_right(year_begins, stop - 1)]
+        value, upper, exact = _value_of(match, factor)
+        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        bound: Literal["", "least", "most"] = "least" if _LEAST.search(before) else "most" if _MOSTLY.search(before) else ""
+        yield Quantity(
+            value, upper, unit, exact, _ABOUT.search(before) is not None, bound, _year_of(match.start(), end, near),
+            _baseline_of(match.start(), end, near, [one for one in scenarios if begin <= one[0] < stop]),
+            match.start(), end, text[match.start() : end],
+        )  # fmt: skip
+
+
+def _measured(text: str) -> Iterator[tuple[re.Match[str], int, str, float]]:
+    """Numbers with a unit: the number, where the unit ends, its base and its size."""
+    position = 0
+    while match := _NUMBER.search(text, position):
+        position = match.end()
+        end = match.end() if not match["short"] else match.start("short")
+        before = text[max(0, match.start() - 5) : match.start()]
+        unit = UNIT.match(text, end)
+        base, factor = unit_of(unit, before)
+        money = base.isupper() and len(base) == 3
+        if unit is None and match["short"] and not money:
+            continue
+        if match["percent"] and not base:
+            base = "%"
+        if base:
+            if match["short"] and money and unit is None:
+                factor, end = SCALES["k" if match["short"] in "kK" else "m"], match.end()
+            elif unit is not None and not (money and unit_of(unit)[0] != base):
+                end = unit.end()
+            position = max(end, match.start() + 1)
+            yield match, end, base, factor
+
+
+def _value_of(match: re.Match[str], factor: float) -> tuple[float, float, float]:
+    scale = factor * (SCALES[match["scale"].lower()] if match["scale"] else 1.0)
+    if match["word"]:
+        value = WORDS[match["word"].lower()] + (WORDS[match["more"].lower()] if match["more"] else 0.0)
+        return value * scale, value * scale, 0.0
+    digits = _plain(match["digits"])
+    upper = float(_plain(match["upper"])) if match["upper"] else float(digits)
+    decimals = len(digits.partition(".")[2])
+    exact = 0.5 * 10.0**-decimals if decimals or match["scale"] else 0.0
+    return float(digits) * scale, max(upper, float(digits)) * scale, exact * scale
+
+
+def _plain(digits: str) -> str:
+    return re.sub(r"[,\u00a0\u202f]", "", digits)
+
+
+def _year_of(begin: int, end: int, years: list[Year]) -> int | None:
+    """The year for which a quantity holds: a target year rather than another, one after it rather than before, the nearest."""
+    usable = [year for year in years if year.role != "baseline"]
+    if not usable:
+        return None
+    targets = [year for year in usable if year.role == "target"]
+    best = min(
+        targets or usable, key=lambda year: (year.begin - end if year.begin >= end else 2 * (begin - year.end) + 20, year.begin)
+    )
+    return best.last
+
+
+def _baseline_of(begin: int, end: int, years: list[Year], scenarios: list[tuple[int, int]]) -> str:
+    """What a quantity is measured against: the nearest baseline of its sentence, one after it rather than before."""
+    named = [(year.begin, year.end, str(year.first)) for year in years if year.role == "baseline"]
+    named += [(one, other, "BAU") for one, other in scenarios]
+    if not named:
+        return ""
+    return min(named, key=lambda one: (one[0] - end if one[0] >= end else 2 * (begin - one[1]) + 20, one[0]))[2]

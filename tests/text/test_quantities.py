@@ -1,0 +1,100 @@
+"""Quantities are read with their units, years and baselines, and compared as a reader would."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.text.quantities import changed_quantities, quantities_of, same_measure, same_value, years_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("will miss its target by 54 MtCO2e", [(54e6, "t CO2e")]),
+        ("1.2 Gt CO₂e, or 1,200 million tonnes of CO2 equivalent", [(1.2e9, "t CO2e"), (1.2e9, "t CO2e")]),
+        ("20 Mt CO2 and 21 Mt of carbon dioxide", [(20e6, "t CO2"), (21e6, "t CO2")]),
+        ("3 kilotonnes of waste, 5 kg of dust", [(3e3, "t"), (5e-3, "t")]),
+        ("30 GW of solar, 120MW of wind, two megawatts of hydro", [(30e9, "W"), (120e6, "W"), (2e6, "W")]),
+        ("5.3 TWh, and 3.6 PJ of heat", [(5.3e12, "Wh"), (1e12, "Wh")]),
+        ("5,000 ha, which is 50 km²", [(5e3, "ha"), (5e3, "ha")]),
+        ("US$ 1.5 billion, €20m and 3 bn dollars", [(1.5e9, "USD"), (20e6, "EUR"), (3e9, "USD")]),
+        ("twenty-five million hectares of forest", [(25e6, "ha")]),
+        ("45 per cent, 46% and 3 percentage points", [(45, "%"), (46, "%"), (3, "points")]),
+        ("10 mg for six weeks, 18 months in all", [(1e-8, "t"), (42, "day"), (1.5, "year")]),
+        ("COVID-19 and H2O in 2030, with 12 of them", []),
+        ("a mission to 3 Mtoes, 4 halls and 5 kgs", []),
+    ],
+)
+def test_numbers_are_scaled_to_the_base_of_their_unit(text: str, found: list[tuple[float, str]]) -> None:
+    assert [(pytest.approx(one.value), one.unit) for one in quantities_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "year", "baseline"),
+    [
+        ("cut emissions by 45% below 2010 levels by 2030", 2030, "2010"),
+        ("By 2030, emissions fall 45% relative to 2005.", 2030, "2005"),
+        ("45% below business-as-usual in 2035", 2035, "BAU"),
+        ("45% compared to the baseline scenario", None, "BAU"),
+        ("a share of 45% in 2020-2030", 2030, ""),
+        ("Its plan of 2021 wants 45% by the end of 2040.", 2040, ""),
+        ("45% of all. By 2030 another plan follows.", None, ""),
+    ],
+)
+def test_a_quantity_knows_for_when_and_against_what_it_is_meant(text: str, year: int | None, baseline: str) -> None:
+    (one,) = quantities_of(text)
+    assert (one.year, one.baseline) == (year, baseline)
+
+
+def test_two_targets_of_one_sentence_keep_their_years() -> None:
+    assert [(one.value, one.year) for one in quantities_of("1 GW by 2025 and 2 GW by 2030")] == [(1e9, 2025), (2e9, 2030)]
+
+
+def test_hedges_bounds_and_ranges_are_told() -> None:
+    about, least, most, span = quantities_of("nearly 40%, at least 30 GW, up to $5m, 45-50 %")
+    assert (about.approximate, least.bound, most.bound, span.value, span.upper) == (True, "least", "most", 45, 50)
+    assert not least.approximate
+    assert about.bound == span.bound == ""
+
+
+def test_years_have_roles_and_ranges() -> None:
+    found = years_of("Against 1990, by 2030, in 2021-25, 2031/2035 and a fee of $2000.")
+    assert [(one.first, one.last, one.role) for one in found] == [
+        (1990, 1990, "baseline"), (2030, 2030, "target"), (2021, 2025, ""), (2031, 2035, ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1.5 Mt", "1,502,113 t", True),
+        ("1.5 Mt", "1.6 Mt", False),
+        ("about 40%", "42%", True),
+        ("40%", "42%", False),
+        ("45-50%", "47%", True),
+        ("45-50%", "51%", False),
+    ],
+)
+def test_values_agree_as_far_as_they_are_written(one: str, other: str, same: bool) -> None:
+    (first,), (second,) = quantities_of(one), quantities_of(other)
+    assert same_measure(first, second)
+    assert same_value(first, second) is same_value(second, first) is same
+
+
+def test_what_changed_between_two_wordings_is_paired_within_its_measure() -> None:
+    earlier = "30% by 2030 and 12 GW of wind; costs are $3m. A loan of €5m."
+    later = "Costs are $3m. By 2030 it is 40%; 12 GW of wind; 7 GW of hydro."
+    assert [(one.written, other.written) for one, other in changed_quantities(earlier, later)] == [("30%", "40%")]
+
+
+@given(st.text(max_size=200))
+def test_any_text_agrees_with_itself(text: str) -> None:
+    assert changed_quantities(text, text) == []
+    assert all(0 <= one.begin < one.end <= len(text) and one.value <= one.upper for one in quantities_of(text))
+
+
+def test_long_texts_are_read_in_bounded_work() -> None:
+    assert len(quantities_of("1 t " * 100_000)) == 400
+    assert len(years_of("2030 " * 100_000)) == 400
