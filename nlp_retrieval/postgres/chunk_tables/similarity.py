@@ -86,13 +86,13 @@ def similarities_in(
     source = source_of(layout)
     passing = [] if countries is None else [source.country.in_(list(countries))]
     _warn_of_missing(connection, source, column, passing)
-    asked = (
-        func.unnest(cast(bindparam("vectors"), ARRAY(Text)))
-        .table_valued("vector", with_ordinality="number", name="asked")
-        .render_derived()
-    )
     compared_as = found.compared_as or "vector"
-    own, theirs = source.chunk.c[column], _pgvector(layout, asked.c.vector, compared_as)
+    texts = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("text", with_ordinality="number", name="texts")
+    given = texts.render_derived()
+    # read once each, and not again for every chunk
+    read = select(given.c.number, _pgvector(layout, given.c.text, compared_as).label("vector"))
+    asked = read.cte("asked").prefix_with("MATERIALIZED")
+    own, theirs = source.chunk.c[column], asked.c.vector
     if found.type != compared_as:
         own = _pgvector(layout, own, compared_as)
     distance: ColumnElement[Any] = own.op(f"OPERATOR({_extension(layout)}.<=>)")(theirs)
