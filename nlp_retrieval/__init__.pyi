@@ -120,6 +120,8 @@ from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer as BaseAnswerer
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as QuestionAnswering
 from nlp_retrieval.postgres.chunk_tables.chunk_tables import ChunkTables as ChunkTables
+from nlp_retrieval.postgres.chunk_tables.graph_relations import chunk_relations as chunk_relations
+from nlp_retrieval.postgres.chunk_tables.graph_relations import graph_relations as graph_relations
 from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader as ChunkTablesLoader
 from nlp_retrieval.postgres.chunk_tables.reading import ChunkCounts as ChunkCounts
 from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation as ChunkRelation

@@ -188,6 +188,6 @@ def _cure(state: str, reason: str) -> str:
         return "; name a database that is there: postgresql://user@host/DATABASE"
     if state == "42704" and "vector" in reason:
         return "; install pgvector, and CREATE EXTENSION vector in this database"
-    if state.startswith("08") or not state:
+    if state.startswith("08") or (not state and ("connection" in reason or "host" in reason)):
         return "; check host, port, user and password, and that the server is up"
     return ""
