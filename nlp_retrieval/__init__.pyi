@@ -132,6 +132,8 @@ from nlp_retrieval.pipelines.qa.question_answering import QuestionAnswering as Q
 from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport as SignalTuningReport
 from nlp_retrieval.pipelines.signal_tuning import tune_signals as tune_signals
 from nlp_retrieval.postgres.chunk_tables.chunk_tables import ChunkTables as ChunkTables
+from nlp_retrieval.postgres.chunk_tables.graph_relations import chunk_relations as chunk_relations
+from nlp_retrieval.postgres.chunk_tables.graph_relations import graph_relations as graph_relations
 from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader as ChunkTablesLoader
 from nlp_retrieval.postgres.chunk_tables.reading import ChunkCounts as ChunkCounts
 from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation as ChunkRelation

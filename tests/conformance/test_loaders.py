@@ -5,13 +5,30 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
+import pytest
+from graph.knowledge.databases import postgresql
 from hashed_words import InMemory
 
-from nlp_retrieval import BeirLoader, ChunkingLoader, HotpotqaLoader, HoverLoader, JsonlLoader
+from nlp_retrieval import (
+    BeirLoader,
+    ChunkingLoader,
+    ChunkTables,
+    ChunkTablesLoader,
+    HotpotqaLoader,
+    HoverLoader,
+    JsonlLoader,
+    SearchableItem,
+)
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
+
+__all__ = ["postgresql"]
+
+_SERVERS: list[str] = []  # a URL, then the schemas that were filled
+_SCHEMAS = count()
 
 TEXTS = ["Köln liegt am Rhein. 東京 🦊", "", "a long one. " * 90, 'He said:\n"O\'Hara; \\ --"']
 
@@ -113,6 +130,34 @@ class TestDatabase(LoaderRules):
             connection.execute("CREATE TABLE docs (id TEXT PRIMARY KEY, content TEXT NOT NULL, n INTEGER)")
             connection.executemany("INSERT INTO docs VALUES (?, ?, ?)", rows)
             connection.commit()
+
+
+@pytest.fixture(scope="module")
+def chunk_server(postgresql):
+    _SERVERS.append(postgresql)
+
+
+@pytest.mark.usefixtures("chunk_server")
+class TestChunkTables(LoaderRules):
+    component = ChunkTablesLoader
+
+    def prepare(self):
+        _SERVERS.append(self._written(SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(TEXTS)))
+
+    def make(self):
+        return ChunkTablesLoader(_SERVERS[0], schema=_SERVERS[-1])
+
+    def make_big(self, items):
+        return ChunkTablesLoader(_SERVERS[0], schema=self._written(items))
+
+    def other_values(self):
+        return {"url": "postgresql://host/db", "schema": "other", "country": "Kenya"}
+
+    def _written(self, items):
+        schema = f"conformance {next(_SCHEMAS)}"
+        with ChunkTables(_SERVERS[0], schema=schema, create=True) as tables:
+            tables.write(items)
+        return schema
 
 
 class TestChunker(LoaderRules):

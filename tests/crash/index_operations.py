@@ -135,7 +135,7 @@ def index_operations() -> list[Operation]:
     return [
         *_index_operations("", TWO),
         *_index_operations(
-            ", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "feedback")
+            ", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops", "feedback")
         ),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),

@@ -214,6 +214,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "searcher": _PARTS | _may("processor", "scope", "depth", "quota"),
         "multi_hop": _PARTS | _may("lm", "hops", "per_hop", "passage_characters", "step", program=_FILE),
         "trec_run": _may(path=_FILE),
+        "unfiltered": _PARTS | _may("processor", "scope", "depth", "quota"),
     },
     "loaders": {
         "beir": _may("split", path=_FILE),
@@ -221,6 +222,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hover": _may("hops", "label", path=_FILE),
         "jsonl": _may("id_field", "content_field", "title_field", "metadata_fields", path=_FILE),
         "chunker": _may("source", "size", "overlap", "unit"),
+        "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(
             *("table", "parameters", "id_column", "content_column", "title_column", "metadata_columns"),
             url=_given("ask the database"),

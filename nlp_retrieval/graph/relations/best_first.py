@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES, Relations
 
-__all__ = ["Path", "RelationGraph"]
+__all__ = ["RelationGraph", "RelationPath"]
 
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
-class Path:
+class RelationPath:
     """The strongest path to a passage.
 
     Args:
@@ -79,7 +79,7 @@ class RelationGraph:
         decay: float,
         allowed: Mask | None,
         max_steps: int,
-    ) -> list[Path]:
+    ) -> list[RelationPath]:
         """Return the strongest path to each passage that is reached from another one, strongest first, ties by row.
 
         Args:
@@ -99,17 +99,17 @@ class RelationGraph:
                 heapq.heappush(queue, (-strength, 0, row, row, len(paths)))
                 paths.append(((row,), ()))
         fewest: dict[tuple[int, int], int] = {}
-        found: dict[int, Path] = {}
+        found: dict[int, RelationPath] = {}
         n_steps = 0
-        while queue and n_steps < max_steps:
+        while queue:
             minus, hops, row, origin, number = heapq.heappop(queue)
             if fewest.get((origin, row), max_hops + 1) <= hops:
                 continue  # reached by a path that is stronger and no longer
             fewest[origin, row] = hops
             rows, relations = paths[number]
             if hops and row not in found:
-                found[row] = Path(row, -minus, rows, relations)
-            if hops == max_hops:
+                found[row] = RelationPath(row, -minus, rows, relations)
+            if hops == max_hops or n_steps == max_steps:
                 continue
             n_steps += 1
             for place in range(int(offsets[row]), int(offsets[row + 1])):

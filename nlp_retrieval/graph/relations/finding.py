@@ -82,7 +82,7 @@ def find_relations(
     nodes: list[Nodes] = []
     with progress("relations: comparing versions", len(told)) as advance:
         for family in told:
-            part = _family(everything, np.flatnonzero((all_families == family) & live), vectors_at, settings)
+            part = _family(everything, int(family), np.flatnonzero((all_families == family) & live), vectors_at, settings)
             found.append(Relations.of(part[0]))
             nodes.append(part[1])
             advance(1)
@@ -110,12 +110,13 @@ def _hash(key: str) -> int:
 
 
 def _family(
-    everything: ItemTable, rows: Rows, vectors_at: VectorsAt, settings: RelationSettings
+    everything: ItemTable, family: int, rows: Rows, vectors_at: VectorsAt, settings: RelationSettings
 ) -> tuple[list[Relation], Nodes]:
     items = everything.items(rows)
     places = [settings.fields.place_of(item) for item in items]
     found = structure_of(rows, places, [item.content for item in items], vectors_at(rows), settings.min_carried)
-    nodes = Nodes(rows, found.versions, found.new.astype(np.float32), found.gone.astype(np.float32))
+    told_by = np.full(len(rows), family, np.uint64)
+    nodes = Nodes(rows, found.versions, found.new.astype(np.float32), found.gone.astype(np.float32), told_by)
     return found.relations, nodes
 
 

@@ -28,7 +28,13 @@ _COLUMNS: dict[str, tuple[type[np.generic], int | None]] = {
     "sources": (np.int64, None), "targets": (np.int64, None), "types": (np.uint8, None), "confidences": (np.float32, None),
     "spans": (np.int32, 4), "carried": (np.float32, None), "changed": (np.int32, None),
 }  # fmt: skip
-_NODES: dict[str, type[np.generic]] = {"rows": np.int64, "versions": np.int32, "new": np.float32, "gone": np.float32}
+_NODES: dict[str, type[np.generic]] = {
+    "rows": np.int64,
+    "versions": np.int32,
+    "new": np.float32,
+    "gone": np.float32,
+    "families": np.uint64,
+}
 
 
 def is_structure(relations: Relations) -> Mask:
@@ -45,21 +51,23 @@ class Nodes:
         versions: the number of the version of each in its family, from 0; -1 for none.
         new: the share of its words that the version before does not have; NaN where there is none.
         gone: the share of its words that the next version does not have; NaN where there is none.
+        families: the hash of the family of each.
     """
 
     rows: Rows
     versions: NDArray[np.int32]
     new: NDArray[np.float32]
     gone: NDArray[np.float32]
+    families: Hashes
 
     def where(self, kept: Mask | Rows) -> Nodes:
         """Those that a mask over them keeps, or that stand at positions."""
-        return Nodes(self.rows[kept], self.versions[kept], self.new[kept], self.gone[kept])
+        return Nodes(*(getattr(self, name)[kept] for name in _NODES))
 
     @classmethod
     def joined(cls, parts: Sequence[Nodes]) -> Nodes:
         """Put them together, by row."""
-        none = cls(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0, np.float32))
+        none = cls(*(np.zeros(0, kind) for kind in _NODES.values()))
         columns = [np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in _NODES]
         return cls(*columns).where(np.argsort(columns[0], kind="stable"))
 
@@ -125,9 +133,8 @@ class RelationTables:
             raise damaged(folder / "relation_spans.npy", "a place in a text ends before it begins")
         rows = mapped(folder / "node_rows.npy", np.int64)
         check_numbers(folder / "node_rows.npy", rows, n_rows)
-        nodes = Nodes(
-            rows, *(mapped(folder / f"node_{name}.npy", _NODES[name], rows.shape) for name in ("versions", "new", "gone"))
-        )
+        told_of = {name: mapped(folder / f"node_{name}.npy", kind, rows.shape) for name, kind in _NODES.items()}
+        nodes = Nodes(**told_of)
         for name, shares in (("new", nodes.new), ("gone", nodes.gone)):
             if not (np.isnan(shares) | ((shares >= 0) & (shares <= 1))).all():
                 raise damaged(folder / f"node_{name}.npy", "it holds a number that is not 0 to 1")
@@ -138,12 +145,11 @@ class RelationTables:
         return cls(relations, families, editions, mapped(folder / "told.npy", np.uint64), nodes, centrality)
 
     @classmethod
-    def of_segments(cls, segments: Sequence[SegmentFolder], before: Hashes | None = None) -> RelationTables:
+    def of_segments(cls, segments: Sequence[SegmentFolder]) -> RelationTables:
         """Put adjacent segments together, without relations to or from deleted passages.
 
         Args:
             segments: at least one.
-            before: families of the rows before the first segment, where it is not the first of the index.
 
         Raises:
             IndexDamagedError: see :meth:`open`.
@@ -151,7 +157,9 @@ class RelationTables:
         tables = [cls.open(segment) for segment in segments]
         live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
         families = np.concatenate([table.families for table in tables])
-        by_row = np.concatenate([np.zeros(segments[0].first_row, np.uint64) if before is None else before, families])
+        by_row = np.zeros(segments[-1].end_row, np.uint64)
+        for table in tables:
+            by_row[table.nodes.rows] = table.nodes.families
         newest: set[int] = set()
         kept_relations, kept_nodes = [], []
         for table in reversed(tables):
@@ -161,7 +169,7 @@ class RelationTables:
             kept_relations.append(
                 relations.where(alive & ~(is_structure(relations) & np.isin(by_row[relations.sources], stale)))
             )
-            kept_nodes.append(nodes.where(live[nodes.rows] & ~np.isin(by_row[nodes.rows], stale)))
+            kept_nodes.append(nodes.where(live[nodes.rows] & ~np.isin(nodes.families, stale)))
             newest |= set(table.told.tolist())
         editions = np.concatenate([table.editions for table in tables])
         told = np.array(sorted(newest), np.uint64)

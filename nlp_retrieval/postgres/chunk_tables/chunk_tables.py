@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkTables"]
 
-_WRITTEN = 5000
+_RELATIONS_TOGETHER = 5000
+_CHUNKS_TOGETHER = 500
 
 
 class ChunkTables(ChunkReader):
@@ -92,13 +93,13 @@ class ChunkTables(ChunkReader):
         encoders: Mapping[str, EncodesPassages] | None = None,
         vectors: Mapping[str, NDArray[Any]] | None = None,
     ) -> WrittenChunks:
-        """Write items as chunks, in place of those of the same ids, one transaction for each document.
+        """Write items as chunks, in place of those of the same ids, whole documents in a transaction.
 
         Items of one document (``document`` in their metadata) follow one another; an item without is a document of its own. An
         id that is no UUID becomes one that follows from it, and comes back as it was.
 
         Args:
-            items: streamed; those of one document are held in memory at a time.
+            items: streamed; those of one document, or of some small ones, are held in memory at a time.
             encoders: of the vectors, by column.
             vectors: ``[items, dimension]`` by column, where they are there already. One of zeros is taken for none.
 
@@ -108,19 +109,26 @@ class ChunkTables(ChunkReader):
             ModelError: vectors are not finite, or not of the column's dimension.
             OutputError: the database cannot be written; documents before this one are.
         """
-        from nlp_retrieval.postgres.chunk_tables.writing import WrittenChunks, documents_of, vector_rows, write_document
+        from nlp_retrieval.postgres.chunk_tables.writing import (
+            WrittenChunks,
+            documents_of,
+            together,
+            vector_rows,
+            write_documents,
+        )
 
         self._require_own()
         given = {column: np.asarray(matrix) for column, matrix in (vectors or {}).items()}
         n_documents = n_chunks = 0
         zero: dict[str, int] = {}
-        for document, chunks in documents_of(items):
-            of_document = {column: matrix[n_chunks : n_chunks + len(chunks)] for column, matrix in given.items()}
-            texts = [chunk.item.text for chunk in chunks]
-            of_document |= {column: encoder.encode_passages(texts) for column, encoder in (encoders or {}).items()}
-            rows, left_out = vector_rows(self._layout, [chunk.item.item_id for chunk in chunks], of_document)
-            self._server.write(partial(write_document, layout=self._layout, document=document, chunks=chunks, vectors=rows))
-            n_documents, n_chunks = n_documents + 1, n_chunks + len(chunks)
+        for documents in together(documents_of(items), _CHUNKS_TOGETHER):
+            chunks = [chunk.item for theirs in documents.values() for chunk in theirs]
+            own = {column: matrix[n_chunks : n_chunks + len(chunks)] for column, matrix in given.items()}
+            texts = [item.text for item in chunks]
+            own |= {column: encoder.encode_passages(texts) for column, encoder in (encoders or {}).items()}
+            rows, left_out = vector_rows(self._layout, [item.item_id for item in chunks], own)
+            self._server.write(partial(write_documents, layout=self._layout, documents=documents, vectors=rows))
+            n_documents, n_chunks = n_documents + len(documents), n_chunks + len(chunks)
             zero = {column: zero.get(column, 0) + count for column, count in left_out.items()}
         if wrong := [column for column, matrix in given.items() if len(matrix) != n_chunks]:
             raise ItemError(
@@ -169,7 +177,7 @@ class ChunkTables(ChunkReader):
         self._require_own()
         count = 0
         left = iter(relations)
-        while part := list(islice(left, _WRITTEN)):
+        while part := list(islice(left, _RELATIONS_TOGETHER)):
             self._server.write(partial(write_relations, layout=self._layout, relations=part))
             count += len(part)
         return count

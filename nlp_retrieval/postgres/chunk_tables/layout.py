@@ -14,7 +14,7 @@ from nlp_retrieval.errors import QueryError, SourceError, nearest
 if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection, TableClause
 
-__all__ = ["CHUNKS", "DIMENSIONS", "DOCUMENTS", "RELATIONS", "RELATION_TYPES", "VECTOR_COLUMNS", "VIEW", "Layout", "layout_of"]
+__all__ = ["CHUNKS", "DIMENSIONS", "DOCUMENTS", "RELATIONS", "VECTOR_COLUMNS", "VIEW", "Layout", "layout_of"]
 
 DOCUMENTS, CHUNKS, RELATIONS, VIEW = "documents", "doc_chunks", "logical_relationships", "doc_chunks_with_country"
 VERSION_TABLE = "chunk_tables_version"
@@ -24,7 +24,6 @@ DIMENSIONS = {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_e
 """The columns for vectors, and how many numbers one has unless something else is asked for."""
 
 VECTOR_COLUMNS = tuple(DIMENSIONS)
-RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FOLLOWS", "CAUSES")
 
 _NEEDED = {
     DOCUMENTS: ("id",),

@@ -148,6 +148,11 @@ def check_countries(connection: Connection, layout: Layout, countries: Sequence[
     if not countries:
         return
     source = source_of(layout)
+    if layout.one_place:  # and has an index
+        document = layout.table(DOCUMENTS).c
+        there = connection.execute(select(document.country).where(document.country.in_(countries)).distinct()).scalars()
+        if set(there) >= set(countries):
+            return
     known = set(connection.execute(select(source.country).select_from(source.rows).distinct()).scalars()) - {None}
     for country in countries:
         if country not in known:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import ItemError, SourceError, nearest
+from nlp_retrieval.graph.relations.relation import RELATION_TYPES
 from nlp_retrieval.postgres.chunk_tables.ids import chunk_uuid, relation_uuid
-from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, RELATION_TYPES, RELATIONS, Layout
+from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, RELATIONS, Layout
 from nlp_retrieval.postgres.chunk_tables.rows import own_id
 from nlp_retrieval.postgres.chunk_tables.writing import chunk_table
 

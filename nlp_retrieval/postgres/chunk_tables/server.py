@@ -19,7 +19,7 @@ from nlp_retrieval.text.printable import printable
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["ChunkServer", "driver_of"]
+__all__ = ["ChunkServer", "driver_of", "shown_url"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class ChunkServer:
     """
 
     def __init__(self, url: str) -> None:
-        self.shown = url if url.startswith("env:") else _PASSWORD_WORD.sub(rf"\1{HIDDEN}", hide_secrets(url))
+        self.shown = shown_url(url)
         self._url = resolve(url)
         self._words = _words_of(self._url, self.shown)
         self.engine = self._engine()
@@ -119,6 +119,11 @@ class ChunkServer:
             raise SourceError(
                 f"{self.shown}: not a URL of PostgreSQL; write postgresql://user@host/database or host=... dbname=..."
             ) from None
+        if words.get("password") == HIDDEN:
+            raise SourceError(
+                f"{self.shown}: this DSN was taken from a config, which never shows a secret; put the whole of it into an "
+                "environment variable NAME and pass url=env:NAME"
+            )
         if not words.get("dbname") and not words.get("service"):
             raise SourceError(f"{self.shown}: no database is named; write postgresql://user@host/DATABASE")
         asked = {"application_name": "nlp_retrieval", "connect_timeout": _CONNECT_SECONDS} | words
@@ -134,6 +139,11 @@ class ChunkServer:
         if password:
             reason = reason.replace(password, HIDDEN)
         return printable(" ".join(reason.split()))[:300] + _cure(_state(error), reason)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL or DSN as messages and manifests have it: without a password."""
+    return url if url.startswith("env:") else _PASSWORD_WORD.sub(rf"\1{HIDDEN}", hide_secrets(url))
 
 
 def driver_of(connection: Connection) -> Any:
@@ -178,6 +188,6 @@ def _cure(state: str, reason: str) -> str:
         return "; name a database that is there: postgresql://user@host/DATABASE"
     if state == "42704" and "vector" in reason:
         return "; install pgvector, and CREATE EXTENSION vector in this database"
-    if state.startswith("08") or not state:
+    if state.startswith("08") or (not state and ("connection" in reason or "host" in reason)):
         return "; check host, port, user and password, and that the server is up"
     return ""

@@ -74,7 +74,7 @@ def similarities_in(
     Raises:
         QueryError: there is no such column, or a vector has another dimension, is zero or not finite.
     """
-    from sqlalchemy import Text, bindparam, cast, func, select, true
+    from sqlalchemy import Float, Text, bindparam, cast, func, select, true
     from sqlalchemy.dialects.postgresql import ARRAY
 
     found = layout.vectors(column)
@@ -86,16 +86,16 @@ def similarities_in(
     source = source_of(layout)
     passing = [] if countries is None else [source.country.in_(list(countries))]
     _warn_of_missing(connection, source, column, passing)
-    asked = (
-        func.unnest(cast(bindparam("vectors"), ARRAY(Text)))
-        .table_valued("vector", with_ordinality="number", name="asked")
-        .render_derived()
-    )
     compared_as = found.compared_as or "vector"
-    own, theirs = source.chunk.c[column], _pgvector(layout, asked.c.vector, compared_as)
+    texts = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("text", with_ordinality="number", name="texts")
+    given = texts.render_derived()
+    # read once each, and not again for every chunk
+    read = select(given.c.number, _pgvector(layout, given.c.text, compared_as).label("vector"))
+    asked = read.cte("asked").prefix_with("MATERIALIZED")
+    own, theirs = source.chunk.c[column], asked.c.vector
     if found.type != compared_as:
         own = _pgvector(layout, own, compared_as)
-    distance: ColumnElement[Any] = own.op(f"OPERATOR({_extension(layout)}.<=>)")(theirs)
+    distance: ColumnElement[Any] = own.op(f"OPERATOR({_extension(layout)}.<=>)", return_type=Float())(theirs)
     # an index cannot serve an order by more than the distance
     order = (distance + 0, source.chunk.c.id) if exact or (passing and not can_search_on(layout)) else (distance,)
     near = (
@@ -161,15 +161,10 @@ def _extension(layout: Layout) -> str:
     return '"' + schema.replace('"', '""') + '"'
 
 
-def _pgvector(layout: Layout, value: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+def _pgvector(layout: Layout, value: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
     """A value as one of pgvector's types."""
     from sqlalchemy import cast
-    from sqlalchemy.types import UserDefinedType
 
-    class Named(UserDefinedType[Any]):
-        cache_ok = True
+    from nlp_retrieval.postgres.chunk_tables.vector_type import Vector
 
-        def get_col_spec(self, **_: Any) -> str:
-            return f"{_extension(layout)}.{name}"
-
-    return cast(value, Named())
+    return cast(value, Vector(None, layout.extension[0] if layout.extension is not None else None, kind))

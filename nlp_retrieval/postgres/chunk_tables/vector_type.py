@@ -15,23 +15,25 @@ Floats = NDArray[np.float32]
 
 
 class Vector(UserDefinedType[Any]):
-    """``vector(dimension)``, where the extension is on the search path or in a schema that is named.
+    """``vector(dimension)``, or another of pgvector's types, by the schema of the extension where that is named.
 
     Args:
         dimension: of the vectors; None: any.
         schema: of the extension.
+        kind: ``vector`` or ``halfvec``.
     """
 
     cache_ok = True
 
-    def __init__(self, dimension: int | None = None, schema: str | None = None) -> None:
+    def __init__(self, dimension: int | None = None, schema: str | None = None, kind: str = "vector") -> None:
         self.dimension = dimension
         self.schema = schema
+        self.kind = kind
 
     def get_col_spec(self, **_: Any) -> str:
         """Return the type as ``CREATE TABLE`` has it."""
         place = "" if self.schema is None else f'"{self.schema.replace(chr(34), chr(34) * 2)}".'
-        return f"{place}vector" + ("" if self.dimension is None else f"({self.dimension:d})")
+        return f"{place}{self.kind}" + ("" if self.dimension is None else f"({self.dimension:d})")
 
     def bind_processor(self, dialect: Any) -> Callable[[Any], str | None]:
         """Return what turns numbers into the text that PostgreSQL reads."""

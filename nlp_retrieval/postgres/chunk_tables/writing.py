@@ -1,4 +1,4 @@
-"""Writing chunks, a transaction for each document, and relations between them.
+"""Writing chunks, whole documents in a transaction.
 
 A chunk that is there already is replaced; the same items written twice change nothing. Writers of one document wait for one
 another at its row, so that what is there afterwards is what one of them wrote.
@@ -23,7 +23,7 @@ from nlp_retrieval.postgres.chunk_tables.vector_type import Vector, as_text
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
-__all__ = ["EncodesPassages", "WrittenChunks", "chunk_table", "documents_of", "vector_rows", "write_document"]
+__all__ = ["EncodesPassages", "WrittenChunks", "chunk_table", "documents_of", "together", "vector_rows", "write_documents"]
 
 _PART = 500
 
@@ -40,7 +40,7 @@ class WrittenChunks:
     """What was written.
 
     Args:
-        documents: how many transactions, one for each document of the stream.
+        documents: how many; one whose items do not follow one another counts each time.
         chunks: how many chunks.
         without_vector: by column, how many chunks got no vector, because theirs is zero: nothing is known of them.
     """
@@ -72,6 +72,35 @@ def documents_of(items: Iterable[SearchableItem]) -> Iterator[tuple[DocumentRow,
                 raise ItemError(f"item {item_id!r:.80} occurs twice in document {document.name!r:.80}; ids are unique")
             seen[chunk.key] = item_id
         yield document, chunks
+
+
+def together(
+    documents: Iterable[tuple[DocumentRow, list[ChunkRow]]], at_least: int
+) -> Iterator[dict[DocumentRow, list[ChunkRow]]]:
+    """Yield documents that are written in one transaction: whole ones, until they have so many chunks.
+
+    A document or a chunk that comes again is written in a later one. Where the source fails, what came before is yielded first.
+    """
+    waiting: dict[DocumentRow, list[ChunkRow]] = {}
+    keys: set[object] = set()
+    source = iter(documents)
+    while True:
+        failed: Exception | None = None
+        one: tuple[DocumentRow, list[ChunkRow]] | None = None
+        try:
+            one = next(source, None)
+        except Exception as error:
+            failed = error
+        own = {one[0].key, *(chunk.key for chunk in one[1])} if one is not None else set()
+        if waiting and (one is None or len(keys) >= at_least or own & keys):
+            yield waiting
+            waiting, keys = {}, set()
+        if failed is not None:
+            raise failed
+        if one is None:
+            return
+        waiting[one[0]] = one[1]
+        keys |= own
 
 
 def vector_rows(
@@ -108,41 +137,57 @@ def vector_rows(
     return rows, zero
 
 
-def write_document(
-    connection: Connection, layout: Layout, document: DocumentRow, chunks: Sequence[ChunkRow], vectors: Sequence[Row]
+def write_documents(
+    connection: Connection, layout: Layout, documents: Mapping[DocumentRow, Sequence[ChunkRow]], vectors: Sequence[Row]
 ) -> None:
-    """Write a document and chunks of it, in place of what is there of these, within a transaction that the caller opened.
+    """Write documents and chunks of them, in place of what is there of these, within a transaction that the caller opened.
+
+    Args:
+        connection: in a transaction.
+        layout: of the tables.
+        documents: with their chunks.
+        vectors: of all these chunks, in order.
 
     Raises:
-        ItemError: the document is there with another country, or a chunk is one of another document.
+        ItemError: a document is there with another country, or a chunk is one of another document.
     """
-    from sqlalchemy import select
+    from sqlalchemy import bindparam, select
     from sqlalchemy.dialects.postgresql import insert
 
-    documents, table = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
-    connection.execute(insert(documents).values(document.row()).on_conflict_do_nothing(index_elements=["id"]))
-    held = connection.execute(select(documents.c.country).where(documents.c.id == document.key).with_for_update()).scalar()
-    if held is None and document.country is not None:
-        connection.execute(documents.update().where(documents.c.id == document.key).values(country=document.country))
-    elif held != document.country and document.country is not None:
-        raise ItemError(
-            f"document {document.name!r:.80} is of {document.country!r} in item {chunks[0].item.item_id!r}, and of {held!r} in "
-            "the table; delete_document() it first, or give this one another name"
-        )
-    rows = [chunk.row() | own for chunk, own in zip(chunks, vectors, strict=True)]
-    for start in range(0, len(rows), _PART):
-        part = rows[start : start + _PART]
-        keys = [row["id"] for row in part]
-        others = select(table.c.id).where(table.c.id.in_(keys), table.c.doc_id != document.key)
-        if (taken := connection.execute(others).scalar()) is not None:
-            item = next(chunk.item.item_id for chunk in chunks if chunk.key == taken)
+    table, chunk_rows = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
+    # in one order for all writers, so that none waits for another that waits for it
+    by_key = {document.key: document for document in sorted(documents, key=lambda one: str(one.key))}
+    put = insert(table).on_conflict_do_nothing(index_elements=["id"])
+    connection.execute(put, [document.row() for document in by_key.values()])
+    countries = select(table.c.id, table.c.country).where(table.c.id.in_(by_key)).order_by(table.c.id).with_for_update()
+    filled = []
+    for key, held in connection.execute(countries).all():
+        document = by_key[key]
+        if held is None and document.country is not None:
+            filled.append({"key": key, "own": document.country})
+        elif held != document.country and document.country is not None:
+            first = documents[document][0].item.item_id
             raise ItemError(
-                f"item {item!r:.80} is there already, in another document than {document.name!r:.80}; delete_document() that "
-                "one first, or give the item another id"
+                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {held!r} in "
+                "the table; delete_document() it first, or give this one another name"
             )
-        put = insert(table)
-        changed = {name: put.excluded[name] for name in part[0] if name != "id"}
-        connection.execute(put.on_conflict_do_update(index_elements=["id"], set_=changed), part)
+    if filled:
+        named = table.update().where(table.c.id == bindparam("key")).values(country=bindparam("own"))
+        connection.execute(named, filled)
+    chunks = [chunk for theirs in documents.values() for chunk in theirs]
+    for start in range(0, len(chunks), _PART):
+        part = {chunk.key: chunk for chunk in chunks[start : start + _PART]}
+        there = select(chunk_rows.c.id, chunk_rows.c.doc_id).where(chunk_rows.c.id.in_(part))
+        for key, document_key in connection.execute(there):
+            if document_key != part[key].document.key:
+                raise ItemError(
+                    f"item {part[key].item.item_id!r:.80} is there already, in another document than "
+                    f"{part[key].document.name!r:.80}; delete_document() that one first, or give the item another id"
+                )
+        rows = [chunk.row() | own for chunk, own in zip(part.values(), vectors[start : start + _PART], strict=True)]
+        putting = insert(chunk_rows)
+        changed = {name: putting.excluded[name] for name in rows[0] if name != "id"}
+        connection.execute(putting.on_conflict_do_update(index_elements=["id"], set_=changed), rows)
 
 
 def chunk_table(layout: Layout, name: str) -> Table:

@@ -10,13 +10,13 @@ from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.relations.best_first import Path
+from nlp_retrieval.graph.relations.best_first import RelationPath
 from nlp_retrieval.graph.relations.relation import Relation, Relations
 
 _LONGEST = 300
 
 
-def path_explained(path: Path, relations: Relations, origin: str, items: ItemTable) -> Explanation:
+def path_explained(path: RelationPath, relations: Relations, origin: str, items: ItemTable) -> Explanation:
     """Put a path into words.
 
     Args:

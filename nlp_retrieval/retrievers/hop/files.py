@@ -88,6 +88,16 @@ def join_files(segments: Sequence[SegmentFolder], items: ItemTable, folder: Path
         RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments)).write(folder)
 
 
+def check_vectors(segments: Sequence[SegmentFolder]) -> None:
+    """Make sure that what will be read when items join is what was written; a search needs no vectors.
+
+    Raises:
+        IndexDamagedError: a file is missing or cut off, or holds another number of vectors or another dimension.
+    """
+    if len({_dimension(segment) for segment in segments}) != 1:
+        raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of the segment before")
+
+
 def rows_in(folder: Path) -> int:
     """How many passages a segment has."""
     return len(mapped(folder / _VECTORS, np.float32, (None, None)))

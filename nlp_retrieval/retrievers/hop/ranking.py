@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
-from nlp_retrieval.graph.relations.best_first import Path
+from nlp_retrieval.graph.relations.best_first import RelationPath
 from nlp_retrieval.graph.relations.structure import EDITED
 
-__all__ = ["Ranked", "VersionChanges", "changed", "pooled", "scaled"]
+__all__ = ["RankedPassages", "VersionChanges", "changed", "pooled", "scaled"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedPassages:
     """A list, best first.
 
     Args:
@@ -28,7 +28,7 @@ class Ranked:
     scores: Scores
     signals: dict[str, Scores]
 
-    def then(self, others: Ranked, k: int) -> Ranked:
+    def then(self, others: RankedPassages, k: int) -> RankedPassages:
         """These, and below them, with the same distances, those of another list that are not among them; at most k."""
         kept = np.flatnonzero(~np.isin(others.rows, self.rows))[: max(0, k - len(self.rows))]
         signals = {
@@ -42,12 +42,12 @@ class Ranked:
         if len(self.rows) and len(following):
             following = float(self.scores.min()) - 1.0 - (float(others.scores.max()) - following)
         scores = np.concatenate([self.scores, following])
-        whole = Ranked(np.concatenate([self.rows, others.rows[kept]]), scores, signals)
+        whole = RankedPassages(np.concatenate([self.rows, others.rows[kept]]), scores, signals)
         return whole.head(k)
 
-    def head(self, k: int) -> Ranked:
+    def head(self, k: int) -> RankedPassages:
         """The best k."""
-        return Ranked(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
+        return RankedPassages(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
 
 
 def scaled(scores: Scores, depth: int) -> Scores:
@@ -59,7 +59,7 @@ def scaled(scores: Scores, depth: int) -> Scores:
     return (scores - lowest) / span if span > 0 else np.ones(len(scores))
 
 
-def pooled(rows: Rows, own: Scores, paths: list[Path], hop_weight: float, central: Scores, k: int) -> Ranked:
+def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, central: Scores, k: int) -> RankedPassages:
     """Rank passages that were found, and those reached from them.
 
     Args:
@@ -79,7 +79,7 @@ def pooled(rows: Rows, own: Scores, paths: list[Path], hop_weight: float, centra
     hops[places] = [len(path.relations) for path in paths]
     scores = (found + hop_weight * walked + central[every]).round(9)
     order = np.lexsort((every, -scores))[:k]
-    return Ranked(every[order], scores[order], {"path": walked[order], "hops": hops[order]})
+    return RankedPassages(every[order], scores[order], {"path": walked[order], "hops": hops[order]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ def changed(
     depth: int,
     weight: float,
     power: float,
-) -> Ranked:
+) -> RankedPassages:
     """Rank what a version changed, by relevance to a query and by how much of it is new, or gone.
 
     Args:
@@ -170,7 +170,7 @@ def changed(
     side, is_changed = changes.side(kind, allowed)
     rows, scores = search(query, depth, is_changed)
     if not len(rows):
-        return Ranked(rows, scores, {})
+        return RankedPassages(rows, scores, {})
     others, other_scores = search(query, depth, side & ~is_changed)
     both = np.concatenate([scores, other_scores])
     lowest = float(both.min())
@@ -180,4 +180,4 @@ def changed(
     shares = (changes.new if kind == "added" else changes.gone)[rows]
     final = ((0.01 + smooth) * shares**power).round(9)
     order = np.lexsort((rows, -final))
-    return Ranked(rows[order], final[order], {"relevance": smooth[order]})
+    return RankedPassages(rows[order], final[order], {"relevance": smooth[order]})

@@ -26,8 +26,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.graph.relations.best_first import Path as RelationPath
-from nlp_retrieval.graph.relations.best_first import RelationGraph
+from nlp_retrieval.graph.relations.best_first import RelationGraph, RelationPath
 from nlp_retrieval.graph.relations.centrality import classes_of
 from nlp_retrieval.graph.relations.finding import RelationSettings
 from nlp_retrieval.graph.relations.places import RelationFields
@@ -36,8 +35,8 @@ from nlp_retrieval.graph.relations.tables import RelationTables
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hop.changes import ChangeQuestion, change_asked
 from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained, start_of
-from nlp_retrieval.retrievers.hop.files import build_files, extend_files, join_files, rows_in
-from nlp_retrieval.retrievers.hop.ranking import Ranked, VersionChanges, changed, pooled, scaled
+from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
+from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled, scaled
 
 RELATION_WEIGHTS: Mapping[str, float] = {
     "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
@@ -162,6 +161,7 @@ class HopRetriever(BaseRetriever):
         self.load_segments([SegmentFolder(folder, 0, rows_in(folder))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        check_vectors(segments)
         tables = RelationTables.of_segments(segments)
         self._n_rows = segments[-1].end_row
         weights = dict(RELATION_WEIGHTS) | self.relation_weights
@@ -212,12 +212,12 @@ class HopRetriever(BaseRetriever):
                 explained.append(None)
         return explained
 
-    def _ranked(self, query: str, rows: Rows, scores: Scores, k: int, allowed: Mask | None) -> Ranked:
+    def _ranked(self, query: str, rows: Rows, scores: Scores, k: int, allowed: Mask | None) -> RankedPassages:
         with stage(f"{self.name}.walk"):
             paths = self._paths(rows, scores, allowed)
         own = scaled(scores[: self.depth], min(self.depth, self._n_rows))
         ranked = pooled(rows[: self.depth], own, paths, self.hop_weight, self.centrality_weight * self._central, k)
-        ranked = ranked.then(Ranked(rows[self.depth :], scores[self.depth :], {}), k)
+        ranked = ranked.then(RankedPassages(rows[self.depth :], scores[self.depth :], {}), k)
         asked = self._asked(query)
         if asked is not None:
             with stage(f"{self.name}.changes"):

@@ -13,7 +13,7 @@ from hashed_words import HashedWords
 from psycopg import sql as names
 
 from nlp_retrieval import ChunkTables, ChunkTablesLoader, RetrievalWarning, SearchableItem
-from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError
+from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
 
@@ -192,7 +192,11 @@ def test_ids_of_rows_follow_from_ids_of_items(tables: ChunkTables, sql: psycopg.
 
 
 def test_a_password_is_never_shown(tables: ChunkTables, dsn: str, schema: str) -> None:
-    assert "s3cret" not in repr(ChunkTablesLoader("postgresql://u:s3cret@host/db"))
+    for url in ("postgresql://u:s3cret@host/db", "host=h dbname=db password='s3 cret'", "host=h password = s3cret dbname=db"):
+        loader = ChunkTablesLoader(url)
+        assert "cret" not in repr(loader) + str(loader.config)
+        with pytest.raises(SourceError, match="never shows a secret"):
+            ChunkTablesLoader(loader.config["url"]).load()
     with pytest.raises(Exception, match=r"\*\*\*") as raised:
         ChunkTables("postgresql://u:s3cret@127.0.0.1:9/db")
     assert "s3cret" not in str(raised.value)

@@ -35,7 +35,8 @@ def plan(document, size=40):
     metadata = {"document": document, "country": "Kenya", "version": version}
     numbers = range(size) if order == "up" else reversed(range(size))
     for number in numbers:
-        yield SearchableItem(item_id=f"{document}-{number}", content=f"{version} {number}", metadata=metadata | {"position": number})
+        own = metadata | {"position": number}
+        yield SearchableItem(item_id=f"{document}-{number}", content=f"{version} {number}", metadata=own)
 print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(4):
@@ -75,9 +76,10 @@ def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, 
     assert all(is_of_one_writer(contents, ("one", "two")) for contents in found.values())
 
 
+@pytest.mark.parametrize("at_once", [1, 500])
 @pytest.mark.parametrize("event", ["before the first row", "between rows", "before the commit"])
 def test_a_writer_that_is_killed_leaves_the_old_document_or_the_new_one(
-    tables: ChunkTables, dsn: str, schema: str, event: str
+    tables: ChunkTables, dsn: str, schema: str, event: str, at_once: int
 ) -> None:
     tables.write([*plan("a", "old"), *plan("b", "old")])
     script = """
@@ -87,39 +89,30 @@ from nlp_retrieval.postgres.chunk_tables import chunk_tables, writing
 sys.path.insert(0, "tests")
 from postgres.chunk_tables.test_writers import plan
 event = sys.argv[3]
-original = writing.write_document
-if event == "before the first row":
-    def first_alone(*a, document, **k):
-        if document.name != "a":
+chunk_tables._CHUNKS_TOGETHER = int(sys.argv[4])
+writing._PART = 7
+from sqlalchemy import Engine, event as events
+inserts, commits = [], []
+@events.listens_for(Engine, "before_cursor_execute")
+def executing(connection, cursor, statement, *rest):
+    if "INSERT INTO" in statement and "doc_chunks" in statement:
+        inserts.append(statement)
+        # six for a document of 40
+        if (event, len(inserts)) in {("before the first row", 7), ("between rows", 9)}:
             os._exit(9)
-        original(*a, document=document, **k)
-    writing.write_document = first_alone
-elif event == "between rows":
-    writing._PART = 7
-    calls = []
-    from sqlalchemy import Engine, event as events
-    @events.listens_for(Engine, "before_cursor_execute")
-    def counted(connection, cursor, statement, *rest):
-        if "INSERT INTO" in statement and "doc_chunks" in statement:
-            calls.append(statement)
-            if len(calls) == 9:  # six for the first document
-                os._exit(9)
-else:
-    from sqlalchemy import Engine, event as events
-    commits = []
-    @events.listens_for(Engine, "commit")
-    def counted(connection):
-        commits.append(1)
-        if len(commits) == 2:
-            os._exit(9)
+@events.listens_for(Engine, "commit")
+def committing(connection):
+    commits.append(1)
+    if event == "before the commit" and len(inserts) == 12:
+        os._exit(9)
 tables = ChunkTables(sys.argv[1], schema=sys.argv[2])
 tables.write([*plan("a", "new"), *plan("b", "new")])
 """
-    command = [sys.executable, "-c", script, dsn, schema, event]
+    command = [sys.executable, "-c", script, dsn, schema, event, str(at_once)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 9, done.stderr
     found = documents_in(tables)
-    assert found["a"] == [f"new {number}" for number in range(40)]
+    assert found["a"] == [f"{'new' if at_once == 1 else 'old'} {number}" for number in range(40)]
     assert found["b"] == [f"old {number}" for number in range(40)]
 
 

@@ -11,7 +11,8 @@ from alembic import op
 from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Text, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
-from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, ONE_PLACE, RELATION_TYPES, RELATIONS, VECTOR_COLUMNS
+from nlp_retrieval.graph.relations.relation import RELATION_TYPES
+from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, ONE_PLACE, RELATIONS, VECTOR_COLUMNS
 from nlp_retrieval.postgres.chunk_tables.vector_type import Vector
 
 revision = "1"
