@@ -19,7 +19,7 @@ from nlp_retrieval.pipelines.policy.settings import StudySettings
 from nlp_retrieval.profiles.profile import ProfileQuestion
 from nlp_retrieval.retrievers.hop.changes import change_asked
 
-__all__ = ["Asked", "asked", "cut", "searched_text", "warn_of_limits"]
+__all__ = ["Asked", "all_hits", "asked", "cut", "searched_text", "warn_of_limits"]
 
 _DEEPEST = 10_000
 """At most this many passages of one subject are compared in full."""
@@ -56,17 +56,15 @@ class Asked:
         return {"chunk_count": len(chunks), "top_k_chunks": chunks}
 
 
-def asked(
+def all_hits(
     searcher: BaseSearcher,
     texts: list[str],
     n_passages: int,
     where: Mapping[str, Any] | None,
     settings: StudySettings,
     method: str,
-    subject: str,
-    scorer: BaseSearcher | None = None,
-) -> list[Asked]:
-    """Ask questions about one subject, all in one search.
+) -> list[list[RetrievalResult]]:
+    """Search for questions about one subject, all at once: every passage of it, best first.
 
     Args:
         searcher: with an opened index.
@@ -75,22 +73,41 @@ def asked(
         where: finds them.
         settings: of the study.
         method: ``vector`` or ``hop``, for the log.
-        subject: for the log.
-        scorer: another searcher, by whose signals what was found is described; it changes no order and leaves nothing out.
     """
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
-    deep = max(settings.top_k, min(n_passages, _DEEPEST))
-    lists = searcher.search(texts, deep, where)
-    kept_lists = [cut(hits, settings) for hits in lists]
-    if scorer is not None:
-        described = scorer.search(texts, deep, where)
-        kept_lists = [_described(kept, signals) for kept, signals in zip(kept_lists, described, strict=True)]
+    return searcher.search(texts, max(settings.top_k, min(n_passages, _DEEPEST)), where)
+
+
+def asked(
+    searcher: BaseSearcher,
+    texts: list[str],
+    lists: list[list[RetrievalResult]],
+    settings: StudySettings,
+    method: str,
+    subject: str,
+    describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
+) -> list[Asked]:
+    """Make answers of what was found.
+
+    Args:
+        searcher: that found it.
+        texts: what was searched for.
+        lists: the hits of each.
+        settings: of the study.
+        method: ``vector`` or ``hop``, for the log.
+        subject: for the log.
+        describing: another searcher and its hits for the same questions, by whose signals and marks those that were found are
+            described; it changes no order and leaves nothing out.
+    """
     answers = []
-    for text, hits, kept in zip(texts, lists, kept_lists, strict=True):
+    for place, (text, hits) in enumerate(zip(texts, lists, strict=True)):
+        kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
         explained: list[dict[str, Explanation]] = searcher.explain(text, kept) if searcher.explains else [{} for _ in kept]
-        answers.append(Asked(kept, _matches(scorer or searcher, text, kept), explained))
+        if describing is not None:
+            kept = _described(kept, describing[1][place])
+        answers.append(Asked(kept, _matches(describing[0] if describing else searcher, text, kept), explained))
     return answers
 
 
