@@ -61,7 +61,9 @@ def measure(name: str, collection: Path, folder: Path) -> None:
         means = np.array([np.mean(values) for values in gains.values()])
         low, high = np.percentile([draw.choice(means, len(means)).mean() for _ in range(5000)], [2.5, 97.5])
         before, after = (float(np.mean(list(values.values()))) for values in (without, with_them))
-        sys.stdout.write(f"{name}, {label}: {before:.3f} without, {after:.3f} with; gain by country {low:+.3f} to {high:+.3f}\n")
+        sys.stdout.write(
+            f"{name}, {label}: {before:.3f} without, {after:.3f} with; gain by country {low:+.3f} to {high:+.3f}\n"
+        )
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.demo import yaml_value
+from nlp_retrieval.cli.study_output import tell, write_page
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Gold
@@ -31,7 +32,6 @@ def demonstrate(folder: Path) -> None:
         OutputError: the folder cannot be written.
         DependencyError: a package of the extras ``dense`` or ``policy`` is not installed.
     """
-    from nlp_retrieval.cli.ask import tell, write_page
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.encoders.word_vectors.training import train_word_vectors
     from nlp_retrieval.loaders.beir import BeirLoader
