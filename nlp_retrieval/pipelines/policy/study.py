@@ -20,7 +20,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
-from nlp_retrieval.pipelines.policy.asking import Asked, all_hits, asked, searched_text, warn_of_limits
+from nlp_retrieval.pipelines.policy.asking import Asked, all_hits, asked, asked_text, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
 from nlp_retrieval.pipelines.policy.files import belonging, entry_of, file_of, question_key
 from nlp_retrieval.pipelines.policy.log import note
@@ -48,8 +48,8 @@ class PolicyStudy:
         searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
         hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
             not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
-        keywords: whether a question's keywords are appended to its text before it is searched for; not along relations where it
-            asks what changed, because keywords name changes of all kinds.
+        keywords: whether a question's keywords are searched for with it (passages are scored against the question itself); not
+            along relations where it asks what changed, because keywords name changes of all kinds.
     """
 
     def __init__(
@@ -255,14 +255,14 @@ class PolicyStudy:
         """Ask questions about a subject, all in one search for each method."""
         where = settings.filter_for(self.profile.subject, subject)
         n_passages = self.subjects[subject]
-        plain = [searched_text(one, subject, "vector", keywords=settings.keywords) for one in wanted]
+        plain = [asked_text(one, subject, "vector", keywords=settings.keywords) for one in wanted]
         hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
         columns: dict[str, list[Asked]] = {}
         if "vector" in settings.methods:
             columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
         if "hop" in settings.methods:
             hop = self.opened_hop()
-            texts = [searched_text(one, subject, "hop", keywords=settings.keywords) for one in wanted]
+            texts = [asked_text(one, subject, "hop", keywords=settings.keywords) for one in wanted]
             along = all_hits(hop, texts, n_passages, where, settings, "hop")
             columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
