@@ -1,4 +1,4 @@
-"""Are questions better with their keywords? ``python -m bench.policy.keywords DATA``: a folder with collections of climate policy.
+"""Are questions better with their keywords? ``python -m bench.policy.keywords DATA``: a folder of climate policy collections.
 
 Asks the eight questions of the profile ``climate`` of every country, by sentence vectors and by all signals, with and without
 the keywords of each; what answers any query of a question's number is gold. Recall@10, at most 10 of the gold counted.
