@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.search import parse_filter
+from nlp_retrieval.cli.study_output import tell, write_page
 from nlp_retrieval.cli.trusting import Trust
 
 if TYPE_CHECKING:
-    from nlp_retrieval.pipelines.policy.report import StudyReport
     from nlp_retrieval.pipelines.policy.settings import Method
     from nlp_retrieval.pipelines.policy.study import PolicyStudy
 
@@ -96,26 +94,6 @@ def command(
             write_page(report, study)
 
 
-def tell(report: StudyReport, study: PolicyStudy) -> None:
-    """Say what was asked, what was there already, and where the files are."""
-    field = study.profile.subject
-    n_questions = len(report.questions)
-    asked = f"{len(report.answered):,} of {len(report.files):,} ({field}), {n_questions:,} question{'s' * (n_questions != 1)}"
-    say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were answered already")
-    if report.replaced:
-        say(f"note: {_listed(report.replaced)}: answers of another index, profile or setting were replaced")
-    say(f"answers: {next(iter(report.files.values())).parent}")
-
-
-def write_page(report: StudyReport, study: PolicyStudy) -> None:
-    """Write the page beside the answers, and say where it is."""
-    from nlp_retrieval.reports.policy.page import write_study_page
-
-    path = report.output / "report.html"
-    write_study_page(report, study, path)
-    say(f"page: {path}")
-
-
 def _method(method: str | None, *, hop: bool) -> Method:
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.pipelines.policy.settings import check_method
@@ -146,7 +124,3 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
     searcher, along = searchers_of(index, name, trust=trust)
     searcher.open(index)
     return PolicyStudy(asked_by, searcher, along), Path("answers")
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

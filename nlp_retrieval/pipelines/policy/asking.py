@@ -7,11 +7,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.pipelines.policy.answers import chunk_of, combined_score, document_of
 from nlp_retrieval.pipelines.policy.log import note
@@ -19,7 +20,7 @@ from nlp_retrieval.pipelines.policy.settings import StudySettings
 from nlp_retrieval.profiles.profile import ProfileQuestion
 from nlp_retrieval.retrievers.hop.changes import change_asked
 
-__all__ = ["Asked", "asked", "cut", "searched_text", "warn_of_limits"]
+__all__ = ["Asked", "AskedText", "all_hits", "asked", "asked_text", "cut", "warn_of_limits"]
 
 _DEEPEST = 10_000
 """At most this many passages of one subject are compared in full."""
@@ -56,58 +57,93 @@ class Asked:
         return {"chunk_count": len(chunks), "top_k_chunks": chunks}
 
 
-def asked(
+class AskedText(NamedTuple):
+    """A question in two forms.
+
+    Args:
+        text: what was asked; passages are scored against it.
+        searched: what is searched for: the same, and keywords where they are wanted.
+    """
+
+    text: str
+    searched: str
+
+
+def all_hits(
     searcher: BaseSearcher,
-    texts: list[str],
+    questions: Sequence[AskedText],
     n_passages: int,
     where: Mapping[str, Any] | None,
     settings: StudySettings,
     method: str,
-    subject: str,
-    scorer: BaseSearcher | None = None,
-) -> list[Asked]:
-    """Ask questions about one subject, all in one search.
+) -> list[list[RetrievalResult]]:
+    """Search for questions about one subject, all at once: every passage of it, best first.
+
+    A searcher without a processor scores what it finds against the question itself; one that has a processor is asked the
+    question with its keywords, and makes of it what it will.
 
     Args:
         searcher: with an opened index.
-        texts: what is searched for.
+        questions: what is asked, and what is searched for.
         n_passages: how many passages the subject has; all are compared, up to 10,000.
         where: finds them.
         settings: of the study.
         method: ``vector`` or ``hop``, for the log.
-        subject: for the log.
-        scorer: another searcher, by whose signals what was found is described; it changes no order and leaves nothing out.
     """
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(settings.top_k, min(n_passages, _DEEPEST))
-    lists = searcher.search(texts, deep, where)
-    kept_lists = [cut(hits, settings) for hits in lists]
-    if scorer is not None:
-        described = scorer.search(texts, deep, where)
-        kept_lists = [_described(kept, signals) for kept, signals in zip(kept_lists, described, strict=True)]
+    if isinstance(searcher, Searcher) and searcher.processor is None:
+        return searcher.search([one.text for one in questions], deep, where, [[one.searched] for one in questions])
+    return searcher.search([one.searched for one in questions], deep, where)
+
+
+def asked(
+    searcher: BaseSearcher,
+    questions: Sequence[AskedText],
+    lists: list[list[RetrievalResult]],
+    settings: StudySettings,
+    method: str,
+    subject: str,
+    describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
+) -> list[Asked]:
+    """Make answers of what was found.
+
+    Args:
+        searcher: that found it.
+        questions: what was asked, and what was searched for.
+        lists: the hits of each.
+        settings: of the study.
+        method: ``vector`` or ``hop``, for the log.
+        subject: for the log.
+        describing: another searcher and its hits for the same questions, by whose signals and marks those that were found are
+            described; it changes no order and leaves nothing out.
+    """
     answers = []
-    for text, hits, kept in zip(texts, lists, kept_lists, strict=True):
+    for place, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
+        kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
-        explained: list[dict[str, Explanation]] = searcher.explain(text, kept) if searcher.explains else [{} for _ in kept]
-        answers.append(Asked(kept, _matches(scorer or searcher, text, kept), explained))
+        explained: list[dict[str, Explanation]] = searcher.explain(searched, kept) if searcher.explains else [{} for _ in kept]
+        if describing is not None:
+            kept = _described(kept, describing[1][place])
+        answers.append(Asked(kept, _matches(describing[0] if describing else searcher, text, kept), explained))
     return answers
 
 
-def searched_text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> str:
-    """Return what is searched for.
+def asked_text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> AskedText:
+    """Return a question of a profile as it is asked of a subject.
 
     Args:
         question: of the profile.
         subject: it is asked of.
         method: along relations (``hop``), a question of what changed is left as it is: keywords name changes of all kinds, and
             would ask for another one.
-        keywords: whether to append the question's keywords.
+        keywords: whether to search for the question's keywords too.
     """
     text = question.asked_of(subject)
     if not keywords or (method == "hop" and change_asked(text) is not None):
-        return text
-    return " ".join([text, *question.keywords])
+        return AskedText(text, text)
+    return AskedText(text, " ".join([text, *question.keywords]))
 
 
 def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[RetrievalResult]:

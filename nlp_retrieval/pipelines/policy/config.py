@@ -32,7 +32,7 @@ class StudyConfig:
         searcher: for the method ``vector``.
         hop: for the method ``hop``; None: the study has none.
         corpus: what the index is made of where it is not there yet; None: it has to be there.
-        keywords: whether a question's keywords are appended to its text.
+        keywords: whether a question's keywords are searched for with it.
         where: a further filter for all questions.
         output: the folder of the answers.
     """

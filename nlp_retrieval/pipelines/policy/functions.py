@@ -18,7 +18,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.pipelines.policy.asking import asked
+from nlp_retrieval.pipelines.policy.asking import AskedText, all_hits, asked
 from nlp_retrieval.pipelines.policy.config import StudyConfig
 from nlp_retrieval.pipelines.policy.report import StudyReport
 from nlp_retrieval.pipelines.policy.settings import Method, StudySettings
@@ -207,7 +207,10 @@ def _found(
     else:
         (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
         where, n_passages = settings.filter_for(study.profile.subject, name), study.subjects[name]
-    (one,) = asked(searcher, [prompt], n_passages, where, settings, method, country or "all", scorer)
+    asked_for = [AskedText(prompt, prompt)]
+    hits = all_hits(searcher, asked_for, n_passages, where, settings, method)
+    describing = None if scorer is None else (scorer, all_hits(scorer, asked_for, n_passages, where, settings, "vector"))
+    (one,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
     return one.results
 
 

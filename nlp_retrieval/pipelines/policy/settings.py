@@ -50,7 +50,7 @@ class StudySettings:
         top_k: at most this many passages for a question.
         min_similarity: passages below this combined score, 0..1, are left out; None: none is.
         n_per_document: at most this many passages of one document; None: any number.
-        keywords: whether a question's own keywords are appended to its text before it is searched for.
+        keywords: whether a question's own keywords are searched for with it.
         where: a further filter, beside that of the subject.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, QueryError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
-from nlp_retrieval.pipelines.policy.asking import Asked, asked, searched_text, warn_of_limits
+from nlp_retrieval.pipelines.policy.asking import Asked, all_hits, asked, asked_text, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
 from nlp_retrieval.pipelines.policy.files import belonging, entry_of, file_of, question_key
 from nlp_retrieval.pipelines.policy.log import note
@@ -49,8 +48,8 @@ class PolicyStudy:
         searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
         hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
             not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
-        keywords: whether a question's keywords are appended to its text before it is searched for; not along relations where it
-            asks what changed, because keywords name changes of all kinds.
+        keywords: whether a question's keywords are searched for with it (passages are scored against the question itself); not
+            along relations where it asks what changed, because keywords name changes of all kinds.
     """
 
     def __init__(
@@ -249,19 +248,23 @@ class PolicyStudy:
                 advance(1)
         present = {name: path for name, path in files.items() if belonging(read_answers(path), name, fingerprint) is not None}
         seconds = time.perf_counter() - begin
-        asked_about = {name: files[name] for name in chosen}
         listed = {key: tuple(value) for key, value in done.items()}
-        return StudyReport(folder, asked_about, present, numbers, seconds=seconds, **listed)
+        return StudyReport(folder, {name: files[name] for name in chosen}, present, numbers, seconds=seconds, **listed)
 
     def _ask(self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings) -> list[dict[str, Asked]]:
         """Ask questions about a subject, all in one search for each method."""
         where = settings.filter_for(self.profile.subject, subject)
+        n_passages = self.subjects[subject]
+        plain = [asked_text(one, subject, "vector", keywords=settings.keywords) for one in wanted]
+        hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
         columns: dict[str, list[Asked]] = {}
-        for method in settings.methods:
-            searcher = self.searcher if method == "vector" else self.opened_hop()
-            scorer = None if method == "vector" else self.searcher
-            texts = [searched_text(one, subject, method, keywords=settings.keywords) for one in wanted]
-            columns[method] = asked(searcher, texts, self.subjects[subject], where, settings, method, subject, scorer)
+        if "vector" in settings.methods:
+            columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
+        if "hop" in settings.methods:
+            hop = self.opened_hop()
+            texts = [asked_text(one, subject, "hop", keywords=settings.keywords) for one in wanted]
+            along = all_hits(hop, texts, n_passages, where, settings, "hop")
+            columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
         return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
 
     def opened_hop(self) -> BaseSearcher:
@@ -274,12 +277,10 @@ class PolicyStudy:
         if self.hop is None:
             raise ConfigurationError(_NO_HOP)
         generation = self.searcher.opened
-        opened = None
-        with suppress(RetrievalError):
+        try:
             opened = self.hop.opened
-        if opened is None:
-            self.hop.open(generation.path)
-            opened = self.hop.opened
+        except IndexMissingError:
+            opened = self.hop.open(generation.path).opened
         if opened.manifest.corpus.fingerprint != generation.manifest.corpus.fingerprint:
             raise IndexMismatchError(
                 f"searcher and hop hold other passages ({generation.path} and {opened.path}); open both on one index"

@@ -48,7 +48,8 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     """
     files = list(report.everything())
     numbers = sorted({one.question_number for file in files for one in file.questions.values()})
-    shown = min(max(_MOST_PASSAGES // max(1, len(files) * len(numbers)), _SHOWN[0]), _SHOWN[1])
+    n_lists = sum(len(one.lists(file.metadata.retrieval_method)) for file in files for one in file.questions.values())
+    shown = min(max(_MOST_PASSAGES // max(1, n_lists), _SHOWN[0]), _SHOWN[1])
     subjects = [
         _subject(place, file, report, study.changes(file.metadata.subject), shown) for place, file in enumerate(files, start=1)
     ]
@@ -64,7 +65,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     known = {one.number: one.asked_of(f"the {profile.subject}") for one in profile.questions}
     methods = sorted({name for file in files for name in _methods(file)}, key=list(METHOD_NAMES).index)
     return StudyView(
-        title=f"{profile.name}: {len(numbers)} question{'s' * (len(numbers) != 1)} to {len(files)}",
+        title=profile.description or profile.name,
         field=profile.subject,
         profile=profile.name,
         description=profile.description,
