@@ -72,6 +72,8 @@ class SignalScoring:
         columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
         if "transformer" in columns:
             columns["transformer"] = dense.copy()
+        if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
+            return columns  # no text has to be read
         with self._computing:
             slots = source.slots(self._texts)
             if "fuzzy" in columns:
