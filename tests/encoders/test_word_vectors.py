@@ -15,7 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval import SearchableItem, WordVectorEncoder, train_word_vectors
+from nlp_retrieval import (
+    FaissRetriever,
+    MultiSignalReranker,
+    RetrievalResult,
+    SearchableItem,
+    WordVectorEncoder,
+    train_word_vectors,
+)
 from nlp_retrieval.encoders.word_vectors.files import read_word_vectors, write_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
 
@@ -197,3 +204,39 @@ def test_training_that_cannot_be_is_refused(tmp_path):
         train_word_vectors(corpus(), tmp_path, dimension=0)
     with pytest.raises(ItemError, match="no word stands 2 times or more in 1 texts"):
         train_word_vectors([SearchableItem(item_id="a", content="one two")], tmp_path)
+
+
+# as the encoder of a dense retriever
+
+
+def test_a_query_without_a_known_word_finds_nothing_and_others_find_what_they_did(glove, tmp_path):
+    """Its vector is all zeros, and every item would be as like it as any other."""
+    items = [SearchableItem(item_id=word, content=word) for word in ("wind", "power", "the")]
+    retriever = FaissRetriever(WordVectorEncoder(str(glove)))
+    retriever.index(items, tmp_path / "index")
+    with (
+        pytest.warns(RetrievalWarning, match="no word with a vector"),
+        pytest.warns(RetrievalWarning, match="faiss found nothing for 1 of 3 queries"),
+    ):
+        found = retriever.retrieve([["wind"], ["qwertz"], ["power", "uiop"]], tmp_path / "index", 3)
+    assert [[result.item.item_id for result in hits][:1] for hits in found] == [["wind"], [], ["power"]]
+    assert len(found[0]) == 3
+
+
+def test_signals_and_word_vectors_work_together(glove):
+    reranker = MultiSignalReranker(
+        min_similarity=0.0,
+        transformer_weight=0.0,
+        patterns_weight=0.0,
+        fuzzy_weight=0.0,
+        word_vectors=WordVectorEncoder(str(glove)),
+    )
+    items = [SearchableItem(item_id=text, content=text) for text in ("wind power", "the", "qwertz")]
+    with pytest.warns(RetrievalWarning):
+        (found,) = reranker.rerank(["wind"], [[RetrievalResult(item=item, score=0.0) for item in items]], 3)
+    signals = {result.item.item_id: result.signals for result in found}
+    encoder = WordVectorEncoder(str(glove))
+    query, passage = encoder.encode_queries(["wind", "wind power"])
+    assert signals["wind power"]["multi_signal.word_vectors"] == pytest.approx(float(query @ passage), abs=1e-6)
+    assert signals["the"]["multi_signal.word_vectors"] == 0.0
+    assert "multi_signal.word_vectors" not in signals["qwertz"]
