@@ -189,6 +189,7 @@ def _pools(
     """The candidates of every query, with every signal that can be computed."""
     equal = {f"{name}_weight": 1.0 for name in SIGNALS}
     every = type(reranker)(**(reranker._arguments | equal | {"min_similarity": 0.0, "n_per_document": None}))
+    every.told.update(SIGNALS)  # the report says which are missing
     probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
     probe.open(searcher.opened.path)
     asked: dict[tuple[tuple[str, Any], ...], list[int]] = {}

@@ -272,6 +272,26 @@ from nlp_retrieval.reports.tables import papers as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
+    "text/stems.py": """
+from nlp_retrieval.text.stems import Stems
+stems = Stems("english")
+for text in ("a" * N, chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0x301) * N, chr(0x6c17) * N, "_" * N, "a_" * N):
+    stems.words(text)
+    stems.spans(text)
+""",
+    "encoders/word_vectors/files.py": """
+import tempfile
+from pathlib import Path
+from nlp_retrieval.encoders.word_vectors.files import read_word_vectors
+from nlp_retrieval.errors import ModelError
+with tempfile.TemporaryDirectory() as folder:
+    for text in ("1" * N, "1 " * N, " " * N, "9 9 9" + chr(10) * N):
+        (Path(folder) / "vectors.txt").write_text(text)
+        try:
+            read_word_vectors(Path(folder) / "vectors.txt")
+        except ModelError:
+            pass
+""",
     "core/surrogates.py": """
 from nlp_retrieval.core.surrogates import half_of_pair
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):

@@ -119,3 +119,45 @@ def test_an_output_that_cannot_be_written_is_code_1(folder: Path, tmp_path: Path
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "cannot be written" in done.stderr
+
+
+SIGNALS_CONFIGURATION = """
+corpus: {{loader: jsonl, path: {folder}/corpus.jsonl}}
+queries: {{loader: hover, path: {folder}/claims.json}}
+k: [5, 2]
+index: {folder}/signals-index
+searchers:
+  words: {{retrievers: [bm25s]}}
+  many:
+    retrievers: [bm25s]
+    depth: all
+    reranker: {{name: multi_signal, transformer_weight: 0, word_vectors_weight: 0, profile: climate}}
+"""
+
+
+def test_the_weights_of_signals_are_fitted_and_can_go_back_into_the_configuration(folder: Path, tmp_path: Path) -> None:
+    from nlp_retrieval import MultiSignalReranker, Searcher, tune_signals
+
+    (folder / "signals.yaml").write_text(SIGNALS_CONFIGURATION.format(folder=folder))
+    done = run("tune", str(folder / "signals.yaml"), "--folds", "4", "--output", str(tmp_path / "weights.json"))
+    assert done.returncode == 0, done.stderr
+    assert "…" not in done.stdout
+    settings = read_benchmark_config(folder / "signals.yaml")
+    searcher = settings.searchers["many"]
+    assert isinstance(searcher, Searcher)
+    searcher.open(folder / "signals-index")
+    report = tune_signals(searcher, settings.queries.queries(), settings.queries.gold(), (2, 5), folds=4)
+    written = json.loads((tmp_path / "weights.json").read_text())
+    assert written == {f"{signal}_weight": weight for signal, weight in report.weights.items()}
+    assert "many: 16 queries, 8 groups, 4 folds" in done.stdout
+    assert "what each signal gives ndcg@5" in done.stdout
+    assert "no candidate has the signal transformer or word_vectors" in done.stderr
+    pasted = yaml.safe_load(done.stdout.splitlines()[-1])["weights"]
+    assert MultiSignalReranker(**pasted).weights == {signal: pytest.approx(weight) for signal, weight in report.weights.items()}
+
+
+def test_groups_are_for_signals_and_must_be_in_the_queries(folder: Path) -> None:
+    (folder / "signals.yaml").write_text(SIGNALS_CONFIGURATION.format(folder=folder))
+    refused(run("tune", str(folder / "sweep.yaml"), "--by", "country"), 2, "--by is for multi_signal")
+    refused(run("tune", str(folder / "signals.yaml"), "--by", "country"), 2, "has no 'country' in its metadata")
+    refused(run("tune", str(folder / "signals.yaml"), "-s", "words"), 2, "link_graph or a reranker multi_signal")

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ _MOST_JSON = 1 << 28
 _PICKLED = (".model", ".kv", ".pkl", ".pickle", ".bin.gz.model", ".wordvectors")
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\r?\n")
+_PICKLE = b"\x80"
+_LINES, _LONGEST_LINE = 4096, 1 << 20
 _EXPORT = "export it with gensim: vectors.save_word2vec_format('vectors.txt'), and name that file"
 
 
@@ -70,35 +73,26 @@ def read_word_vectors(path: Path) -> WordVectors:
 
     Raises:
         ModelError: it is missing, a pickle, packed, damaged, or no such file.
-        DependencyError: gensim is not installed.
+        DependencyError: it is binary, and gensim is not installed.
     """
     if path.is_dir():
         return _read_folder(path)
     suffix = path.suffix.lower()
-    if suffix in _PICKLED or (path.is_file() and path.open("rb").read(1) == b"\x80"):
+    if suffix in _PICKLED or (path.is_file() and _first_byte(path) == _PICKLE):
         raise ModelError(f"{path} is a pickle, which could run any code when it is read; {_EXPORT}")
     if suffix in _PACKED:
         raise ModelError(f"{path} is packed; unpack it first, so that its size is known before it is read")
     try:
-        from gensim.models import KeyedVectors
-    except ImportError:
-        raise DependencyError(
-            "word vectors need gensim: pip install 'nlp_retrieval[signals]' (or pip install gensim)"
-        ) from None
-    try:
-        has_header = _check_header(path)
-        binary = suffix == ".bin"
-        kept = KeyedVectors.load_word2vec_format(
-            str(path.absolute()), binary=binary, no_header=not (has_header or binary), unicode_errors="replace"
-        )
+        n_words, dimension = _header(path)
+        words, vectors = _read_binary(path) if suffix == ".bin" else _read_text(path, n_words, dimension)
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
     except (ValueError, EOFError, AssertionError, IndexError, UnicodeError) as error:
         raise ModelError(f"{path} is no file of word vectors, or is damaged: {str(error)[:200]}") from None
-    vectors = np.ascontiguousarray(kept.vectors, np.float32)
-    if len(vectors) == 0:
-        raise ModelError(f"{path} holds no word vectors")
-    return WordVectors(dict(kept.key_to_index), _finite(path, vectors), _idf_by_rank(len(vectors)))
+    numbers: dict[str, int] = {}
+    for number, word in enumerate(words):
+        numbers.setdefault(word, number)
+    return WordVectors(numbers, _finite(path, vectors), _idf_by_rank(len(vectors)))
 
 
 def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.float32], idf: Sequence[float]) -> None:
@@ -157,18 +151,61 @@ def _read_folder(folder: Path) -> WordVectors:
     return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64))
 
 
-def _check_header(path: Path) -> bool:
-    """Whether a file begins with the number of its words and their dimension; refuse one that is too short for them."""
+def _header(path: Path) -> tuple[int | None, int]:
+    """The number of words and their dimension that a file begins with; refuse one that is too short for them."""
     with path.open("rb") as file:
         header = _HEADER.match(file.readline(64))
         size = file.seek(0, 2)
     if header is None:
-        return False
+        if path.suffix.lower() == ".bin":
+            raise ValueError("it does not begin with the number of its words and their dimension")
+        return None, 0
     n_words, dimension = int(header[1]), int(header[2])
     least = n_words * (1 + dimension * (4 if path.suffix.lower() == ".bin" else 2))
-    if size < least:
+    if size < least or not n_words or not dimension:
         raise ValueError(f"it says that it holds {n_words:,} words of dimension {dimension}, and has only {size:,} bytes")
-    return True
+    return n_words, dimension
+
+
+def _read_binary(path: Path) -> tuple[list[str], NDArray[np.float32]]:
+    try:
+        from gensim.models import KeyedVectors
+    except ImportError:
+        raise DependencyError(
+            "word vectors need gensim: pip install 'nlp_retrieval[signals]' (or pip install gensim)"
+        ) from None
+    kept = KeyedVectors.load_word2vec_format(str(path.absolute()), binary=True, unicode_errors="replace")
+    return list(kept.index_to_key), np.ascontiguousarray(kept.vectors, np.float32)
+
+
+def _read_text(path: Path, n_words: int | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Read a line for each word: the word, and as many numbers as the header says or, without one, are on the first line."""
+    has_header = n_words is not None
+    words: list[str] = []
+    parts: list[NDArray[np.float32]] = []
+    with path.open("rb") as file:
+        if has_header:
+            file.readline(64)
+        while lines := [line for line in islice(iter(lambda: file.readline(_LONGEST_LINE), b""), _LINES) if line.strip()]:
+            dimension = dimension or len(lines[0].split()) - 1
+            if dimension < 1:
+                raise ValueError(f"no numbers follow the word on line {1 + has_header}")
+            pieces = [line.rstrip().rsplit(b" ", dimension) for line in lines]
+            wrong = next((place for place, piece in enumerate(pieces) if len(piece) != dimension + 1), None)
+            if wrong is not None:
+                raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
+            words += [piece[0].decode("utf-8", "replace") for piece in pieces]
+            parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
+    if not words:
+        raise ValueError("it holds no word vectors")
+    if n_words not in (None, len(words)):
+        raise ValueError(f"it says that it holds {n_words:,} words, and holds {len(words):,}")
+    return words, np.concatenate(parts)
+
+
+def _first_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1)
 
 
 def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -92,7 +92,8 @@ class MultiSignalReranker(BaseReranker):
         self.document_field = document_field
         self.blend: Blend = blend
         self._opening = Lock()
-        self._told: set[str] = set()
+        self.told: set[str] = set()
+        """Signals that were missing and were warned of, or whose absence is expected."""
 
     @cached_property
     def profile(self) -> Profile:
@@ -206,10 +207,10 @@ class MultiSignalReranker(BaseReranker):
     def _tell(self, columns: Mapping[str, Scores], mean: Scores) -> None:
         """Warn of signals that are missing, of each once."""
         missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
-        new = [name for name, count in missing.items() if count and name not in self._told]
+        new = [name for name, count in missing.items() if count and name not in self.told]
         if not new:
             return
-        self._told.update(new)
+        self.told.update(new)
         told = "; ".join(f"{name!r} of {missing[name]:,} of {len(mean):,} candidates ({self._reason(name)})" for name in new)
         alone = int(np.isnan(mean).sum())
         without = f"; {alone:,} have no signal at all" if alone else ""

@@ -72,27 +72,19 @@ class SignalScoring:
         columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
         if "transformer" in columns:
             columns["transformer"] = dense.copy()
+        if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
+            return columns  # no text has to be read
         with self._computing:
             slots = source.slots(self._texts)
-            rarity = source.rarity(self._texts) if "fuzzy" in columns else None
+            if "fuzzy" in columns:
+                source.rarity(self._texts)  # now: what reads more texts comes before what counts their words
             asked = {
                 name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
             }
             for query, (begin, end) in zip(queries, pairwise(offsets.tolist()), strict=True):
-                if end == begin:
-                    continue
-                here, part = np.arange(begin, end), slots[begin:end]
-                for name, vectors in asked.items():
-                    self._fill(columns[name], name, vectors[query], slots, here, source)
-                if "patterns" in columns:
-                    focus = None if self.features is None else self.features.focus(query)
-                    named = AskedNumbers.of(query)
-                    numbers = self._numbers.counts(named, self._texts, part, source, here) if named else None
-                    found = pattern_scores(self.features, focus, self._texts, part, numbers)
-                    columns["patterns"][here] = np.nan if found is None else found
-                if "fuzzy" in columns:
-                    found = self._fuzzy.scores(query, self._texts, part, rarity)
-                    columns["fuzzy"][here] = np.nan if found is None else found
+                if end > begin:
+                    list_columns = {name: column[begin:end] for name, column in columns.items()}
+                    self._fill(query, list_columns, slots[begin:end], begin, source, asked)
         return columns
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
@@ -102,8 +94,33 @@ class SignalScoring:
             found.update(self.features.matches(self.features.focus(query), text))
         return sorted(found, key=lambda match: (match.begin, match.end, match.group))
 
-    def _fill(self, column: Scores, name: str, query: Vectors, slots: Rows, here: Rows, source: PassageSource) -> None:
-        """Compute the cosines that are missing among some candidates."""
-        missing = here[np.isnan(column[here])]
-        if len(missing):
-            column[missing] = self._vectors[name].cosines(query, self._texts, slots[missing], source, missing)
+    def _fill(
+        self,
+        query: str,
+        columns: Mapping[str, Scores],
+        slots: Rows,
+        begin: int,
+        source: PassageSource,
+        asked: Mapping[str, Mapping[str, Vectors]],
+    ) -> None:
+        """Compute what is missing in the columns of one query's candidates; each text once, in the order of the slots."""
+        distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
+        for name, vectors in asked.items():
+            missing = np.flatnonzero(np.isnan(columns[name]))
+            if len(missing) == len(slots):
+                cosines = self._vectors[name].cosines(vectors[query], self._texts, distinct, source, begin + first)
+                columns[name][:] = cosines[copies]
+            elif len(missing):
+                columns[name][missing] = self._vectors[name].cosines(
+                    vectors[query], self._texts, slots[missing], source, begin + missing
+                )
+        if "patterns" in columns:
+            focus = None if self.features is None else self.features.focus(query)
+            named = AskedNumbers.of(query)
+            numbers = self._numbers.counts(named, self._texts, distinct, source, begin + first) if named else None
+            found = pattern_scores(self.features, focus, self._texts, distinct, numbers)
+            columns["patterns"][:] = np.nan if found is None else found[copies]
+        if "fuzzy" in columns:
+            rarity = source.rarity(self._texts)
+            found = self._fuzzy.scores(query, self._texts, distinct, rarity)
+            columns["fuzzy"][:] = np.nan if found is None else found[copies]

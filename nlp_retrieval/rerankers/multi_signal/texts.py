@@ -234,6 +234,7 @@ class _Lists:
         self._lengths: list[int] = []
         self._values: NDArray[np.int32] = np.zeros(0, np.int32)
         self._offsets: Rows = np.zeros(1, np.int64)
+        self._owner: Rows = np.zeros(0, np.int64)
 
     def append(self, values: list[int]) -> None:
         """Add the list of the next slot."""
@@ -246,9 +247,10 @@ class _Lists:
             self._values = np.concatenate([self._values, np.array(self._pending, np.int32)])
             ends = self._offsets[-1] + np.cumsum(np.array(self._lengths, np.int64))
             self._offsets = np.concatenate([self._offsets, ends])
+            self._owner = np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets))
             self._pending, self._lengths = [], []
         n_slots = len(self._offsets) - 1
         if len(slots) == n_slots and np.array_equal(slots, np.arange(n_slots)):
-            return self._values, np.repeat(np.arange(n_slots), np.diff(self._offsets))
+            return self._values, self._owner
         entries, counts = entries_of(self._offsets, slots)
         return self._values[entries], np.repeat(np.arange(len(slots)), counts)

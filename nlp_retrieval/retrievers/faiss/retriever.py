@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
@@ -153,7 +153,7 @@ class FaissRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
             vectors = self.encode(queries)
-        return self.search_vectors(vectors, k, allowed)
+        return _without_silent(self.search_vectors(vectors, k, allowed), vectors)
 
     @property
     def dimension(self) -> int:
@@ -222,3 +222,14 @@ class FaissRetriever(BaseRetriever):
                 RetrievalWarning,
                 stacklevel=2,
             )
+
+
+def _without_silent(hits: Hits, vectors: Vectors) -> Hits:
+    """The hits of queries that have a vector: one of zeros, from an encoder that knows no word of a query, is like nothing."""
+    speaks = vectors.any(axis=1)
+    if speaks.all():
+        return hits
+    counts = np.diff(hits.offsets)
+    kept = np.repeat(speaks, counts)
+    signals = {key: column[kept] for key, column in hits.signals.items()}
+    return Hits(offsets_of(counts * speaks), hits.rows[kept], hits.scores[kept], signals)

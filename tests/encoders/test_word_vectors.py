@@ -1,0 +1,242 @@
+"""Word vectors: files of others, files of our own, training, and texts whose words are not known."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nlp_retrieval import (
+    FaissRetriever,
+    MultiSignalReranker,
+    RetrievalResult,
+    SearchableItem,
+    WordVectorEncoder,
+    train_word_vectors,
+)
+from nlp_retrieval.encoders.word_vectors.files import read_word_vectors, write_word_vectors
+from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
+
+WORDS = ["the", "wind", "power", "łódź"]
+VECTORS = np.array([[1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 1, 1]], np.float32)
+
+
+def text_lines():
+    return "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, VECTORS.tolist(), strict=True))
+
+
+@pytest.fixture
+def glove(tmp_path):
+    file = tmp_path / "glove.txt"
+    file.write_text(text_lines(), "utf-8")
+    return file
+
+
+@pytest.fixture(params=["glove", "word2vec text", "word2vec binary", "folder"])
+def source(request, tmp_path, glove):
+    """The same vectors in every form."""
+    if request.param == "glove":
+        return glove
+    path = tmp_path / "vectors"
+    if request.param == "folder":
+        ranks = np.arange(1, 5)
+        write_word_vectors(path, WORDS, VECTORS, np.log(ranks * (1 / ranks).sum() + 1))
+    elif request.param == "word2vec text":
+        path = path.with_suffix(".vec")
+        path.write_text(f"4 3\n{text_lines()}", "utf-8")
+    else:
+        path = path.with_suffix(".bin")
+        rows = [word.encode() + b" " + struct.pack("<3f", *row) for word, row in zip(WORDS, VECTORS.tolist(), strict=True)]
+        path.write_bytes(b"4 3\n" + b"".join(rows))
+    return path
+
+
+def test_a_text_is_the_mean_of_its_words_by_how_rare_they_are(source):
+    """By hand: "wind" is the 2nd word of 4, "power" the 3rd; p(r) = 1 / (r H), H = 1 + 1/2 + 1/3 + 1/4; weight ln(r H + 1)."""
+    harmonic = 1 + 1 / 2 + 1 / 3 + 1 / 4
+    mean = np.array([0, 2 * math.log(2 * harmonic + 1), 3 * math.log(3 * harmonic + 1)])
+    (vector,) = WordVectorEncoder(str(source)).encode_passages(["Wind POWER, unknownword"])
+    assert vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    (plain,) = WordVectorEncoder(str(source), weighting="none").encode_queries(["wind power"])
+    assert plain == pytest.approx(np.array([0, 2, 3]) / math.sqrt(13), abs=1e-6)
+
+
+def test_words_of_other_scripts_and_accents_are_found(source):
+    (vector,) = WordVectorEncoder(str(source)).encode_passages(["Łódź"])
+    assert vector == pytest.approx(np.ones(3) / math.sqrt(3), abs=1e-6)
+
+
+def test_a_text_without_a_known_word_has_no_vector_and_that_is_said_once(source):
+    encoder = WordVectorEncoder(str(source))
+    with pytest.warns(RetrievalWarning, match=r"1 of 3 texts have no word with a vector, .*the first: 'qwertz'"):
+        vectors = encoder.encode_passages(["qwertz", "", "wind"])
+    assert not vectors[:2].any()
+    assert vectors[2].any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode_passages(["qwertz"])
+
+
+def test_coverage_counts_what_is_not_known(source):
+    report = WordVectorEncoder(str(source)).coverage(["wind wind qwertz", "qwertz uiop", ""])
+    assert (report.words, report.unknown, report.texts, report.without) == (5, 3, 2, 1)
+
+
+def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_path):
+    encoder = WordVectorEncoder(str(glove))
+    before = encoder.model_fingerprint()
+    assert WordVectorEncoder(str(glove)).model_fingerprint() == before
+    glove.write_text(text_lines().replace("3.0", "4.0"), "utf-8")
+    assert WordVectorEncoder(str(glove)).model_fingerprint() != before
+    with pytest.raises(ModelError, match="changed while it was read"):
+        encoder.encode_queries(["wind"])
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.mkdir, ("harmed",)
+
+
+@pytest.mark.parametrize("name", ["vectors.kv", "word2vec.model", "vectors.bin", "vectors.txt"])
+def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(pickle.dumps(Harmful()))
+    with pytest.raises(ModelError, match=r"is a pickle, which could run any code.*save_word2vec_format"):
+        WordVectorEncoder(name).encode_queries(["a"])
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"999999999 300\nthe 1 2 3\n", "says that it holds 999,999,999 words of dimension 300, and has only"),
+        ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
+        ("a.txt", b"the 1 2 3\nwind 1 2\n", "no file of word vectors, or is damaged"),
+        ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
+        ("a.txt", b"", "no file of word vectors, or is damaged|holds no word vectors"),
+        ("a.txt", b"the nan 2 3\n", "is not finite"),
+        ("a.txt", b"{not vectors}\n", "no file of word vectors|holds no word vectors"),
+        ("a.txt.gz", b"\x1f\x8b", "is packed; unpack it first"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        read_word_vectors(tmp_path / name)
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(ModelError, match="there are no word vectors at"):
+        WordVectorEncoder(str(tmp_path / "none.txt")).encode_queries(["a"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match=r"no word vectors|no folder of word vectors"):
+        WordVectorEncoder(str(tmp_path / "empty")).encode_queries(["a"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, "not of format 1"),
+        ({"words": ["a", "a"]}, "distinct words"),
+        ({"words": ["a"]}, "distinct words"),
+        ({"idf": [0, 1]}, "idf above 0"),
+        ({"dimension": 4}, "holds <f4 of shape"),
+        ({"vectors": "0" * 64}, "is not what words.json was written with"),
+    ],
+)
+def test_a_folder_that_was_changed_is_refused(change, message, tmp_path):
+    write_word_vectors(tmp_path, ["a", "b"], np.ones((2, 3), np.float32), [1.0, 2.0])
+    content = json.loads((tmp_path / "words.json").read_text("utf-8"))
+    (tmp_path / "words.json").write_text(json.dumps(content | change), "utf-8")
+    with pytest.raises(ModelError, match=message):
+        read_word_vectors(tmp_path)
+
+
+# training
+
+
+def corpus(n=60):
+    pairs = [("wind", "turbine"), ("coal", "mine"), ("flood", "river")]
+    texts = [f"{one} {two} {one} {two} with x{number % 7}" for number in range(n) for one, two in [pairs[number % 3]]]
+    return [SearchableItem(item_id=str(number), content=text) for number, text in enumerate(texts)]
+
+
+def test_words_that_stand_together_are_alike(tmp_path):
+    n_words = train_word_vectors(corpus(300), tmp_path, dimension=16, window=2, epochs=20)
+    encoder = WordVectorEncoder(str(tmp_path))
+    wind, turbine, coal, flood = encoder.encode_queries(["wind", "turbine", "coal", "flood"])
+    assert n_words == 14
+    assert wind @ turbine > max(wind @ coal, wind @ flood)
+
+
+def test_weights_are_inverse_document_frequencies(tmp_path):
+    train_word_vectors(corpus(60), tmp_path, dimension=4, epochs=1)
+    vectors = read_word_vectors(tmp_path)
+    assert vectors.idf[vectors.numbers["with"]] == pytest.approx(math.log(61 / 60))
+    assert vectors.idf[vectors.numbers["wind"]] == pytest.approx(math.log(61 / 20))
+
+
+def test_the_same_corpus_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from encoders.test_word_vectors import corpus\n"
+        "from nlp_retrieval import train_word_vectors\n"
+        "train_word_vectors(corpus(), sys.argv[1], dimension=8, epochs=2, seed=3)"
+    )
+    tests = str(Path(__file__).parents[1])
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / seed), tests], check=True, env=environment, timeout=300)
+    for name in ("vectors.npy", "words.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_training_that_cannot_be_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="dimension=0"):
+        train_word_vectors(corpus(), tmp_path, dimension=0)
+    with pytest.raises(ItemError, match="no word stands 2 times or more in 1 texts"):
+        train_word_vectors([SearchableItem(item_id="a", content="one two")], tmp_path)
+
+
+# as the encoder of a dense retriever
+
+
+def test_a_query_without_a_known_word_finds_nothing_and_others_find_what_they_did(glove, tmp_path):
+    """Its vector is all zeros, and every item would be as like it as any other."""
+    items = [SearchableItem(item_id=word, content=word) for word in ("wind", "power", "the")]
+    retriever = FaissRetriever(WordVectorEncoder(str(glove)))
+    retriever.index(items, tmp_path / "index")
+    with (
+        pytest.warns(RetrievalWarning, match="no word with a vector"),
+        pytest.warns(RetrievalWarning, match="faiss found nothing for 1 of 3 queries"),
+    ):
+        found = retriever.retrieve([["wind"], ["qwertz"], ["power", "uiop"]], tmp_path / "index", 3)
+    assert [[result.item.item_id for result in hits][:1] for hits in found] == [["wind"], [], ["power"]]
+    assert len(found[0]) == 3
+
+
+def test_signals_and_word_vectors_work_together(glove):
+    reranker = MultiSignalReranker(
+        min_similarity=0.0,
+        transformer_weight=0.0,
+        patterns_weight=0.0,
+        fuzzy_weight=0.0,
+        word_vectors=WordVectorEncoder(str(glove)),
+    )
+    items = [SearchableItem(item_id=text, content=text) for text in ("wind power", "the", "qwertz")]
+    with pytest.warns(RetrievalWarning):
+        (found,) = reranker.rerank(["wind"], [[RetrievalResult(item=item, score=0.0) for item in items]], 3)
+    signals = {result.item.item_id: result.signals for result in found}
+    encoder = WordVectorEncoder(str(glove))
+    query, passage = encoder.encode_queries(["wind", "wind power"])
+    assert signals["wind power"]["multi_signal.word_vectors"] == pytest.approx(float(query @ passage), abs=1e-6)
+    assert signals["the"]["multi_signal.word_vectors"] == 0.0
+    assert "multi_signal.word_vectors" not in signals["qwertz"]

@@ -1,0 +1,155 @@
+"""Weights of signals: what is fitted, by folds over groups, and what each signal is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import (
+    FaissRetriever,
+    Gold,
+    MultiSignalReranker,
+    Query,
+    RetrievalEvaluator,
+    SearchableItem,
+    Searcher,
+    tune_signals,
+)
+from nlp_retrieval.errors import ConfigurationError, GoldError
+from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+
+COUNTRIES = [f"country{number}" for number in range(6)]
+THINGS = {"wind": "turbine", "coal": "pit", "flood": "river", "loans": "money"}
+PROFILE = {"name": "p", "subject": "country", "groups": {f"g{thing}": [thing, other] for thing, other in THINGS.items()}}
+
+
+def collection():
+    """Each country has a passage per thing that never says its name but a keyword of its group; questions name the thing."""
+    items = [
+        SearchableItem(
+            item_id=f"{country}-{thing}", content=f"about {THINGS[thing]} matters {country}", metadata={"country": country}
+        )
+        for country in COUNTRIES
+        for thing in THINGS
+    ]
+    queries = [
+        Query(
+            query_id=f"q-{country}-{thing}", text=f"which {thing}", family=f"{country}-{thing}", metadata={"country": country}
+        )
+        for country in COUNTRIES
+        for thing in THINGS
+    ]
+    gold = [Gold(query_id=query.query_id, relevance={query.query_id.removeprefix("q-"): 1}) for query in queries]
+    return items, queries, gold
+
+
+ITEMS, QUERIES, GOLD = collection()
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    reranker = MultiSignalReranker(PROFILE, word_vectors_weight=0.0, patterns_weight=0.1, fuzzy_weight=0.1)
+    made = Searcher([FaissRetriever(HashedWords())], reranker=reranker, depth="all")
+    made.index(ITEMS, tmp_path_factory.mktemp("tuned") / "index")
+    return made
+
+
+@pytest.fixture(scope="module")
+def report(searcher):
+    return tune_signals(searcher, QUERIES, GOLD, (1, 3), folds=3, where_from={"country": "country"})
+
+
+def test_the_signal_that_finds_the_gold_gets_the_weight(report):
+    """Only the keywords tell that a turbine has to do with wind."""
+    assert report.alone["patterns"].means()["recall@1"] == 1.0
+    assert report.out_of_fold.means()["recall@1"] == 1.0
+    assert report.alone["transformer"].means()["recall@1"] < 0.6
+    assert report.weights["patterns"] > 0
+    assert report.missing == ["word_vectors"]
+    assert report.unreachable == 0
+
+
+def test_weights_are_shares_of_1(report):
+    for weights in [report.weights, *report.fold_weights]:
+        assert list(weights) == list(SIGNALS)
+        assert sum(weights.values()) == pytest.approx(1.0)
+        assert min(weights.values()) >= 0
+
+
+def test_groups_are_the_subject_of_the_profile_and_stay_in_one_fold(report):
+    assert report.groups == [query.metadata["country"] for query in QUERIES]
+    folds = {}
+    for group, fold in zip(report.groups, report.folds.tolist(), strict=True):
+        assert folds.setdefault(group, fold) == fold
+    assert sorted(np.bincount(list(folds.values()))) == [2, 2, 2]
+
+
+def test_what_is_reported_before_is_what_the_searcher_finds(searcher, report):
+    """The oracle: the searcher itself, with its own weights, and the evaluator."""
+    lists = []
+    rows = {item.item_id: row for row, item in enumerate(ITEMS)}
+    plain = Searcher(searcher.retrievers, reranker=MultiSignalReranker(
+        PROFILE, word_vectors_weight=0.0, patterns_weight=0.1, fuzzy_weight=0.1, min_similarity=0.0
+    ), depth="all").open(searcher.opened.path)  # fmt: skip
+    for query in QUERIES:
+        (found,) = plain.search(query.text, 3, where={"country": query.metadata["country"]})
+        lists.append([rows[result.item.item_id] for result in found])
+    expected = RetrievalEvaluator(GOLD, list(rows), None, (1, 3)).evaluate_lists(lists)
+    for measure, values in expected.per_query.items():
+        assert report.before.per_query[measure] == pytest.approx(values), measure
+
+
+def test_gold_of_a_fold_has_no_part_in_its_weights(searcher, report):
+    """Spoil the gold of one country: the weights of its own fold stay, for they were fitted without it."""
+    spoilt = [
+        Gold(query_id=one.query_id, relevance={f"{COUNTRIES[0]}-{list(THINGS)[(number + 1) % 4]}": 1})
+        if QUERIES[number].metadata["country"] == COUNTRIES[0] else one
+        for number, one in enumerate(GOLD)
+    ]  # fmt: skip
+    again = tune_signals(searcher, QUERIES, spoilt, (1, 3), folds=3, where_from={"country": "country"})
+    fold = int(report.folds[0])
+    assert again.fold_weights[fold] == report.fold_weights[fold]
+
+
+def test_what_a_signal_is_worth_is_what_is_lost_without_it(report):
+    worth, low, high = report.worth("patterns", "ndcg@3")
+    expected = report.out_of_fold.means()["ndcg@3"] - report.without["patterns"].means()["ndcg@3"]
+    assert worth == pytest.approx(expected)
+    assert low <= worth <= high
+    assert worth > 0
+    assert report.gain("ndcg@3")[0] == pytest.approx(report.out_of_fold.means()["ndcg@3"] - report.before.means()["ndcg@3"])
+
+
+def test_the_same_call_twice_gives_the_same_report(searcher, report):
+    again = tune_signals(searcher, QUERIES, GOLD, (1, 3), folds=3, where_from={"country": "country"})
+    assert again.weights == report.weights
+    assert again.fold_weights == report.fold_weights
+    assert again.folds.tolist() == report.folds.tolist()
+
+
+def test_families_are_the_groups_where_a_query_has_no_subject(searcher):
+    plain = [Query(query_id=query.query_id, text=query.text, family=query.family) for query in QUERIES]
+    assert tune_signals(searcher, plain, GOLD, (3,), folds=2).groups == [query.family for query in QUERIES]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"by": "contry"}, "has no 'contry' in its metadata; did you mean 'country'"),
+        ({"folds": 7}, "6 groups of queries for 7 folds"),
+        ({"folds": 1}, "at least 2 folds"),
+        ({"where_from": {"country": "land"}}, "has no 'land' in its metadata"),
+        ({"gold": GOLD[1:]}, "1 of 24 queries have no gold"),
+        ({"gold": [*GOLD, GOLD[0]]}, "stands more than once in the gold"),
+    ],
+)
+def test_what_does_not_fit_is_refused(searcher, settings, message):
+    gold = settings.pop("gold", GOLD)
+    with pytest.raises(GoldError, match=message):
+        tune_signals(searcher, QUERIES, gold, (3,), **settings)
+
+
+def test_a_searcher_without_signals_is_refused(searcher):
+    with pytest.raises(ConfigurationError, match="has no reranker multi_signal"):
+        tune_signals(Searcher(searcher.retrievers), QUERIES, GOLD)
