@@ -113,6 +113,12 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             encoder=_hub_name,
             mentions=_no_pipeline,
         ),
+        "hop": _may(
+            *("start", "subject", "document", "position", "version", "version_order", "neighbours", "across", "min_similarity"),
+            *("min_carried", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight", "centrality_weight"),
+            *("changes", "beside_weight", "newness_power", "merge"),
+            encoder=_hub_name,
+        ),
         "hipporag": _may(
             *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
             *("synonym_threshold", "hops", "merge"),
