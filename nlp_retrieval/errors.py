@@ -22,6 +22,7 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |   |-- IndexDamagedError              a file is missing, cut off or changed
     |   |-- IndexLockedError               another process is writing to it
     |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
+    |-- ServerError                        a database server that does not start, is lost, or refuses
     |-- OutputError (OSError)              a file of results cannot be written
     |-- ForkError                          what was opened before a fork cannot be used after it
     `-- EngineError                        an engine broke its contract
@@ -132,6 +133,10 @@ class IndexLockedError(IndexStateError):
 
 class IndexWriteError(IndexStateError, OSError):
     """The index directory cannot be written: permission denied, disk full, not a directory."""
+
+
+class ServerError(RetrievalError):
+    """A database server does not start, cannot be reached, was lost meanwhile, took too long, or refuses."""
 
 
 class OutputError(RetrievalError, OSError):

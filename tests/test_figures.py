@@ -78,7 +78,7 @@ def test_the_index_directory_holds_the_files_that_are_drawn(tmp_path: Path) -> N
     Searcher([Bm25sRetriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), tmp_path / "index")
     names = (path.name + "/" * path.is_dir() for path in (tmp_path / "index").iterdir())
     found = {re.sub(r"-[0-9a-f]{16}/", "-<fingerprint>/", name) for name in names}
-    assert found | {f"{publishing._SCRATCH}<id>/"} == set(shown("indexing", "file"))
+    assert found | {f"{publishing.SCRATCH}<id>/"} == set(shown("indexing", "file"))
 
 
 def test_the_stages_are_those_that_a_search_is_timed_by() -> None:

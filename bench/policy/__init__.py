@@ -1,1 +1,1 @@
-"""Measurements on documents of climate policy."""
+"""Measurements of the parts for policy documents."""

@@ -18,6 +18,7 @@ from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
@@ -47,11 +48,15 @@ class Benchmarker:
         on_progress: told what is being done.
         answerer: answers the queries as questions from what each searcher found. Where their metadata has an ``answer``, and
             perhaps ``supporting_facts``, the answers are judged by these, in further measures.
+        where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
+        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
+            ``{"country": "country"}`` asks each question of its own country.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             an argument of another kind.
-        QueryError: no queries, two of one id, or a cutoff that is not a positive integer.
+        QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
+            lacks what its filter is made of.
         GoldError: gold that does not line up with the queries.
     """
 
@@ -74,6 +79,8 @@ class Benchmarker:
         corpus_fingerprint: str | None = None,
         on_progress: Callable[[str], None] | None = None,
         answerer: BaseAnswerer | None = None,
+        where: Where | None = None,
+        where_from: Mapping[str, str] | None = None,
     ) -> None:
         self.settings = BenchmarkSettings(
             searchers=searchers,
@@ -91,6 +98,8 @@ class Benchmarker:
             prices=prices,
             corpus_fingerprint=corpus_fingerprint,
             answerer=answerer,
+            where=where,
+            where_from=where_from,
         )
         self._on_progress = on_progress
 

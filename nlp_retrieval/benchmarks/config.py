@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.benchmarks.filters.of_queries import check_where_from
 from nlp_retrieval.benchmarks.grid.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, WandbSettings
@@ -16,16 +17,17 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
 _SEARCHERS = ("searchers", "grid")
-_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices", "answerer")
+_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices", "answerer", "where")
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,17 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         options["prices"] = read_prices(settings["prices"], f"{where}: prices")
     if settings.get("answerer") is not None:
         options["answerer"] = build_as(BaseAnswerer, "answerers", settings["answerer"], "answerer")
+    if settings.get("where") is not None:
+        options["where"] = _at(f"{where}: where", settings["where"], parse_filter)
+    asked = settings["queries"]
+    if isinstance(asked, Mapping) and "where_from" in asked:
+        asked = dict(asked)
+        options["where_from"] = _at(f"{where}: queries", asked.pop("where_from"), check_where_from)
     grid = read_grid(settings["grid"], options.get("seed", 0), f"{where}: grid") if "grid" in settings else None
     halving = settings["grid"].get("halving") if grid is not None else None
     return BenchmarkConfig(
         corpus=build_as(BaseLoader, "loaders", settings["corpus"], "corpus"),
-        queries=build_as(BaseQueryLoader, "loaders", settings["queries"], "queries"),
+        queries=build_as(BaseQueryLoader, "loaders", asked, "queries"),
         searchers=_searchers(settings, grid, where),
         index=_path(settings["index"], f"{where}: index"),
         output=_path(settings.get("output", f"runs/{Path(path).stem}"), f"{where}: output"),
@@ -113,6 +121,14 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         grid=grid,
         halving=read_halving(halving, f"{where}: grid.halving") if halving is not None else None,
     )
+
+
+def _at(place: str, value: Any, check: Callable[[Any], object]) -> Any:
+    try:
+        check(value)
+    except InputError as error:
+        raise ConfigurationError(f"{place}: {str(error).removeprefix('where: ')}") from None
+    return value
 
 
 def _searchers(settings: Config, grid: Grid | None, where: str) -> dict[str, Entry]:

@@ -10,10 +10,12 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost.measuring import Searching
+from nlp_retrieval.benchmarks.filters.searching import filters_for, search_each
 from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import Evaluation
 
@@ -35,10 +37,9 @@ class Explains(Protocol):
 def explained_queries(
     searchers: Mapping[str, Entry],
     evaluations: Mapping[str, Evaluation],
-    queries: Sequence[Query],
+    settings: BenchmarkSettings,
     qrels: Mapping[str, Mapping[str, int]],
     baseline: str,
-    k: int,
     check: Callable[[Searching], None],
 ) -> list[ExplainedQuery]:
     """Explain, for each searcher that can, the queries at which it gains most recall over the baseline.
@@ -46,10 +47,9 @@ def explained_queries(
     Args:
         searchers: by name; opened.
         evaluations: by the same names.
-        queries: in the order of the evaluations.
+        settings: of the benchmark; its first cutoff is that of the recall that decides, and of the hits that are explained.
         qrels: grades by query and item id.
         baseline: name of the searcher to compare with.
-        k: how many hits to explain, and the cutoff of the recall that decides.
         check: raises where a searcher does not search what it was measured on.
 
     Returns:
@@ -61,7 +61,7 @@ def explained_queries(
             continue
         try:
             check(searcher)
-            queries_of_searcher = _explained(name, searcher, evaluations, queries, qrels, baseline, k)
+            queries_of_searcher = _explained(name, searcher, evaluations, settings, qrels, baseline)
             check(searcher)
             explained += queries_of_searcher
         except Exception as error:
@@ -73,11 +73,11 @@ def _explained(
     name: str,
     searcher: Explains,
     evaluations: Mapping[str, Evaluation],
-    queries: Sequence[Query],
+    settings: BenchmarkSettings,
     qrels: Mapping[str, Mapping[str, int]],
     baseline: str,
-    k: int,
 ) -> list[ExplainedQuery]:
+    queries, k = settings.queries, settings.k_values[0]
     measure = f"recall@{k}"
     explained: list[ExplainedQuery] = []
     recall = evaluations[name].per_query[measure]
@@ -85,7 +85,9 @@ def _explained(
     chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
-        results = searcher.search([queries[position].text for position in chosen], k)
+        filters = filters_for(searcher, settings.filters)
+        texts = [queries[position].text for position in chosen]
+        results = search_each(searcher, texts, k, [filters[position] for position in chosen])
     for position, hits in zip(chosen, results, strict=True):
         query = queries[position]
         explanations = searcher.explain(query.text, hits)

@@ -56,6 +56,9 @@ def manifest_of(
         "k_values": list(settings.k_values),
         "baseline": settings.baseline_among(settings.searchers),
         "group_by": settings.group_by,
+        "where": settings.where,
+        "where_from": dict(settings.where_from) if settings.where_from is not None else None,
+        "filters": _hash(_filters(settings)) if any(settings.filters) else None,
         "prices": settings.prices.config if settings.prices is not None else None,
         "answerer": without_secrets(settings.answerer.config) if settings.answerer is not None else None,
         "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
@@ -68,6 +71,11 @@ def manifest_of(
             for name, searcher in settings.searchers.items()
         },
     } | describe_environment()
+
+
+def _filters(settings: BenchmarkSettings) -> list[list[object]]:
+    """The filter of each query, whatever the order of the queries."""
+    return sorted([query.query_id, where] for query, where in zip(settings.queries, settings.filters, strict=True))
 
 
 def _parts(settings: BenchmarkSettings, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, str]:

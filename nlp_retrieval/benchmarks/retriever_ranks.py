@@ -5,13 +5,14 @@ Equal retrievers of several configurations are one. With sub-queries, a document
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.evaluation.gold import joined
 from nlp_retrieval.evaluation.pool import Ranks
 
@@ -33,18 +34,26 @@ class RetrieverRanks:
         self._ranks: dict[str, Ranks] = {}
         self._names: dict[str, list[str]] = {}
 
-    def add(self, configuration: str, candidates: Mapping[str, Retrieved], lists: Rows) -> None:
+    def add(
+        self,
+        configuration: str,
+        candidates: Mapping[str, Retrieved],
+        lists: Rows,
+        filters: Sequence[Where | None] = (),
+    ) -> None:
         """Take what the retrievers of a configuration gave.
 
         Args:
             configuration: its name.
             candidates: by label.
             lists: ``[queries + 1]``, where the lists of each query begin: one each, or one for each of its sub-queries.
+            filters: of the queries.
         """
         for label, retrieved in candidates.items():
             if len(retrieved.batch.offsets) - 1 != lists[-1]:
                 continue  # a part of a retriever, that asks what it likes
-            key = key_of("retriever", {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed})
+            content = {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed}
+            key = key_of("retriever", content | ({"filters": list(filters)} if any(filters) else {}))
             ranks = self._ranks_of(retrieved, lists)
             # of searches of several depths, the deepest knows most
             if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():

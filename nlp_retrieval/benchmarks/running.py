@@ -17,6 +17,7 @@ from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.cost.figures import Cost
 from nlp_retrieval.benchmarks.cost.measuring import Sample, cost_of, measure_alone
 from nlp_retrieval.benchmarks.explained import explained_queries
+from nlp_retrieval.benchmarks.filters.searching import filters_for, warn_of_filters
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
@@ -66,6 +67,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     families = [query.family for query in queries]
     qrels = evaluator.qrels()
     titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
+    warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
     lists = ListsBuilder(evaluator.query_ids, [query.text for query in queries], families, labels, qrels, titles)
     alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids))
     right = settings.right_answers
@@ -99,7 +101,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
     with using_stages(running.stages):
-        explained = explained_queries(ran, evaluations, queries, qrels, baseline, settings.k_values[0], pinned.check)
+        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check)
     running.close()
     report = BenchmarkReport(
         configurations=[],
@@ -197,7 +199,9 @@ class _Running:
             return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
         self._say(f"{name}: searching {len(queries):,} queries")
         self.pinned.check(searcher)
-        sample = Sample.draw([query.text for query in queries], self._settings.latency_queries, self._settings.seed)
+        filters = filters_for(searcher, self._settings.filters)
+        texts = [query.text for query in queries]
+        sample = Sample.draw(texts, self._settings.latency_queries, self._settings.seed, filters)
         with record_calls() as asked:
             if self._shared is None:
                 measured = measure_alone(searcher, sample, depth)
@@ -208,7 +212,7 @@ class _Running:
         cost = cost_of(searcher.index_records(), asked.by_model, measured, *answering)
         self.pinned.check(searcher)
         if measured.lists is not None:
-            alone.add(name, measured.candidates, measured.lists)
+            alone.add(name, measured.candidates, measured.lists, filters)
         with no_collection():
             rankings = self.pinned.rankings(searcher, measured.results, row_of)
         return _Found(cost, rankings, measured.results, answered)

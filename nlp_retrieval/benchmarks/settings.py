@@ -10,8 +10,10 @@ from typing import Literal
 from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost.prices import Prices
+from nlp_retrieval.benchmarks.filters.of_queries import check_where_from, filters_of
 from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
@@ -43,11 +45,14 @@ class BenchmarkSettings:
         prices: of language models; None: no price is reported.
         corpus_fingerprint: of the corpus that it has to be; None: what the loader gives.
         answerer: answers the queries as questions from what each searcher found; None: nothing is answered.
+        where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
+        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             a value of another kind.
-        QueryError: no queries, two of one id, or a cutoff that is not a positive integer.
+        QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
+            lacks what its filter is made of.
         GoldError: gold that does not line up with the queries, or right answers that some of them lack.
     """
 
@@ -66,6 +71,8 @@ class BenchmarkSettings:
     prices: Prices | None = None
     corpus_fingerprint: str | None = None
     answerer: BaseAnswerer | None = None
+    where: Where | None = None
+    where_from: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)
@@ -81,9 +88,15 @@ class BenchmarkSettings:
         if self.seed < 0:
             raise ConfigurationError(f"seed={self.seed}; take 0 or more")
         self._check_answerer(k_values[-1])
+        filters_of(self.queries, check_where_from(self.where_from), self.where)
         given = {"searchers": dict(self.searchers), "queries": list(self.queries), "latency_queries": latency_queries}
         for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
             object.__setattr__(self, name, value)
+
+    @property
+    def filters(self) -> list[Where | None]:
+        """What each query may find; None: everything."""
+        return filters_of(self.queries, self.where_from, self.where)
 
     @property
     def right_answers(self) -> list[GoldAnswer]:

@@ -20,6 +20,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import (
     add,
     answer,
+    ask,
     benchmark,
     compact,
     compare,
@@ -73,7 +74,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, answer, extract, serve),
+    *(demo, index, add, delete, compact, verify, search, answer, ask, extract, serve),
     *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:

@@ -155,13 +155,13 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     write_output(folder / "corpus.jsonl", _shipped("corpus.jsonl"))
     write_output(folder / "claims.json", (json.dumps(claims, indent=1, ensure_ascii=False) + "\n").encode())
     parts = ("corpus", "corpus.jsonl"), ("claims", "claims.json"), ("index", "index"), ("run", "run")
-    values = {key: _yaml((folder / name).as_posix()) for key, name in parts}
+    values = {key: yaml_value((folder / name).as_posix()) for key, name in parts}
     values |= {"config": shlex.quote(config.as_posix()), "lexical": default_lexical_retriever().name}
     settings = _shipped("sweep.yaml")
     if lm is not None:
         settings += _shipped("language_model.yaml")
         fields = {"model": lm.model, "base_url": lm.base_url, "api_key_env": lm.api_key_env}
-        values["lm"] = _yaml({key: value for key, value in fields.items() if value is not None})
+        values["lm"] = yaml_value({key: value for key, value in fields.items() if value is not None})
     write_output(config, Template(settings.decode()).substitute(values).encode())
     return config
 
@@ -170,7 +170,7 @@ def _shipped(name: str) -> bytes:
     return resources.files("nlp_retrieval.demo").joinpath(name).read_bytes()
 
 
-def _yaml(value: object) -> str:
-    """A value as it can stand inside a line of YAML."""
+def yaml_value(value: object) -> str:
+    """Return a value as it can stand inside a line of YAML."""
     in_a_list = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)
     return in_a_list.strip()[1:-1]

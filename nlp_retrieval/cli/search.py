@@ -91,7 +91,7 @@ def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -
 
     if "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError("this searcher takes no filter; leave out --where")
-    # a benchmark filters nothing, so what it drives need not take a filter
+    # what a benchmark drives need not take a filter
     return cast("Searcher", searcher).search(queries, k, parse_filter(where))
 
 

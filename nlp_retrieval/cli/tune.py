@@ -1,4 +1,4 @@
-"""``nlp-retrieval tune``: the weights of a link graph, fitted to judged queries."""
+"""``nlp-retrieval tune``: the weights of a link graph or of several signals, fitted to judged queries."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarkable import Entry
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
+    from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
 NAME = "tune"
@@ -24,48 +25,105 @@ def command(
     config: Annotated[Path, typer.Argument(help="A benchmark configuration (YAML): corpus, queries, index, searchers.")],
     searcher: Annotated[
         str | None,
-        typer.Option("--searcher", "-s", help="The searcher with the link_graph; by default the first that has one."),
+        typer.Option("--searcher", "-s", help="The searcher with a link_graph or multi_signal; by default the first of these."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation; families of queries stay together.")] = 5,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="multi_signal: the queries' metadata whose values stay in one fold, such as country; else the families.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the assignment of families to folds.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the fitted weights to this JSON file.")] = None,
 ) -> None:
-    """Fit the weights of a link_graph to judged queries.
+    """Fit the weights of a link_graph or of multi_signal to judged queries.
 
-    Prints what that brings out of fold, where each query is ranked by weights that it had no part in, and the weights
-    fitted to all queries as a line for the configuration.
+    Prints what that brings out of fold, where each query is ranked by weights that it had no part in, what each signal is
+    worth, and the weights fitted to all queries as a line for the configuration.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.pipelines.link_graph_tuning import tune
+    from nlp_retrieval.pipelines.signal_tuning import tune_signals
 
     settings = read_benchmark_config(config)
     name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
+    if by is not None and retriever is not None:
+        raise ConfigurationError(f"--by is for multi_signal; the searcher {name!r} has a link_graph, whose folds are families")
     composed.index(settings.corpus, settings.index)
     k_values = settings.options.get("k_values", [2, 5, 10])
-    report = tune(
-        retriever, composed.opened, settings.queries.queries(), settings.queries.gold(), k_values, folds=folds, seed=seed
-    )
-    _print(report, name, k_values)
+    queries, gold = settings.queries.queries(), settings.queries.gold()
+    if retriever is not None:
+        report = tune(retriever, composed.opened, queries, gold, k_values, folds=folds, seed=seed)
+        weights = report.weights
+        _print(report, name, k_values)
+    else:
+        where_from = settings.options.get("where_from")
+        signals = tune_signals(composed, queries, gold, k_values, by, folds=folds, seed=seed, where_from=where_from)
+        weights = {f"{signal}_weight": weight for signal, weight in signals.weights.items()}
+        _print_signals(signals, name, k_values)
     if output is not None:
-        write_output(output, (json.dumps(report.weights, indent=2) + "\n").encode())
+        write_output(output, (json.dumps(weights, indent=2) + "\n").encode())
         say(f"weights: {output}")
 
 
-def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever]:
+def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever | None]:
+    """The searcher whose weights are fitted, and its link graph; None where those of its multi_signal are."""
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
+    from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 
     if name is not None and name not in searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, searchers)}")
     composed = {one: searcher for one, searcher in searchers.items() if isinstance(searcher, Searcher)}
     for one, searcher in composed.items():
+        if name not in (None, one):
+            continue
+        if isinstance(searcher.reranker, MultiSignalReranker):
+            return one, searcher, None
         for retriever in searcher.retrievers.values():
-            if isinstance(retriever, LinkGraphRetriever) and name in (None, one):
+            if isinstance(retriever, LinkGraphRetriever):
                 return one, searcher, retriever
     which = "no searcher" if name is None else f"the searcher {name!r} is not one that"
-    raise ConfigurationError(f"{where}: {which} has a retriever link_graph, whose weights could be fitted")
+    raise ConfigurationError(
+        f"{where}: {which} has a retriever link_graph or a reranker multi_signal, whose weights could be fitted"
+    )
+
+
+def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    title = f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
+    table = Table("measure", "as it is", "out of fold", "difference", "95% interval", title=title)
+    before, after = report.before.means(), report.out_of_fold.means()
+    for measure in [f"{kind}@{k}" for kind in ("recall", "perfect_recall", "ndcg") for k in sorted({*k_values})]:
+        gain, low, high = report.gain(measure)
+        table.add_row(measure, f"{before[measure]:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}")
+    console.print(table)
+    worth = Table(
+        "signal", "weight", "of folds", "alone", "worth", "95% interval", title=f"what each signal gives {report.measure}"
+    )
+    for signal, evaluation in report.alone.items():
+        of_folds = [weights[signal] for weights in report.fold_weights]
+        row = [signal, f"{report.weights[signal]:.2f}", f"{min(of_folds):.2f}-{max(of_folds):.2f}"]
+        row.append(f"{evaluation.means()[report.measure]:.3f}")
+        if signal in report.without:
+            gain, low, high = report.worth(signal, report.measure)
+            row += [f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}"]
+        worth.add_row(*row)
+    console.print(worth)
+    if report.missing:
+        say(f"note: no candidate has the signal {' or '.join(report.missing)}; give what computes it, or take it for left out")
+    if report.unreachable:
+        say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
+    weights = ", ".join(f"{signal}_weight: {weight:.3f}" for signal, weight in report.weights.items())
+    typer.echo(f"weights: {{{weights}}}")
 
 
 def _print(report: TuningReport, name: str, k_values: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval verify``: compares every file of an index with its checksum."""
+"""``nlp-retrieval verify``: compares every file of an index, and its tables on a server, with their checksums."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from nlp_retrieval.cli.console import say
 NAME = "verify"
 
 
-def command(index: Annotated[Path, typer.Argument(help="An index directory.")]) -> None:
-    """Check every file of an index.
+def command(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; by default its own.")] = None,
+) -> None:
+    """Check every file of an index, and every row of its tables.
 
     Whatever was checked before. Exit code 3 where one is damaged.
     """
     from nlp_retrieval.core.index.generation import verify_index
 
     damaged = verify_index(index)
+    if any(index.glob("*/server.json")):
+        from nlp_retrieval.postgres.verifying import verify_tables
+
+        damaged += verify_tables(index, url)
     for message in damaged:
         say(message)
     if damaged:

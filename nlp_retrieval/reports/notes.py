@@ -5,11 +5,13 @@ The terminal and the page say them word for word.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from nlp_retrieval.benchmarks.cost.prices import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.reports.columns import language_model_of, price_columns
 from nlp_retrieval.text.printable import printable
 
@@ -84,14 +86,24 @@ def prices_legend(report: BenchmarkReport) -> str:
 
 
 def comparison_notes(report: BenchmarkReport) -> list[str]:
-    """Return what must be known of runs that were made apart and are compared: corpora that differ, families, groups.
+    """Return what must be known of all figures: filters, and of runs that were made apart their corpora, families and groups.
 
     Args:
-        report: a finished benchmark, or runs that are compared; empty for the former, whose runs are of one corpus.
+        report: a finished benchmark, or runs that are compared.
     """
     if "compared" not in report.manifest:
-        return []
+        return [note] if (note := _filters_note(report.manifest)) else []
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
+
+
+def _filters_note(manifest: Config) -> str:
+    """By what the queries of a benchmark were filtered; ``""`` where they were not."""
+    if not manifest.get("filters"):
+        return ""
+    pairs = manifest.get("where_from") or {}
+    parts = [f"{key} as the query's {source}" for key, source in pairs.items()]
+    parts += [json.dumps(where, ensure_ascii=False)] if (where := manifest.get("where")) else []
+    return f"Queries find only what meets a filter ({printable('; '.join(parts))}); configurations named unfiltered find all."
 
 
 def failure_notes(report: BenchmarkReport) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from colbert_checkpoints import save_bert, save_stanford
 from embedding_server import embedding_server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 
-from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder
+from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, WordVectorEncoder
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.endpoint import servers
+from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
 from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
+from nlp_retrieval.text.stems import stems_of_language
 
 
 class TestHashedWords(EncoderRules):
@@ -31,6 +34,25 @@ class TestSentenceTransformers(EncoderRules):
 
     def make(self):
         return SentenceTransformerEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
+
+
+class TestWordVectors(EncoderRules):
+    component = WordVectorEncoder
+
+    def prepare(self):
+        words = sorted(
+            {word for text in [*self.texts, "glacier harpsichord 東京 🦊 Łódź"] for word in stems_of_language(None).words(text)}
+        )
+        vectors = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
+        write_word_vectors(self.folder / "vectors", words, vectors, [1.0 + number % 5 for number in range(len(words))])
+
+    def make(self):
+        return WordVectorEncoder(str(self.folder / "vectors"))
+
+    def other_values(self):
+        words = ["glacier"]
+        write_word_vectors(self.folder / "other", words, np.ones((1, 8), np.float32), [1.0])
+        return {"model": str(self.folder / "other")}
 
 
 class TestColbert(TokenEncoderRules):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hashed_tokens import HashedTokens
+from hashed_words import HashedWords
 from rerankers.tiny_models import TinyOnnx, save_bert
 
-from nlp_retrieval import OverlapReranker
+from nlp_retrieval import MultiSignalReranker, OverlapReranker
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 from nlp_retrieval.testing import RerankerRules
@@ -51,3 +52,29 @@ class TestCrossEncoderTorch(RerankerRules):
 
     def make(self):
         return CrossEncoderReranker(str(self.folder / "model"), device="cpu", batch_size=8)
+
+
+class TestMultiSignal(RerankerRules):
+    component = MultiSignalReranker
+
+    def other_values(self):
+        return {
+            "profile": "guidelines",
+            "encoder": HashedWords(24, seed=1),
+            "word_vectors": HashedWords(16, seed=2),
+            "transformer_signal": "other.score",
+            "document_field": "other",
+        }
+
+    def make(self):
+        return MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(24), word_vectors=HashedWords(16))
+
+
+class TestMultiSignalWithoutProfile(RerankerRules):
+    component = MultiSignalReranker
+
+    def other_values(self):
+        return TestMultiSignal.other_values(self)
+
+    def make(self):
+        return MultiSignalReranker(min_similarity=0.0, blend="rank")

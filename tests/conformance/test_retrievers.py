@@ -5,16 +5,20 @@ from __future__ import annotations
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from named_models import NAMED
+from postgres_server import env_url, shared_server
 from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    FeedbackRetriever,
     HippoRagRetriever,
     HopRetriever,
     LanguageModel,
     LinkGraphRetriever,
+    PgvectorRetriever,
+    PostgresTextRetriever,
     PyseriniRetriever,
     SearchableItem,
 )
@@ -166,6 +170,25 @@ class TestEntitySentencesOverVectors(Searching):
         return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)
 
 
+class TestFeedback(EverythingMatches, RetrieverRules):
+    component = FeedbackRetriever
+    tolerance = 1e-5
+
+    def other_values(self):
+        return {"seeds": [FaissRetriever(HashedWords(seed=1))], "subject": "kind", "document": "book", "position": "page"}
+
+    def make(self):
+        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25sRetriever()])
+
+
+class TestFeedbackInASmallPool(Searching):
+    component = FeedbackRetriever
+    tolerance = 1e-5
+
+    def make(self):
+        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24))], document="title", pool=3)
+
+
 class TestHop(EverythingMatches, RetrieverRules):
     component = HopRetriever
     tolerance = 1e-6
@@ -249,3 +272,66 @@ class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
 class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
     def make(self):
         return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")
+
+
+class OnAServer:
+    """Of engines whose data lives in a server."""
+
+    def prepare(self):
+        type(self).url = env_url()
+
+
+class TestPgvectorExact(OnAServer, EverythingMatches, RetrieverRules):
+    component = PgvectorRetriever
+    tolerance = 1e-6
+
+    def other_values(self):
+        return {"encoder": HashedWords(seed=1), "url": shared_server().url(), "schema": "another schema"}
+
+    def make(self):
+        return PgvectorRetriever(HashedWords(dimension=24), url=self.url)
+
+
+class TestPgvectorHnsw(OnAServer, Searching):
+    component = PgvectorRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
+
+
+class TestPgvectorHalves(OnAServer, Searching):
+    component = PgvectorRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw", precision="halfvec")
+
+
+class TestPgvectorOld(Searching):
+    component = PgvectorRetriever
+    tolerance = 1e-6
+
+    def prepare(self):
+        type(self).url = env_url("old")
+
+    def make(self):
+        return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
+
+
+class TestPgvectorEmbedded(EverythingMatches, AnswerRules, FilterRules):
+    component = PgvectorRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return PgvectorRetriever(HashedWords(dimension=24))
+
+
+class TestPostgresText(OnAServer, RetrieverRules):
+    component = PostgresTextRetriever
+
+    def other_values(self):
+        return {"url": shared_server().url(), "language": "simple", "schema": 'another "schema"; DROP TABLE x; --'}
+
+    def make(self):
+        return PostgresTextRetriever(url=self.url)

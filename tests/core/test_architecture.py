@@ -27,8 +27,8 @@ FLOORS = (
     "core.index",
     "core.search",
     "text",
-    "loaders lm graph evaluation",
-    "encoders graph.knowledge",
+    "loaders lm graph evaluation profiles",
+    "encoders graph.knowledge postgres",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",
@@ -42,12 +42,14 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "hop"}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop"}
+ENGINES |= {"pgvector", "postgres_text"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),
     ("entity_sentences", "link_graph"),
     ("hipporag", "faiss"),
+    ("feedback", "faiss"),
     ("hop", "faiss"),
 }
 MANY_MODULES = {"cli", "testing"}

@@ -17,6 +17,7 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    FeedbackRetriever,
     HippoRagRetriever,
     HopRetriever,
     LinkGraphRetriever,
@@ -57,6 +58,9 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
         "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
+        "feedback": lambda: FeedbackRetriever(
+            [FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"
+        ),
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
         "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
@@ -130,7 +134,9 @@ def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
         *_index_operations("", TWO),
-        *_index_operations(", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops")),
+        *_index_operations(
+            ", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops", "feedback")
+        ),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]

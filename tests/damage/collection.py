@@ -16,6 +16,7 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
+    FeedbackRetriever,
     HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -64,6 +65,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
         "entity sentences": EntitySentencesRetriever([lexical], encoder=encoder, threshold=0.05),
+        "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
         "hops": HopRetriever(lexical, encoder=encoder, document="old", position="year", centrality_weight=0.1),
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }

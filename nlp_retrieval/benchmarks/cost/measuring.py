@@ -14,8 +14,11 @@ from typing import Protocol
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost.figures import AnsweringCost, Cost, LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.filters.searching import search_each, search_where
 from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows, Scores
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import PeakMemory, record_stages
@@ -60,29 +63,42 @@ class Sample:
         texts: all of them.
         positions: of the sample, in the order in which it is searched.
         warm_up: positions of queries that are searched before it, so that models and indexes are open.
+        filters: of all queries; None where one may find everything.
     """
 
     texts: list[str]
     positions: list[int]
     warm_up: list[int]
+    filters: list[Where | None]
 
     @classmethod
-    def draw(cls, texts: list[str], count: int, seed: int) -> Sample:
+    def draw(cls, texts: list[str], count: int, seed: int, filters: Sequence[Where | None] = ()) -> Sample:
         """Draw a sample, without replacement.
 
         Args:
             texts: the queries.
             count: how many; all of them where there are fewer.
             seed: of the draw.
+            filters: of the queries; none by default.
         """
         positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
         drawn = {texts[position] for position in positions}  # a model asked about these would leave its answers on disk
         others = (position for position, text in enumerate(texts) if text not in drawn and not says_nothing(text))
-        return cls(texts, positions, list(islice(others, _WARM_UP)) or positions[:_WARM_UP])
+        warm_up = list(islice(others, _WARM_UP)) or positions[:_WARM_UP]
+        return cls(texts, positions, warm_up, list(filters) or [None] * len(texts))
 
     def taken(self) -> list[str]:
         """The queries of the sample."""
         return [self.texts[position] for position in self.positions]
+
+    def told(self) -> Config:
+        """Return what is searched one at a time as plain values: the queries, and their filters where they have any."""
+        filters = [self.filters[position] for position in self.positions]
+        return {"queries": self.taken()} | ({"filters": filters} if any(filters) else {})
+
+    def search(self, searcher: Searching, position: int, k: int) -> list[list[RetrievalResult]]:
+        """Search for one query."""
+        return search_where(searcher, [self.texts[position]], k, self.filters[position])
 
 
 @dataclass(frozen=True)
@@ -124,7 +140,7 @@ def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
         seconds, by_stage, sampled = time_queries(searcher, sample, k)
         with record_calls() as searched:
             begin = time.perf_counter()
-            results = searcher.search(sample.texts, k)
+            results = search_each(searcher, sample.texts, k, sample.filters)
             elapsed = time.perf_counter() - begin
     rate = len(sample.texts) / elapsed
     return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
@@ -140,12 +156,13 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     by_stage = {stage: np.zeros(len(sample.positions)) for stage in searcher.stages}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
-        searcher.search([sample.texts[position] for position in sample.warm_up], k)
+        for position in sample.warm_up:
+            sample.search(searcher, position, k)
         with record_calls() as asked:
-            for number, text in enumerate(sample.taken()):
+            for number, position in enumerate(sample.positions):
                 with record_stages() as stages:
                     begin = time.perf_counter()
-                    searcher.search([text], k)
+                    sample.search(searcher, position, k)
                     seconds[number] = time.perf_counter() - begin
                 for stage, taken in by_stage.items():
                     taken[number] = stages.get(stage, 0.0)

@@ -1,10 +1,9 @@
 """What a benchmark is going to do, told before it does it: nothing is built, loaded, downloaded, asked or written for it.
 
-Of the corpus one item is read, so that one that is not there is told of now.
-
-Stages are told apart as a run with a folder for stages tells them apart, but by settings alone: two models of one name count as
-one here, and a model under two names as two. An index counts as found where the directory holds it for the corpus that it
-holds; whether that is still the corpus of the benchmark shows when it runs.
+Of the corpus one item is read, so that one that is not there is told of now. Stages are told
+apart as a run with a folder for stages tells them apart, but by settings alone: two models of one name count as one here, and a
+model under two names as two. An index counts as found where the directory holds it for the corpus that it holds; whether that
+is still the corpus of the benchmark shows when it runs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nlp_retrieval.benchmarks.filters.of_queries import grouped
+from nlp_retrieval.benchmarks.filters.unfiltered import Unfiltered
 from nlp_retrieval.benchmarks.grid.grid import Grid
 from nlp_retrieval.benchmarks.grid.labels import labels_of
 from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
@@ -106,7 +107,7 @@ class Plan:
     Args:
         configurations: complete, as plain values without secrets, by name.
         baseline: what the others are compared with.
-        n_queries: how many queries there are.
+        n_queries: how many there are.
         k_values: the cutoffs, ascending.
         stages: those that most configurations share first, by kind.
         index_path: the index directory.
@@ -114,10 +115,10 @@ class Plan:
         models: each once.
         calls: what language models are asked.
         combinations: of the grid, conditions and skips considered; None where there is none.
-        drawn: how many of them were taken.
-        equal: how many of those stand under another name.
+        drawn: how many of them were taken, and ``equal``: how many of those stand under another name.
         rungs: with halving, how many configurations are searched on how many queries at most, the whole run last.
         measure: by which configurations are left out then.
+        filters: how many different filters the queries have; 0 where they have none.
     """
 
     configurations: dict[str, Config]
@@ -134,6 +135,7 @@ class Plan:
     equal: int = 0
     rungs: list[tuple[int, int]] = field(default_factory=list)
     measure: str = ""
+    filters: int = 0
 
     @property
     def language_model_calls(self) -> int | None:
@@ -146,8 +148,8 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
     """Tell what a benchmark is going to do.
 
     Args:
-        settings: of the benchmark as it would be run.
-        grid: where its configurations come from, or some of them.
+        settings: of the benchmark.
+        grid: where some of its configurations come from.
         halving: how configurations are to be left out.
 
     Raises:
@@ -208,6 +210,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         equal=len(grid.equal) if grid is not None else 0,
         rungs=planned_rungs(settings, halving) if halving is not None else [],
         measure=halving.measure if halving is not None else "",
+        filters=sum(where is not None for where, _ in grouped(settings.filters)),
     )
 
 
@@ -244,13 +247,14 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
     if isinstance(searcher, Searcher):
         processor = searcher.processor.config if searcher.processor is not None else None
         asked = {"sub-queries": processor, "apart": searcher.scope == "per_subquery" and processor is not None}
+        all_items = {"filter": "none"} if isinstance(searcher, Unfiltered) else {}
         if processor is not None:
             yield "processor", processor, processor
         shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
         for retriever in searcher.retrievers.values():
             depth = searcher.depth_for(k)
-            told = retriever.config | {"sub-queries": shown, "candidates": depth}
-            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked, told
+            told = retriever.config | {"sub-queries": shown, "candidates": depth} | all_items
+            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked | all_items, told
         if searcher.reranker is not None:
             scored = {key: value for key, value in searcher.reranker.config.items() if key != "blend"}
             yield "reranker", scored, scored

@@ -172,6 +172,10 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
                     f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
                     f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
                 )
+    for other in saved[1:]:
+        if saved[0].report.manifest.get("filters") != other.report.manifest.get("filters"):
+            both = f"{saved[0].folder} and {other.folder}"
+            said.append(f"{both} were searched with different filters, and a difference may be one of these.")
     return list(dict.fromkeys(said))
 
 

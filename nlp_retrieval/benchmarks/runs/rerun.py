@@ -65,6 +65,8 @@ class _Manifest(_ManifestPart):
     group_by: str | None
     prices: dict[str, Any] | None
     answerer: dict[str, Any] | None = None
+    where: dict[str, Any] | None = None
+    where_from: dict[str, str] | None = None
     latency: _Latency
     searchers: dict[str, _Configured]
     versions: dict[str, Any] = {}
@@ -153,6 +155,8 @@ def benchmark_of(
         query_loader=loader,
         prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
         answerer=make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
+        where=manifest.get("where"),
+        where_from=manifest.get("where_from"),
     )
 
 
@@ -192,6 +196,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     elif old != new:
         sentences.append("whether the corpus changed is not known: the manifest does not hold its fingerprint")
     sentences += _other_queries(before, now)
+    if before.get("filters") != now.get("filters"):
+        sentences.append("the filters of the queries changed")
     if before.get("right_answers") != now.get("right_answers"):
         sentences.append("the right answers changed")
     if before.get("answer_models", {}) != now.get("answer_models", {}):

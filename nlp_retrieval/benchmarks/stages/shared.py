@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
@@ -115,9 +116,9 @@ class SharedStages(Stages):
         label: str,
         allowed: Mask | None = None,
     ) -> CandidateBatch:
-        if allowed is not None:  # a benchmark filters nothing
-            return super().candidates(retriever, processed, depth, generation, label, allowed)
-        content = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
+        content: Config = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
+        if allowed is not None:
+            content["allowed"] = hashlib.sha256(np.packbits(allowed).tobytes()).hexdigest()
         key = key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
         with self._passing(f"candidates of {retriever.name}") as use:
             entry = self.store.find("candidates", key)
@@ -125,10 +126,9 @@ class SharedStages(Stages):
                 batch = unpacked(entry, label)
                 use.about.append((entry.about, 1.0))
             else:
-                self._warm_up(
-                    retriever, generation, partial(Stages().candidates, retriever, processed[:1], depth, generation, label)
-                )
-                compute = partial(super().candidates, retriever, processed, depth, generation, label)
+                warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
+                self._warm_up(retriever, generation, warm_up)
+                compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
                 batch, about = self._computed(use, compute)
                 if (entry := packed(batch, label, about)) is not None:
                     self.store.remember("candidates", key, entry)

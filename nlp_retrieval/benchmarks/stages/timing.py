@@ -21,14 +21,19 @@ from typing import Any
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching, generation_of, time_queries
+from nlp_retrieval.benchmarks.filters.of_queries import grouped
+from nlp_retrieval.benchmarks.filters.searching import search_where
+from nlp_retrieval.benchmarks.filters.unfiltered import Unfiltered
+from nlp_retrieval.benchmarks.stages.joining import GroupTrace, joined_traces, lists_of
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry
 from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
-from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.measure import PeakMemory, StageSeconds, record_stages
+from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
@@ -40,6 +45,7 @@ Timing = tuple[Scores, dict[str, Scores], CallCounts]
 """Seconds ``[sample]``, the same by stage, and what language models were asked."""
 
 _GROUP = "latency"
+_COMPOSED = (Searcher, Unfiltered)
 
 
 def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample, k: int) -> Measured:
@@ -56,19 +62,20 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
     """
     clock = _Clock(stages, sample, k)
     with PeakMemory() as peak:
-        composed = searcher if type(searcher) is Searcher else None
+        composed = searcher if isinstance(searcher, Searcher) and type(searcher) in _COMPOSED else None
         timing = clock.whole(searcher) if composed is None else None
         processing = clock.processing(composed.processor) if composed and composed.processor else None
-        with using_stages(stages), stages.recording() as trace, record_calls() as searched:
+        with using_stages(stages), record_calls() as searched:
             begin = time.perf_counter()
-            results = searcher.search(sample.texts, k)
+            results, parts = _searched(searcher, stages, sample, k)
             elapsed = time.perf_counter() - begin
+        trace = joined_traces(composed, parts) if composed else SearchTrace()
         if timing is None:
             timing = clock.composed(composed, trace, processing) if composed else clock.whole(searcher)
     seconds, by_stage, sampled = timing
     # a clock that is read twice cannot say less than nothing
-    took = max(float(elapsed + trace.saved_seconds), 1e-9)
-    peak_bytes = max(peak.bytes, trace.peak_bytes)
+    took = max(float(elapsed + sum(part.trace.saved_seconds for part in parts)), 1e-9)
+    peak_bytes = max([peak.bytes, *(part.trace.peak_bytes for part in parts)])
     measured = Measured(results, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
     if composed is None:
         return measured
@@ -90,12 +97,14 @@ class _Clock:
             with using_stages(Stages()):
                 return time_queries(searcher, self._sample, self._k)
 
-        return self._kept_of(searcher, {"queries": self._sample.taken()}, time_all)
+        return self._kept_of(searcher, self._sample.told(), time_all)
 
     def processing(self, processor: BaseUserQueryProcessor) -> Entry:
         """Time a processor."""
         content = {"processor": identity_of(processor), "queries": self._sample.taken()}
-        return self._kept(content, partial(self._timed, lambda position: processor.process([self._sample.texts[position]])))
+        return self._kept(
+            content, partial(self._timed, lambda position: partial(processor.process, [self._sample.texts[position]]))
+        )
 
     def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up what the stages of a search take, and time what is left."""
@@ -113,7 +122,7 @@ class _Clock:
         if trace.reranked is not None:
             shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
         asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
-        content = {"queries": self._sample.taken(), "stages at hand": asked}
+        content = self._sample.told() | {"stages at hand": asked}
         seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, trace, lists))
         for name, taken in shared.items():
             seconds = seconds + taken
@@ -125,8 +134,11 @@ class _Clock:
         def asked(position: int) -> list[list[str]]:
             return retrieved.processed[lists[position] : lists[position + 1]]
 
-        def retrieve(position: int) -> object:
-            return Stages().candidates(retrieved.retriever, asked(position), retrieved.depth, generation, label)
+        def prepared(position: int) -> Callable[[], object]:
+            allowed = generation.items.mask(self._sample.filters[position])
+            return partial(
+                Stages().candidates, retrieved.retriever, asked(position), retrieved.depth, generation, label, allowed
+            )
 
         content = {
             "retriever": identity_of(retrieved.retriever),
@@ -134,7 +146,9 @@ class _Clock:
             "queries": [asked(position) for position in self._sample.positions],
             "depth": retrieved.depth,
         }
-        return self._kept(content, partial(self._timed, retrieve)).arrays["seconds"]
+        if (filters := self._sample.told().get("filters")) is not None:
+            content["filters"] = filters
+        return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
     def _scoring(self, reranked: Reranked, lists: Rows, generation: Generation) -> Scores:
         """Time the scoring of pairs, each once; what their order is before does not matter."""
@@ -143,10 +157,12 @@ class _Clock:
         def pool(position: int) -> Rows:
             return np.unique(rows[offsets[lists[position]] : offsets[lists[position + 1]]])
 
-        def score(position: int) -> object:
-            wanted = pool(position)
-            texts = [self._sample.texts[position]] * len(wanted)
+        def score(wanted: Rows, texts: list[str]) -> object:
             return reranked.reranker.scored(texts, generation.items.items(wanted)) if len(wanted) else None
+
+        def prepared(position: int) -> Callable[[], object]:
+            wanted = pool(position)
+            return partial(score, wanted, [self._sample.texts[position]] * len(wanted))
 
         pools = [hashlib.sha256(pool(position).tobytes()).hexdigest() for position in self._sample.positions]
         content = {
@@ -155,7 +171,7 @@ class _Clock:
             "queries": self._sample.taken(),
             "pools": pools,
         }
-        return self._kept(content, partial(self._timed, score)).arrays["seconds"]
+        return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
     def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are at hand."""
@@ -164,7 +180,7 @@ class _Clock:
             prepared = _AtHand(trace, position, int(lists[position]), int(lists[position + 1]))
             with using_stages(prepared), record_stages() as taken:
                 begin = time.perf_counter()
-                searcher.search([self._sample.texts[position]], self._k)
+                self._sample.search(searcher, position, self._k)
                 return time.perf_counter() - begin, taken
 
         with warnings.catch_warnings():
@@ -175,17 +191,18 @@ class _Clock:
         by_stage = {name: np.array([taken.get(name, 0.0) for _, taken in timed]) for name in searcher.stages}
         return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
 
-    def _timed(self, run: Callable[[int], object]) -> Entry:
-        """Run something for each query of the sample, after a warm-up."""
+    def _timed(self, prepared: Callable[[int], Callable[[], object]]) -> Entry:
+        """Run something for each query of the sample, after a warm-up; what prepares it is not timed."""
         seconds = np.zeros(len(self._sample.positions))
         with using_stages(Stages()), warnings.catch_warnings():
             warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
             for position in self._sample.warm_up:
-                run(position)
+                prepared(position)()
             with record_calls() as calls:
                 for number, position in enumerate(self._sample.positions):
+                    run = prepared(position)
                     begin = time.perf_counter()
-                    run(position)
+                    run()
                     seconds[number] = time.perf_counter() - begin
         return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
 
@@ -262,17 +279,19 @@ class _AtHand(Stages):
         return reranker.reordered(batch, self._columns)
 
 
-def lists_of(searcher: Searcher, trace: SearchTrace, n_queries: int) -> Rows:
-    """Return where the lists of each query begin: one each, or one for each of its sub-queries.
-
-    Args:
-        searcher: that searched.
-        trace: what its search passed through.
-        n_queries: how many queries it was for.
-    """
-    if searcher.scope == "pooled" or trace.processed is None:
-        return np.arange(n_queries + 1)
-    return offsets_of([len(subqueries) for subqueries in trace.processed])
+def _searched(
+    searcher: Searching, stages: SharedStages, sample: Sample, k: int
+) -> tuple[list[list[RetrievalResult]], list[GroupTrace]]:
+    """Search for all queries, those of one filter together."""
+    results: list[list[RetrievalResult]] = [[] for _ in sample.texts]
+    groups = []
+    for where, positions in grouped(sample.filters):
+        with stages.recording() as trace:
+            found = search_where(searcher, [sample.texts[position] for position in positions], k, where)
+        for position, hits in zip(positions, found, strict=True):
+            results[position] = hits
+        groups.append(GroupTrace(positions, trace))
+    return results, groups
 
 
 def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:

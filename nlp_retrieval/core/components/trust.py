@@ -53,6 +53,11 @@ def _knowledge(source: Any) -> str | None:
     return None if held else f"read {source!r}"
 
 
+def _profile(profile: Any) -> str | None:
+    """The name of one that comes with the package, or its content; a path would be read."""
+    return f"read {profile!r}" if isinstance(profile, str) and not re.fullmatch(r"[a-z_]+", profile, re.ASCII) else None
+
+
 def _code(trusted: Any) -> str | None:
     return None if trusted is False else "run the Python code that comes with the model"
 
@@ -93,23 +98,21 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             "merge",
             encoder=_hub_name,
         ),
+        "pgvector": _may(
+            *("index_type", "precision", "hnsw_m", "ef_construction", "build_memory", "ef_search", "schema"),
+            *("statement_timeout", "connections", "merge"),
+            encoder=_hub_name,
+            url=_given("ask the database"),
+        ),
+        "postgres_text": _may(
+            *("language", "schema", "statement_timeout", "connections", "merge"), url=_given("ask the database")
+        ),
         "colbert": _may(
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
         "entity_sentences": _may(
-            *(
-                "seeds",
-                "rounds",
-                "threshold",
-                "max_passages",
-                "entity_weight",
-                "depth",
-                "seed_power",
-                "damping",
-                "epsilon",
-                "pool",
-            ),
-            *("sentence_weight", "merge"),
+            *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon"),
+            *("pool", "sentence_weight", "merge"),
             encoder=_hub_name,
             mentions=_no_pipeline,
         ),
@@ -118,6 +121,10 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             *("min_carried", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight", "centrality_weight"),
             *("changes", "beside_weight", "newness_power", "merge"),
             encoder=_hub_name,
+        ),
+        "feedback": _may(
+            *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
+            *("neighbour_weight", "named_weight", "pool", "merge"),
         ),
         "hipporag": _may(
             *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
@@ -170,6 +177,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
+        "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },
     "fusions": {
@@ -182,6 +190,11 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "rerankers": {
         "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
         "late_interaction": _may("encoder", "blend"),
+        "multi_signal": _may(
+            *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
+            *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),
+            profile=_profile,
+        ),
         "cross_encoder": _may("backend", "max_length", "batch_size", "blend", **_MODEL),
     },
     "processors": {

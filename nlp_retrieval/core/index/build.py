@@ -32,7 +32,15 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.publishing import guarded, new_scratch, publish, remove_unused, write_segment, writing
+from nlp_retrieval.core.index.publishing import (
+    guarded,
+    new_scratch,
+    publish,
+    remove_unused,
+    settle_all,
+    write_segment,
+    writing,
+)
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.secrets import without_secrets
@@ -129,6 +137,7 @@ def build_index(
             write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
         keep_checkpoints(directory)
         remove_unused(directory)
+        settle_all(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed)
 

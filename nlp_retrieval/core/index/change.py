@@ -58,7 +58,7 @@ class IndexChange:
         self.manifest = manifest
         self.items = open_items(directory, manifest.corpus)
         self.added = self.replaced = self.deleted = 0
-        self._builders = builders
+        self.builders = builders
 
     def change(self, gone: Rows, joining: NewItems | None) -> None:
         """Publish the index with some rows deleted and new items added at the end.
@@ -143,8 +143,8 @@ class IndexChange:
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
-        keep_checkpoints(self.directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in self._builders])
-        for builder, old in zip(self._builders, self.manifest.retrievers, strict=True):
+        keep_checkpoints(self.directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in self.builders])
+        for builder, old in zip(self.builders, self.manifest.retrievers, strict=True):
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:
                 written_segment = write_segment(

@@ -14,7 +14,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -29,11 +30,14 @@ from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at
 from nlp_retrieval.core.index.lock_owner import owner_of, owning
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, read_manifest
+from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError, SourceError
+from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError, RetrievalWarning, SourceError
 
-_SCRATCH = ".scratch-"
+SCRATCH = ".scratch-"
+"""Names of folders that are not published yet begin with it."""
+
 _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
 """An empty file in every folder that this package published; only such folders are ever removed."""
@@ -83,13 +87,13 @@ def _leave_nothing(directory: Path, created: list[Path]) -> None:
 
 def new_scratch(directory: Path) -> Path:
     """Return a new scratch folder, empty."""
-    scratch = directory / f"{_SCRATCH}{uuid4().hex}"
+    scratch = directory / f"{SCRATCH}{uuid4().hex}"
     scratch.mkdir()
     return scratch
 
 
 def _clear_scratch(directory: Path) -> None:
-    for left in directory.glob(f"{_SCRATCH}*"):
+    for left in directory.glob(f"{SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
@@ -176,6 +180,20 @@ def remove_unused(directory: Path) -> None:
             _remove_others(directory, set(manifest.folders))
 
 
+def settle_all(directory: Path, builders: Sequence[Builder]) -> None:
+    """Let engines remove what they keep outside the directory and no folder of it names; the next writer tries again."""
+    for settle in {builder.name: builder.settle for builder in builders}.values():
+        try:
+            settle(directory)
+        except Exception as error:  # engines may raise anything; the index is published and works
+            warnings.warn(
+                f"{directory} is written, but what it no longer needs elsewhere was not removed ({error}); the next write "
+                "to it tries again",
+                RetrievalWarning,
+                stacklevel=3,
+            )
+
+
 def _remove_others(directory: Path, in_use: set[str]) -> None:
     for folder in directory.iterdir():
         if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
@@ -186,7 +204,7 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = folder.rename(directory / f"{_SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
+            left = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
             sync_folder(directory)
             shutil.rmtree(left, ignore_errors=True)
         except OSError:

@@ -52,6 +52,7 @@ class Builder:
         build: writes the index of these items into an empty folder.
         extend: writes the index of items that join an index; see :meth:`BaseRetriever.extend`.
         join: joins several segments into one; see :meth:`BaseRetriever.join`.
+        settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
     """
 
     name: str
@@ -60,3 +61,4 @@ class Builder:
     build: Callable[[ItemTable, Path], None]
     extend: Callable[[ItemTable, Path, Sequence[SegmentFolder], ItemTable], None]
     join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
+    settle: Callable[[Path], None] = lambda _: None

@@ -23,7 +23,7 @@ from nlp_retrieval.core.index.change import IndexChange, NewItems
 from nlp_retrieval.core.index.checkpoint import keep_checkpoints
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, index_directory, read_manifest
-from nlp_retrieval.core.index.publishing import guarded, new_scratch, remove_unused, writing
+from nlp_retrieval.core.index.publishing import guarded, new_scratch, remove_unused, settle_all, writing
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
@@ -165,6 +165,7 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 keep_checkpoints(directory)
             finally:
                 remove_unused(directory)
+                settle_all(directory, update.builders)
 
 
 def _join_where_due(update: IndexChange) -> None:

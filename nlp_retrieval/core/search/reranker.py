@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
 from nlp_retrieval.core.search.fusion import FusionPool, ReciprocalRankFusion, normalized
@@ -122,6 +123,25 @@ class BaseReranker(Component, ABC):
         columns, cut = self.scored([queries[owner] for owner in batch.owner.tolist()], items)
         self.warn_of_cut(cut)
         return self.reordered(batch, columns, label)
+
+    def rerank_rows(
+        self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
+    ) -> CandidateBatch:
+        """Reorder candidates whose items are still in the index.
+
+        A reranker that remembers texts by row overrides this together with :meth:`rerank_batch`, so as not to read them anew
+        for every query; most need not.
+
+        Args:
+            queries: one per list of the batch.
+            batch: the candidates.
+            items: the items of the index.
+            label: begins the names of the signals; the registry name by default.
+
+        Raises:
+            EngineError: see :meth:`rerank_batch`.
+        """
+        return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
     def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
         """Score pairs, one that stands several times once. Items are one where all of them is equal, metadata too.

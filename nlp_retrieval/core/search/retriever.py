@@ -49,8 +49,7 @@ class BaseRetriever(Component, ABC):
     merge: MergeRule = "max"
 
     survives_fork: ClassVar[bool] = True
-    """Whether what was opened can be searched in a child that this process forks; False where it holds threads of its own, a
-    connection or a virtual machine. FAISS and torch survive: a child computes with them in one thread."""
+    """Whether a child that this process forks can search what was opened: not with threads, connections, virtual machines."""
 
     _process: int = 0
     _files: OpenedFiles | None = None
@@ -101,6 +100,9 @@ class BaseRetriever(Component, ABC):
         del segments
         self.build(items, folder)
 
+    def settle(self, directory: Path) -> None:
+        """Remove what is kept elsewhere and no folder of an index names: see docs/PLUGINS.md. By default nothing is."""
+
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are joined by score.
 
@@ -126,10 +128,7 @@ class BaseRetriever(Component, ABC):
         """
 
     def parts(self) -> Sequence[BaseRetriever]:
-        """The retrievers that this one searches with: each keeps an index of its own, which other configurations share.
-
-        :meth:`load` finds them opened, in the same order, in ``self._opened_parts``.
-        """
+        """The retrievers that this one searches with, each with an index that others share; opened in ``_opened_parts``."""
         return ()
 
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
@@ -234,7 +233,7 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.identity, self.recorded_config, self.build, self.extend, self.join)
+        return Builder(self.name, self.identity, self.recorded_config, self.build, self.extend, self.join, self.settle)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.

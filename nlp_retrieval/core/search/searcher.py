@@ -48,7 +48,8 @@ class Searcher(BaseSearcher):
         scope: ``pooled`` makes one pool per query. ``per_subquery`` keeps each sub-query's candidates apart: fused and
             reranked on their own against the original query, then interleaved by rank.
         depth: candidates per retriever, after its sub-queries are merged (per sub-query with scope ``per_subquery``). By
-            default k for one retriever without a reranker, else max(k, 100).
+            default k for one retriever without a reranker, else max(k, 100). ``all``: every item that fulfils the filter and
+            that the retriever finds at all; a flat dense index finds every one.
         quota: with scope ``per_subquery``, at most this many results from each sub-query; by default even shares of k,
             and what short lists leave free is filled by the others.
     """
@@ -62,7 +63,7 @@ class Searcher(BaseSearcher):
         fusion: BaseFusion | None = None,
         reranker: BaseReranker | None = None,
         scope: Scope = "pooled",
-        depth: Annotated[int, Field(ge=1)] | None = None,
+        depth: Annotated[int, Field(ge=1)] | Literal["all"] | None = None,
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
         self.retrievers = _labelled(retrievers)
@@ -194,7 +195,7 @@ class Searcher(BaseSearcher):
                         by_label[label] = explanation
         return explanations
 
-    def depth_for(self, k: int) -> int:
+    def depth_for(self, k: int) -> int | Literal["all"]:
         """Return how many candidates are fetched from each retriever for lists of this length."""
         alone = len(self.retrievers) == 1 and self.reranker is None and self.scope == "pooled"
         return self.depth or (k if alone else max(k, _POOL_DEPTH))
@@ -204,7 +205,8 @@ class Searcher(BaseSearcher):
     ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
         stages = current_stages()
-        depth = self.depth_for(k)
+        wanted = self.depth_for(k)
+        depth = max(len(opened.generation.items), 1) if wanted == "all" else wanted
         batches: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
             with stage(label):

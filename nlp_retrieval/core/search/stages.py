@@ -84,7 +84,7 @@ class Stages:
             batch: the candidates, at least one.
             generation: the index that they come from.
         """
-        return reranker.rerank_batch(nlqs, batch, generation.items.items(batch.rows))
+        return reranker.rerank_rows(nlqs, batch, generation.items)
 
 
 _current: ContextVar[Stages] = ContextVar("nlp_retrieval_current_stages", default=Stages())  # noqa: B039 -- it holds nothing

@@ -52,6 +52,8 @@ def _summary(plan: Plan) -> list[str]:
     total = len(plan.configurations)
     queries = counted(plan.n_queries, "query", "queries")
     lines = [f"plan: {counted(total, 'configuration')}, {queries}, k = {_listed(plan)}, baseline {plan.baseline}"]
+    if plan.filters:
+        lines.append(f"filters: {counted(plan.filters, 'different one')}; queries of one filter are searched together")
     if plan.combinations is not None:
         drawn = f", {plan.drawn:,} of them drawn" if plan.drawn < plan.combinations else ""
         equal = f", {plan.equal:,} left out because equal to others" if plan.equal else ""

@@ -155,6 +155,11 @@ class FaissRetriever(BaseRetriever):
             vectors = self.encode(queries)
         return self.search_vectors(vectors, k, allowed)
 
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has; of an opened retriever."""
+        return self._index.dimension
+
     def encode(self, queries: list[str]) -> Vectors:
         """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
         if not queries:

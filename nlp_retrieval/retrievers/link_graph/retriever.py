@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -155,13 +155,13 @@ class LinkGraphRetriever(BaseRetriever):
 
         Args:
             queries: distinct, none blank.
-            allowed: ``[items]``; the walk goes anywhere, but only rows where it is True are candidates.
+            allowed: ``[items]``; the walk begins and goes anywhere, but only rows where it is True are candidates.
             at_least: how many candidates to return if the walk reaches as many, even more than ``pool``.
         """
         for first in range(0, len(queries), _QUERIES_AT_ONCE):
             part = queries[first : first + _QUERIES_AT_ONCE]
             with stage(f"{self.name}.seeds"):
-                vectors, seeded = self._seeded(part)
+                vectors, seeded = self._seeded(part, allowed)
             with stage(f"{self.name}.pagerank"):
                 walks = list(self._walks(seeded))
             with stage(f"{self.name}.evidence"):
@@ -190,30 +190,35 @@ class LinkGraphRetriever(BaseRetriever):
         """The extractor that decides which titles count, in queries as in texts."""
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
-    def _seeded(self, queries: list[str]) -> tuple[Vectors | None, list[Seeded]]:
-        """Run the seeds; each query is encoded once, for its seed and for its similarities."""
-        n_items = self._graph.graph.n_nodes
-        depth = min(self.depth, self._n_live)
+    def _seeded(self, queries: list[str], allowed: Mask | None = None) -> tuple[Vectors | None, list[Seeded]]:
+        """Run the seeds, under a filter twice: what it leaves is rarely among the first hits of the whole index."""
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
+        hits_of = [self._hits_of(queries, vectors, self._live)]
+        if allowed is not None and np.count_nonzero(allowed) < self._n_live:
+            hits_of.insert(0, self._hits_of(queries, vectors, allowed))
+        return vectors, [self._restarts_of(*asked, hits_of) for asked in enumerate(queries)]
+
+    def _hits_of(self, queries: list[str], vectors: Vectors | None, within: Mask | None) -> dict[str, Hits]:
+        n_items, depth = self._graph.graph.n_nodes, min(self.depth, self._n_live)
         hits_of: dict[str, Hits] = {}
         for label, seed in self._open_seeds.items():
             if isinstance(seed, FaissRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
-                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, self._live))
-                hits_of[label] = hits.checked(len(queries), n_items, depth, repr(seed), self._live)
+                hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, within))
+                hits_of[label] = hits.checked(len(queries), n_items, depth, repr(seed), within)
             else:
-                hits_of[label] = seed.find(queries, depth, n_items)
-        return vectors, [self._restarts_of(number, query, hits_of) for number, query in enumerate(queries)]
+                hits_of[label] = seed.find(queries, depth, n_items, within)
+        return hits_of
 
-    def _restarts_of(self, number: int, query: str, hits_of: dict[str, Hits]) -> Seeded:
-        depth = min(self.depth, self._n_live)
+    def _restarts_of(self, number: int, query: str, found: list[dict[str, Hits]]) -> Seeded:
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
-        for label, hits in hits_of.items():
+        for label, hits in chain.from_iterable(hits_of.items() for hits_of in found):
             part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-            scores[label] = hits.rows[part], hits.scores[part]
+            scores.setdefault(label, (hits.rows[part], hits.scores[part]))
             rows_of.append(hits.rows[part])
-            weights_of.append(np.maximum(normalised(hits.scores[part], depth) ** self.seed_power, FLOOR))
+            found_by = normalised(hits.scores[part], min(self.depth, self._n_live))
+            weights_of.append(np.maximum(found_by**self.seed_power, FLOOR))
         titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
         rows_of.append(titled_rows)
         weights_of.append(self.title_weight * titled)

@@ -266,8 +266,9 @@ def test_rows_that_are_not_allowed_are_never_returned_and_walked_through_all_the
             rows = hits.rows[hits.offsets[number] : hits.offsets[number + 1]].tolist()
             reached = whole.rows[whole.offsets[number] : whole.offsets[number + 1]]
             assert allowed[rows].all()
-            assert len(rows) == min(30, int(allowed[reached].sum()))
-            assert {*rows} <= {*reached.tolist()}
+            wanted = {row for row in reached.tolist() if allowed[row]}
+            assert len(rows) >= min(30, len(wanted))  # or more: the seeds search among what is allowed as well
+            assert wanted <= {*rows} or len(rows) == 30
 
 
 def test_a_mask_that_allows_all_changes_nothing(folder: Path, variant: LinkGraphRetriever) -> None:

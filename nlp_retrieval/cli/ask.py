@@ -1,0 +1,152 @@
+"""``nlp-retrieval ask``: the questions of a profile, asked of every country of an index, with a page that shows why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.search import parse_filter
+from nlp_retrieval.cli.trusting import Trust
+
+if TYPE_CHECKING:
+    from nlp_retrieval.pipelines.policy.report import StudyReport
+    from nlp_retrieval.pipelines.policy.settings import Method
+    from nlp_retrieval.pipelines.policy.study import PolicyStudy
+
+NAME = "ask"
+
+_DEMO = Path("policy-demo")
+
+
+def command(
+    config: Annotated[
+        Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or name --index.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", "-p", help="With --index: one of the package (climate), or a file of yours."),
+    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="An index directory; searched by what it holds.")] = None,
+    question: Annotated[
+        list[int] | None, typer.Option("--question", "-q", help="Its number in the profile. Repeatable. By default all.")
+    ] = None,
+    country: Annotated[
+        list[str] | None,
+        typer.Option("--country", "--subject", help="Whom to ask about, as the index has it. Repeatable. By default all."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. By default vector."),
+    ] = None,
+    hop: Annotated[
+        bool, typer.Option("--hop", help="The same as --method both: the vectors, and the hops beside them.")
+    ] = False,
+    top_k: Annotated[int | None, typer.Option(help="At most this many passages; by default the profile's.")] = None,
+    min_similarity: Annotated[
+        float | None, typer.Option(help="Leave out what scores less, 0 to 1; by default the profile's.")
+    ] = None,
+    n_per_document: Annotated[
+        int | None, typer.Option(help="At most this many passages of one document; by default the profile's.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help='A further filter, beside the country: {"year": {"gte": 2020}}.')
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for answers and page; by default the configuration's, or answers.")
+    ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html beside the answers.")] = True,
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
+    log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
+    trust: Trust = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="On plans of twelve invented countries that come with the package: index, ask, judge."),
+    ] = False,
+) -> None:
+    """Ask every question of every country.
+
+    One JSON file for each country, and a page. Run it again after anything that stopped it: what is answered is kept.
+    """
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.pipelines.policy.log import log_to
+
+    chosen = _method(method, hop=hop)
+    filtered = None if where is None else parse_filter(where)
+    with log_to(log_file, log_level):
+        if demo:
+            from nlp_retrieval.cli.policy_demo import demonstrate
+
+            others = (config, profile, index, question, country, method, top_k, min_similarity, n_per_document, where)
+            if any(one is not None for one in others) or hop or trust:
+                raise ConfigurationError(
+                    "--demo asks all questions of its own plans; with it, only --output and the log are chosen"
+                )
+            demonstrate(output or _DEMO)
+            return
+        study, folder = _study(config, profile, index, trust=trust)
+        report = study.run(
+            output or folder, country or None, question or None, chosen, top_k, min_similarity, n_per_document, filtered
+        )
+        tell(report, study)
+        if page:
+            write_page(report, study)
+
+
+def tell(report: StudyReport, study: PolicyStudy) -> None:
+    """Say what was asked, what was there already, and where the files are."""
+    field = study.profile.subject
+    n_questions = len(report.questions)
+    asked = f"{len(report.answered):,} of {len(report.files):,} ({field}), {n_questions:,} question{'s' * (n_questions != 1)}"
+    say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were answered already")
+    if report.replaced:
+        say(f"note: {_listed(report.replaced)}: answers of another index, profile or setting were replaced")
+    say(f"answers: {next(iter(report.files.values())).parent}")
+
+
+def write_page(report: StudyReport, study: PolicyStudy) -> None:
+    """Write the page beside the answers, and say where it is."""
+    from nlp_retrieval.reports.policy.page import write_study_page
+
+    path = report.output / "report.html"
+    write_study_page(report, study, path)
+    say(f"page: {path}")
+
+
+def _method(method: str | None, *, hop: bool) -> Method:
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.pipelines.policy.settings import check_method
+
+    if hop and method not in (None, "both"):
+        raise ConfigurationError(f"--hop means --method both, and --method {method} is given too; leave one of them out")
+    return check_method("both" if hop else method or "vector")
+
+
+def _study(config: Path | None, profile: str | None, index: Path | None, *, trust: bool) -> tuple[PolicyStudy, Path]:
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.pipelines.policy.composing import searchers_of
+    from nlp_retrieval.pipelines.policy.config import StudyConfig
+    from nlp_retrieval.pipelines.policy.study import PolicyStudy
+    from nlp_retrieval.profiles.profile import load_profile
+
+    if config is not None:
+        if profile is not None or index is not None:
+            raise ConfigurationError(f"{config} names profile and index; leave out --profile and --index, or the file")
+        settings = StudyConfig.read(config)
+        return settings.study(), settings.output
+    if index is None:
+        raise ConfigurationError(
+            "there is nothing to ask: name a configuration (study.yaml), or --index DIR --profile climate; or see --demo"
+        )
+    name = profile or "climate"
+    asked_by = load_profile(name)
+    searcher, along = searchers_of(index, name, trust=trust)
+    searcher.open(index)
+    return PolicyStudy(asked_by, searcher, along), Path("answers")
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,277 @@
+"""Fitting the weights of several signals to judged queries, and saying what each signal is worth.
+
+Weights are shares of 1 on a grid of tenths, with the present ones beside it; the best on average is taken. What is reported is
+out of fold: the queries of a group (a country) are ranked by weights that no query of that group had a part in. What a signal
+is worth is the difference between the fit with all signals and the fit without it, both out of fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.core.ranking import foremost
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
+from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
+from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
+from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
+
+__all__ = ["SignalTuningReport", "tune_signals"]
+
+_PARTS = 10
+
+
+@dataclass(frozen=True)
+class SignalTuningReport:
+    """What fitting the weights of signals gave.
+
+    Args:
+        measure: what was raised.
+        weights: fitted to all queries; to be used on others.
+        fold_weights: those of each fold, fitted without it.
+        before: with the weights that the reranker has.
+        out_of_fold: each query ranked by the weights of its fold.
+        alone: with one signal only, by signal.
+        without: out of fold, fitted without one of the signals, by signal.
+        groups: per query.
+        folds: per query, its fold.
+        missing: signals that no candidate has; they have the weight 0.
+        unreachable: gold passages that are not among the candidates, which no weights can rank.
+    """
+
+    measure: str
+    weights: dict[str, float]
+    fold_weights: list[dict[str, float]]
+    before: Evaluation
+    out_of_fold: Evaluation
+    alone: dict[str, Evaluation]
+    without: dict[str, Evaluation]
+    groups: list[str | None]
+    folds: NDArray[np.int64]
+    missing: list[str]
+    unreachable: int
+
+    def gain(self, measure: str) -> tuple[float, float, float]:
+        """Return how much a measure rose out of fold, and the interval over groups of that difference."""
+        return self._difference(self.out_of_fold, self.before, measure)
+
+    def worth(self, signal: str, measure: str) -> tuple[float, float, float]:
+        """Return how much a measure falls where a signal is left out, and the interval over groups of that difference."""
+        return self._difference(self.out_of_fold, self.without[signal], measure)
+
+    def _difference(self, one: Evaluation, other: Evaluation, measure: str) -> tuple[float, float, float]:
+        difference = one.per_query[measure] - other.per_query[measure]
+        return float(difference.mean()), *bootstrap_interval(difference, self.groups, bounds=(-1, 1))
+
+
+def tune_signals(
+    searcher: Searcher,
+    queries: Sequence[Query],
+    gold: Sequence[Gold],
+    k_values: Sequence[int] = (5, 10),
+    by: str | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    where_from: Mapping[str, str] | None = None,
+) -> SignalTuningReport:
+    """Fit the weights of a searcher's ``multi_signal`` by cross-validation over groups of queries.
+
+    Args:
+        searcher: opened, with a reranker ``multi_signal``; its depth says which candidates are scored.
+        queries: judged ones.
+        gold: one per query.
+        k_values: cutoffs of the report; nDCG at the largest is what is raised.
+        by: the metadata of the queries that puts them into groups, such as ``country``; by default the subject of the
+            profile where every query has it, and their ``family`` otherwise.
+        folds: at least 2; at most as many as there are groups.
+        seed: of the assignment of groups to folds.
+        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
+
+    Raises:
+        ConfigurationError: the searcher has no such reranker.
+        GoldError: gold that is missing, repeated or not in the corpus, metadata that a query lacks, or too few groups.
+        IndexMissingError: the searcher is not opened.
+    """
+    reranker = searcher.reranker
+    if not isinstance(reranker, MultiSignalReranker):
+        raise ConfigurationError("the searcher has no reranker multi_signal, whose weights could be fitted")
+    if searcher.scope != "pooled":
+        raise ConfigurationError("weights of signals are fitted where the candidates make one pool; use scope: pooled")
+    judged = _judged(queries, gold)
+    groups = _groups(queries, by, reranker.profile.subject)
+    numbers = family_numbers(groups)
+    n_groups = int(numbers.max(initial=-1)) + 1
+    if folds < 2 or n_groups < folds:
+        raise GoldError(f"{n_groups} groups of queries for {folds} folds; at least 2 folds, and a group for each, are needed")
+    items = searcher.opened.items
+    item_ids, titles = items.ids(), items.titles()
+    evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
+    pools = _pools(searcher, reranker, queries, where_from)
+    measure = f"ndcg@{evaluator.k_values[-1]}"
+
+    present = [name for name in SIGNALS if any(not np.isnan(pool.columns[name]).all() for pool in pools if len(pool.rows))]
+    if not present:
+        raise GoldError("no signal could be computed for any candidate, so there is nothing to fit")
+    grid = list(_grid(present, reranker.weights))
+    evaluations = [_evaluated(evaluator, pools, weights) for weights in grid]
+    table = np.stack([evaluation.per_query[measure] for evaluation in evaluations])
+    fold_of = np.random.default_rng(seed).permutation(np.arange(n_groups) % folds)[numbers]
+
+    def fitted(allowed: NDArray[np.bool_]) -> list[int]:
+        """Per fold, the point of the grid that is best on the others."""
+        return [_best(table[:, fold_of != fold], allowed) for fold in range(folds)]
+
+    everything = np.ones(len(grid), np.bool_)
+    chosen = fitted(everything)
+    without = {}
+    for name in present:
+        others = np.array([weights[name] == 0 for weights in grid])
+        if others.any():
+            without[name] = _joined(evaluations, fitted(others), fold_of)
+    return SignalTuningReport(
+        measure=measure,
+        weights=grid[_best(table, everything)],
+        fold_weights=[grid[point] for point in chosen],
+        before=_evaluated(evaluator, pools, reranker.weights),
+        out_of_fold=_joined(evaluations, chosen, fold_of),
+        alone={name: _evaluated(evaluator, pools, dict.fromkeys(SIGNALS, 0.0) | {name: 1.0}) for name in present},
+        without=without,
+        groups=groups,
+        folds=fold_of,
+        missing=[name for name in SIGNALS if name not in present],
+        unreachable=_unreachable(judged, item_ids, titles, pools),
+    )
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """One query's candidates: their rows, ascending, and their signals."""
+
+    rows: Rows
+    columns: dict[str, Scores]
+
+
+class _Recording(Stages):
+    """Keeps the signals of every candidate, and hands nothing on."""
+
+    def __init__(self) -> None:
+        self.pools: list[_Pool] = []
+
+    def reranked(
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+    ) -> CandidateBatch:
+        ranked = reranker.rerank_rows(nlqs, batch, generation.items)
+        nothing = np.full(len(ranked.rows), np.nan)
+        for begin, end in zip(ranked.offsets[:-1].tolist(), ranked.offsets[1:].tolist(), strict=True):
+            order = begin + np.argsort(ranked.rows[begin:end], kind="stable")
+            columns = {name: ranked.signals.get(f"{reranker.name}.{name}", nothing)[order] for name in SIGNALS}
+            self.pools.append(_Pool(ranked.rows[order], columns))
+        return CandidateBatch.empty(batch.n_lists)
+
+
+def _pools(
+    searcher: Searcher, reranker: MultiSignalReranker, queries: Sequence[Query], where_from: Mapping[str, str] | None
+) -> list[_Pool]:
+    """The candidates of every query, with every signal that can be computed."""
+    equal = {f"{name}_weight": 1.0 for name in SIGNALS}
+    every = type(reranker)(**(reranker._arguments | equal | {"min_similarity": 0.0, "n_per_document": None}))
+    probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
+    probe.open(searcher.opened.path)
+    asked: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    for number, query in enumerate(queries):
+        where = tuple((field, _metadata(query, key)) for field, key in (where_from or {}).items())
+        asked.setdefault(where, []).append(number)
+    empty = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
+    pools = [empty] * len(queries)
+    for where, members in asked.items():
+        for number in members:  # one by one: a query that says nothing makes no list, and the pool of another is not its own
+            recording = _Recording()
+            with using_stages(recording):
+                probe.search([queries[number].text], 1, where=dict(where) or None)
+            if recording.pools:
+                (pools[number],) = recording.pools
+    return pools
+
+
+def _grid(present: Sequence[str], given: Mapping[str, float]) -> Iterator[dict[str, float]]:
+    """The weights that are tried: all shares of 1 in tenths, and those given."""
+    n_signals = len(present)
+    for bars in combinations(range(_PARTS + n_signals - 1), n_signals - 1):
+        ends = [-1, *bars, _PARTS + n_signals - 1]
+        shares = [(last - first - 1) / _PARTS for first, last in pairwise(ends)]
+        yield dict.fromkeys(SIGNALS, 0.0) | dict(zip(present, shares, strict=True))
+    total = sum(given[name] for name in present)
+    if total > 0:
+        yield dict.fromkeys(SIGNALS, 0.0) | {name: given[name] / total for name in present}
+
+
+def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: Mapping[str, float]) -> Evaluation:
+    depth = evaluator.k_values[-1]
+    rows = np.full((len(pools), depth), -1, np.int64)
+    used = [name for name in SIGNALS if weights[name] > 0]
+    for number, pool in enumerate(pools):
+        mean = weighted_mean({name: pool.columns[name] for name in used}, weights, len(pool.rows))
+        there = np.flatnonzero(~np.isnan(mean))
+        best = there[foremost(mean[there], depth)]
+        rows[number, : len(best)] = pool.rows[best]
+    return evaluator.evaluate(rows)
+
+
+def _best(table: Scores, allowed: NDArray[np.bool_]) -> int:
+    """The point of the grid of the highest mean; of equal ones the first."""
+    return int(np.argmax(np.where(allowed, table.mean(axis=1), -1.0)))
+
+
+def _joined(evaluations: Sequence[Evaluation], points: Sequence[int], fold_of: NDArray[np.int64]) -> Evaluation:
+    """Each query as the point of its fold ranks it."""
+    first = evaluations[0]
+    chosen = np.array(points)[fold_of]
+    per_query = {
+        measure: np.stack([evaluation.per_query[measure] for evaluation in evaluations])[chosen, np.arange(len(fold_of))]
+        for measure in first.per_query
+    }
+    return Evaluation(first.query_ids, per_query)
+
+
+def _judged(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
+    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
+        if (repeated := first_repeated(ids)) is not None:
+            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
+    by_id = {one.query_id: one for one in gold}
+    missing = [query.query_id for query in queries if query.query_id not in by_id]
+    if missing:
+        raise GoldError(f"{len(missing)} of {len(queries)} queries have no gold (first: {missing[0]!r})")
+    return [by_id[query.query_id] for query in queries]
+
+
+def _groups(queries: Sequence[Query], by: str | None, subject: str) -> list[str | None]:
+    if by is None and not all(isinstance(query.metadata.get(subject), str) for query in queries):
+        return [query.family for query in queries]
+    return [str(_metadata(query, by or subject)) for query in queries]
+
+
+def _metadata(query: Query, key: str) -> object:
+    if query.metadata.get(key) is None:
+        raise GoldError(f"the query {query.query_id!r} has no {key!r} in its metadata; {nearest(key, query.metadata)}")
+    return query.metadata[key]
+
+
+def _unreachable(judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[_Pool]) -> int:
+    """How many gold documents are not among the candidates of their query."""
+    documents = relevant_documents(judged)
+    places = rows_of({key for one in documents for key in one}, item_ids, titles)
+    return sum(not np.isin(places[key], pool.rows).any() for one, pool in zip(documents, pools, strict=True) for key in one)

@@ -1,0 +1,187 @@
+"""What the tables of a schema look like: made by us, in which version, or by somebody else, with which columns and vectors.
+
+Nothing is believed of tables but what PostgreSQL's own catalogue says of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nlp_retrieval.errors import QueryError, SourceError, nearest
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnClause, Connection, TableClause
+
+__all__ = ["CHUNKS", "DIMENSIONS", "DOCUMENTS", "RELATIONS", "RELATION_TYPES", "VECTOR_COLUMNS", "VIEW", "Layout", "layout_of"]
+
+DOCUMENTS, CHUNKS, RELATIONS, VIEW = "documents", "doc_chunks", "logical_relationships", "doc_chunks_with_country"
+VERSION_TABLE = "chunk_tables_version"
+ONE_PLACE = "country_stands_in_one_place"
+
+DIMENSIONS = {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
+"""The columns for vectors, and how many numbers one has unless something else is asked for."""
+
+VECTOR_COLUMNS = tuple(DIMENSIONS)
+RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FOLLOWS", "CAUSES")
+
+_NEEDED = {
+    DOCUMENTS: ("id",),
+    CHUNKS: ("id", "content", "doc_id"),
+    RELATIONS: ("source_chunk_id", "target_chunk_id", "relationship_type", "confidence_score"),
+}
+_VECTOR_TYPES = {"vector": "vector", "halfvec": "halfvec", "_float4": "vector", "_float8": "vector", "_int4": "vector"}
+"""Types of columns that hold vectors, and the one of pgvector that they are compared as."""
+
+
+@dataclass(frozen=True)
+class FoundColumn:
+    """A column.
+
+    Args:
+        type: as the catalogue calls it: ``uuid``, ``vector``, ``jsonb``, ``_float4`` for a list of floats.
+        dimension: of vectors, where the column says it.
+    """
+
+    type: str
+    dimension: int | None
+
+    @property
+    def compared_as(self) -> str | None:
+        """The type of pgvector as which it is compared; None where it holds no vectors."""
+        return _VECTOR_TYPES.get(self.type)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tables of a schema.
+
+    Args:
+        schema: its name.
+        tables: the columns of each table that is there, by name.
+        version: of our own making; None where somebody else made the tables.
+        extension: the schema and the version of pgvector; None where it is not installed in this database.
+        one_place: whether the database itself sees to it that a country stands with the document alone.
+    """
+
+    schema: str
+    tables: Mapping[str, Mapping[str, FoundColumn]]
+    version: str | None
+    extension: tuple[str, tuple[int, ...]] | None
+    one_place: bool
+
+    def checked(self, shown: str) -> Layout:
+        """Return this layout, if chunks can be read by it.
+
+        Args:
+            shown: the database, for messages.
+
+        Raises:
+            SourceError: a table or a column is missing.
+        """
+        place = f'{shown}, schema "{self.schema}"'
+        missing = [table for table in (DOCUMENTS, CHUNKS) if table not in self.tables]
+        if missing:
+            raise SourceError(
+                f"{place}: there is no table {' and no table '.join(missing)}; pass create=True to make the tables"
+            )
+        for table, needed in _NEEDED.items():
+            columns = self.tables.get(table, dict.fromkeys(needed))
+            lacking = [name for name in needed if name not in columns]
+            if lacking:
+                raise SourceError(
+                    f"{place}: table {table} has no column {', '.join(lacking)} (found: {', '.join(columns)}); name the "
+                    "columns so, or make a view that does, in a schema of its own"
+                )
+        return self
+
+    def vectors(self, column: str) -> FoundColumn:
+        """Return a column of the chunks that holds vectors.
+
+        Raises:
+            QueryError: there is none of this name.
+        """
+        found = {name: one for name, one in self.tables[CHUNKS].items() if one.compared_as is not None}
+        if column in found:
+            return found[column]
+        if column in self.tables[CHUNKS]:
+            raise QueryError(
+                f"{CHUNKS}.{column} holds {self.tables[CHUNKS][column].type}, no vectors; {nearest(column, found)}"
+            )
+        has = nearest(column, found) if found else f"{CHUNKS} has no vectors at all"
+        raise QueryError(f"{CHUNKS} has no column {column!r}; {has}")
+
+    def table(self, name: str) -> TableClause:
+        """Return a table with the columns that it has, for statements."""
+        from sqlalchemy import column, table
+
+        columns: list[ColumnClause[Any]] = [column(one) for one in self.tables[name]]
+        return table(name, *columns, schema=quoted(self.schema))
+
+
+def quoted(name: str) -> str:
+    """Return a name that SQLAlchemy quotes whatever it is."""
+    from sqlalchemy.sql import quoted_name
+
+    return quoted_name(name, True)
+
+
+def layout_of(connection: Connection, schema: str | None) -> Layout:
+    """Look at the tables of a schema.
+
+    Args:
+        connection: to the database.
+        schema: its name; None: the first of the search path.
+
+    Raises:
+        SourceError: there is no such schema.
+    """
+    from sqlalchemy import text
+
+    found = connection.execute(text("SELECT coalesce(:schema, current_schema())"), {"schema": schema}).scalar()
+    known = list(connection.execute(text("SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_'")).scalars())
+    if found is None or found not in known:
+        raise SourceError(f"there is no schema {schema!r}; {nearest(schema or '', known)}; create=True makes it")
+    rows = connection.execute(
+        text(
+            "SELECT c.relname, a.attname, t.typname, a.atttypmod FROM pg_catalog.pg_class c "
+            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid "
+            "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE n.nspname = :schema AND c.relname = ANY(:names) "
+            "AND c.relkind = ANY('{r,p,v,m,f}') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum"
+        ),
+        {"schema": found, "names": [DOCUMENTS, CHUNKS, RELATIONS, VERSION_TABLE]},
+    )
+    tables: dict[str, dict[str, FoundColumn]] = {}
+    for table, name, kind, modifier in rows:
+        dimension = modifier if kind in ("vector", "halfvec") and modifier > 0 else None
+        tables.setdefault(table, {})[name] = FoundColumn(kind, dimension)
+    version = None
+    if tables.pop(VERSION_TABLE, None) is not None:
+        from sqlalchemy import column, select
+        from sqlalchemy import table as table_of
+
+        of_versions = table_of(VERSION_TABLE, column("version_num"), schema=quoted(found))
+        version = connection.execute(select(of_versions.c.version_num)).scalar()
+    rules = connection.execute(
+        text(
+            "SELECT count(*) FROM pg_catalog.pg_constraint r JOIN pg_catalog.pg_class c ON c.oid = r.conrelid JOIN "
+            "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = ANY(:names) "
+            "AND r.conname = :rule AND r.convalidated"
+        ),
+        {"schema": found, "names": [DOCUMENTS, CHUNKS], "rule": ONE_PLACE},
+    ).scalar()
+    return Layout(found, tables, version, extension_of(connection), rules == 2)
+
+
+def extension_of(connection: Connection) -> tuple[str, tuple[int, ...]] | None:
+    """Return the schema and the version of pgvector in a database; None where it is not installed there."""
+    from sqlalchemy import text
+
+    row = connection.execute(
+        text(
+            "SELECT n.nspname, e.extversion FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n "
+            "ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        )
+    ).first()
+    return None if row is None else (row[0], tuple(int(part) for part in row[1].split(".") if part.isdigit()))

@@ -1,0 +1,159 @@
+"""Writing chunks, a transaction for each document, and relations between them.
+
+A chunk that is there already is replaced; the same items written twice change nothing. Writers of one document wait for one
+another at its row, so that what is there afterwards is what one of them wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ItemError, ModelError
+from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, Layout, quoted
+from nlp_retrieval.postgres.chunk_tables.rows import DOCUMENT_KEY, ChunkRow, DocumentRow, Row, rows_of
+from nlp_retrieval.postgres.chunk_tables.vector_type import Vector, as_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+__all__ = ["EncodesPassages", "WrittenChunks", "chunk_table", "documents_of", "vector_rows", "write_document"]
+
+_PART = 500
+
+
+class EncodesPassages(Protocol):
+    """Gives a vector for each passage: every encoder does."""
+
+    def encode_passages(self, passages: list[str]) -> NDArray[Any]:
+        """Return ``[passages, dimension]``."""
+
+
+@dataclass(frozen=True)
+class WrittenChunks:
+    """What was written.
+
+    Args:
+        documents: how many transactions, one for each document of the stream.
+        chunks: how many chunks.
+        without_vector: by column, how many chunks got no vector, because theirs is zero: nothing is known of them.
+    """
+
+    documents: int
+    chunks: int
+    without_vector: Mapping[str, int]
+
+
+def documents_of(items: Iterable[SearchableItem]) -> Iterator[tuple[DocumentRow, list[ChunkRow]]]:
+    """Yield the rows of items, document by document; those of one document follow one another.
+
+    Raises:
+        ItemError: an item cannot be stored, occurs twice in a document, or has another country than its document.
+    """
+    for _, group in groupby(items, key=lambda item: item.metadata.get(DOCUMENT_KEY) or [item.item_id]):
+        chunks = list(map(rows_of, group))
+        document = next((chunk.document for chunk in chunks if chunk.document.country), chunks[0].document)
+        seen: dict[object, str] = {}
+        for chunk in chunks:
+            item_id, country = chunk.item.item_id, chunk.document.country
+            if country != document.country:
+                first = next(other.item.item_id for other in chunks if other.document.country == document.country)
+                raise ItemError(
+                    f"document {document.name!r:.80} is of {document.country!r} in item {first!r} and of {country!r} in item "
+                    f"{item_id!r}; a document has one country, so give two documents two names"
+                )
+            if chunk.key in seen:
+                raise ItemError(f"item {item_id!r:.80} occurs twice in document {document.name!r:.80}; ids are unique")
+            seen[chunk.key] = item_id
+        yield document, chunks
+
+
+def vector_rows(
+    layout: Layout, item_ids: Sequence[str], vectors: Mapping[str, NDArray[Any]]
+) -> tuple[list[Row], dict[str, int]]:
+    """Return the vectors of chunks as text, and by column how many are zero, which are left out.
+
+    Args:
+        layout: of the tables.
+        item_ids: of the chunks.
+        vectors: ``[chunks, dimension]`` by column.
+
+    Raises:
+        QueryError: there is no such column.
+        ModelError: vectors are not of the column's dimension, as many as chunks, or not finite.
+    """
+    rows: list[Row] = [{} for _ in item_ids]
+    zero: dict[str, int] = {}
+    for column, given in vectors.items():
+        matrix, wanted = np.asarray(given, np.float32), layout.vectors(column).dimension
+        if matrix.ndim != 2 or len(matrix) != len(item_ids):
+            raise ModelError(f"{column}: {len(item_ids)} chunks need as many vectors, found an array {matrix.shape}")
+        if wanted is not None and matrix.shape[1] != wanted:
+            raise ModelError(
+                f"{column} holds vectors of {wanted} dimensions, and these have {matrix.shape[1]}; make the tables with "
+                f"dimensions={{{column!r}: {matrix.shape[1]}}}, or take the model of the column"
+            )
+        if len(wrong := np.flatnonzero(~np.isfinite(matrix).all(1))):
+            raise ModelError(f"{column}: the vector of item {item_ids[wrong[0]]!r} is not finite")
+        known = np.count_nonzero(matrix, axis=1) > 0
+        zero[column] = int((~known).sum())
+        for row, vector, there in zip(rows, matrix, known.tolist(), strict=True):
+            row[column] = as_text(vector) if there else None
+    return rows, zero
+
+
+def write_document(
+    connection: Connection, layout: Layout, document: DocumentRow, chunks: Sequence[ChunkRow], vectors: Sequence[Row]
+) -> None:
+    """Write a document and chunks of it, in place of what is there of these, within a transaction that the caller opened.
+
+    Raises:
+        ItemError: the document is there with another country, or a chunk is one of another document.
+    """
+    from sqlalchemy import select
+    from sqlalchemy.dialects.postgresql import insert
+
+    documents, table = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
+    connection.execute(insert(documents).values(document.row()).on_conflict_do_nothing(index_elements=["id"]))
+    held = connection.execute(select(documents.c.country).where(documents.c.id == document.key).with_for_update()).scalar()
+    if held is None and document.country is not None:
+        connection.execute(documents.update().where(documents.c.id == document.key).values(country=document.country))
+    elif held != document.country and document.country is not None:
+        raise ItemError(
+            f"document {document.name!r:.80} is of {document.country!r} in item {chunks[0].item.item_id!r}, and of {held!r} in "
+            "the table; delete_document() it first, or give this one another name"
+        )
+    rows = [chunk.row() | own for chunk, own in zip(chunks, vectors, strict=True)]
+    for start in range(0, len(rows), _PART):
+        part = rows[start : start + _PART]
+        keys = [row["id"] for row in part]
+        others = select(table.c.id).where(table.c.id.in_(keys), table.c.doc_id != document.key)
+        if (taken := connection.execute(others).scalar()) is not None:
+            item = next(chunk.item.item_id for chunk in chunks if chunk.key == taken)
+            raise ItemError(
+                f"item {item!r:.80} is there already, in another document than {document.name!r:.80}; delete_document() that "
+                "one first, or give the item another id"
+            )
+        put = insert(table)
+        changed = {name: put.excluded[name] for name in part[0] if name != "id"}
+        connection.execute(put.on_conflict_do_update(index_elements=["id"], set_=changed), part)
+
+
+def chunk_table(layout: Layout, name: str) -> Table:
+    """Return a table of a layout, with types, for statements that write."""
+    from sqlalchemy import Column, Float, MetaData, Table, Text
+    from sqlalchemy.dialects.postgresql import JSON, JSONB, UUID
+
+    types: dict[str, Any] = {"uuid": UUID, "jsonb": JSONB, "json": JSON, "float8": Float, "float4": Float}
+    extension = layout.extension[0] if layout.extension is not None else None
+    columns = [
+        Column(column, Vector(None, extension) if found.type == "vector" else types.get(found.type, Text))
+        for column, found in layout.tables[name].items()
+    ]
+    return Table(name, MetaData(), *columns, schema=quoted(layout.schema))

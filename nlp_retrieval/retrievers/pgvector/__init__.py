@@ -1,0 +1,1 @@
+"""Dense retrieval in PostgreSQL, with the extension pgvector."""

@@ -1,0 +1,216 @@
+"""Dense retrieval in PostgreSQL: an encoder, and a table of its vectors under the extension pgvector.
+
+Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build goes on where it
+stopped; then they are copied, indexed and committed at once. :mod:`nlp_retrieval.postgres.engine` says what becomes of tables.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, ServerError
+from nlp_retrieval.postgres.engine import PostgresRetriever
+from nlp_retrieval.postgres.joining import filled_by_joining
+from nlp_retrieval.postgres.record import TableRecord, read_record
+from nlp_retrieval.postgres.tables import extension_of
+from nlp_retrieval.retrievers.pgvector.build import filled_from
+from nlp_retrieval.retrievers.pgvector.statements import exact_hits, nearest_hits
+
+if TYPE_CHECKING:
+    from nlp_retrieval.postgres.connections import PostgresConnection
+    from nlp_retrieval.postgres.tables import Fill
+
+EXACT_BELOW = 20_000
+"""Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
+
+_BATCH = 1024
+_VECTORS = "vectors.npy"
+_MOST_INDEXED = {"float32": 2000, "halfvec": 4000}
+_HALVES_SINCE = (0, 7)
+
+
+class PgvectorRetriever(PostgresRetriever):
+    """Dense retrieval with PostgreSQL and pgvector: inner product over an encoder's vectors, which live in a server.
+
+    The index directory keeps the name of a table and what must be in it, and no URL. The same server may be reached by another
+    URL later, or be a replica; a table that is missing or was changed is an error. Without a URL, a server of its own runs in
+    the folder ``.postgres`` of the index directory while it is used. Machines that share an index directory share a server.
+
+    Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match:
+    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all that may be found.
+
+    Args:
+        encoder: a model's hub name, a local folder, or an encoder.
+        url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``postgresql://user@host/name``),
+            whose password is never shown. None: the embedded server.
+        index_type: ``exact`` compares all rows; ``hnsw`` walks a graph (Malkov and Yashunin, 2016); ``auto`` is exact below
+            20,000 items. Items that join an index are compared exactly until segments are joined.
+        precision: ``halfvec`` keeps 16 bits of each number, in half the space (pgvector 0.7).
+        hnsw_m: hnsw: links per node.
+        ef_construction: hnsw: how widely the build searches for them.
+        build_memory: hnsw: megabytes that the server may use to build it.
+        ef_search: hnsw: how widely a search looks.
+        schema: the schema of the tables, made where it is not there.
+        statement_timeout: seconds that one search on the server may take.
+        connections: how many searches may run on the server at once.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "pgvector"
+    search_only = frozenset({"url", "schema", "build_memory", "ef_search", "statement_timeout", "connections", "merge"})
+
+    def __init__(
+        self,
+        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
+        url: str | None = None,
+        index_type: Literal["auto", "exact", "hnsw"] = "auto",
+        precision: Literal["float32", "halfvec"] = "float32",
+        hnsw_m: Annotated[int, Field(ge=2, le=100)] = 16,
+        ef_construction: Annotated[int, Field(ge=4, le=1000)] = 64,
+        build_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 512,
+        ef_search: Annotated[int, Field(ge=1, le=1000)] = 100,
+        schema: str = "public",
+        statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
+        connections: Annotated[int, Field(ge=1, le=100)] = 8,
+        merge: MergeRule = "max",
+    ) -> None:
+        super().__init__(url, schema, statement_timeout, connections)
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        if ef_construction < 2 * hnsw_m:
+            raise ConfigurationError(
+                f"{self.name}: ef_construction={ef_construction} is less than twice hnsw_m={hnsw_m}; raise it to {2 * hnsw_m}"
+            )
+        self.index_type = index_type
+        self.precision = precision
+        self.hnsw_m = hnsw_m
+        self.ef_construction = ef_construction
+        self.build_memory = build_memory
+        self.ef_search = ef_search
+        self.merge = merge
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+        self._version: dict[str, tuple[int, ...]] = {}
+
+    # building
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        self._encode_into(items, folder, None, approximate=self._is_approximate(len(items)))
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self._encode_into(items, folder, read_record(segments[0].folder).dimension, approximate=False)
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        records = [(segment, read_record(segment.folder, len(segment))) for segment in segments]
+        approximate = segments[0].first_row == 0 and self._is_approximate(len(items))
+        self._make_vectors(folder, items, filled_by_joining(records, "embedding"), records[0][1].dimension, approximate)
+
+    def _is_approximate(self, n_items: int) -> bool:
+        return self.index_type == "hnsw" or (self.index_type == "auto" and n_items >= EXACT_BELOW)
+
+    def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, *, approximate: bool) -> None:
+        """Encode items, and make a table of their vectors."""
+        path, n_cut = folder / _VECTORS, 0
+        with ExitStack() as opened:
+            stream: Stream | None = None
+            batches = tracked("pgvector: encoding", items.texts(_BATCH), len(items))
+            for batch in encoded_passages(self.encoder, batches, len(items), dimension):
+                if stream is None:
+                    dimension = batch.rows.shape[1]
+                    stream = opened.enter_context(Stream(path, np.float32, dimension))
+                stream.write(batch.rows)
+                n_cut += batch.n_cut
+        fill = filled_from(path, items.ids(), half=self.precision == "halfvec")
+        self._make_vectors(folder, items, fill, dimension or 0, approximate)
+        path.unlink()
+        if n_cut:
+            warnings.warn(
+                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
+                "left out (where the model can read more, raise max_length; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+    def _make_vectors(self, folder: Path, items: ItemTable, fill: Fill, dimension: int, approximate: bool) -> None:
+        kind = "vector" if self.precision == "float32" else "halfvec"
+        if approximate and dimension > _MOST_INDEXED[self.precision]:
+            raise ConfigurationError(
+                f"{self.name}: hnsw indexes at most {_MOST_INDEXED[self.precision]:,} dimensions with precision="
+                f"{self.precision!r}, and the encoder's vectors have {dimension:,}; use index_type='exact'"
+                + (" or precision='halfvec'" if dimension <= _MOST_INDEXED["halfvec"] else "")
+            )
+        how = f"USING hnsw (embedding {kind}_ip_ops) WITH (m = {self.hnsw_m}, ef_construction = {self.ef_construction})"
+        self._make(
+            folder,
+            items,
+            ("embedding", f"{kind}({dimension})"),
+            fill=fill,
+            indexed=(how,) if approximate else (),
+            approximate=approximate,
+            settings=self._settings() if approximate else None,
+        )
+
+    def _settings(self) -> dict[str, str]:
+        """For building a graph: in memory, and on one core where the memory that processes share has no room for it."""
+        settings = {"maintenance_work_mem": f"{self.build_memory}MB"}
+        if self.url is None and (shared := Path("/dev/shm")).exists():  # noqa: S108 - only measured
+            free = os.statvfs(shared)
+            if free.f_bavail * free.f_frsize < 2 * self.build_memory * 2**20:
+                settings["max_parallel_maintenance_workers"] = "0"
+        return settings
+
+    # searching
+
+    def preparing(self) -> Callable[[PostgresConnection], None]:
+        precision, found = self.precision, self._version
+
+        def prepare(connection: PostgresConnection) -> None:
+            schema, version = extension_of(connection, "vector")
+            if precision == "halfvec" and version < _HALVES_SINCE:
+                raise ServerError(
+                    f"the server's extension 'vector' {'.'.join(map(str, version))} is too old for precision='halfvec', which "
+                    "needs 0.7: upgrade pgvector there and run ALTER EXTENSION vector UPDATE, or use precision='float32'"
+                )
+            # of all schemas, only that of the extension: tables are named with theirs
+            connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", [schema])
+            connection.execute("SELECT '[1]'::vector")  # it knows its settings from now on
+            found["vector"] = version
+
+        return prepare
+
+    def prepared(self, queries: list[str]) -> Vectors:
+        with stage(f"{self.name}.encode"):
+            return current_stages().encoded(self.encoder, queries, self._encode)
+
+    def _encode(self, queries: list[str]) -> Vectors:
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._records[0][1].dimension)
+            for part in tracked("pgvector: encoding queries", slices, len(queries))
+        ]
+        return np.concatenate(parts)
+
+    def search_table(
+        self, connection: PostgresConnection, record: TableRecord, queries: Any, k: int, allowed: Mask | None
+    ) -> Hits:
+        if not record.approximate:
+            return exact_hits(connection, record, queries, k, allowed)
+        return nearest_hits(connection, record, queries, k, allowed, ef_search=self.ef_search, version=self._version["vector"])

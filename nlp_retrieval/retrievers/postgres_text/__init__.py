@@ -1,0 +1,1 @@
+"""Lexical retrieval by the full-text search of PostgreSQL."""

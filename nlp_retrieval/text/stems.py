@@ -1,0 +1,110 @@
+"""The words of a text as they are compared: at word borders, without case, accents and endings.
+
+A word is a run of letters, digits and the marks on them. Scripts that put no space between words (Chinese, Japanese, Thai,
+...) give one word a character, so that a keyword in them is a run of characters. Words are stemmed by Snowball (Porter,
+2001), so "emissions" and "emission" are one; nothing inside another word is ever found.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+__all__ = ["Stems", "stems_of_language"]
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, kana, Han."""
+
+_KEPT = 500_000
+_LONGEST = 100
+
+
+class Stems:
+    """Splits texts into words and stems them; safe in several threads.
+
+    Args:
+        language: a Snowball language, such as ``english``; None compares words without stemming.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+
+    def __init__(self, language: str | None = "english") -> None:
+        import Stemmer
+
+        known = Stemmer.algorithms()
+        if language is not None and language not in known:
+            raise ConfigurationError(f"there is no stemmer for the language {language!r}; {nearest(language, known)}")
+        self.language = language
+        self._stemmer: Any = None if language is None else Stemmer.Stemmer(language)
+        self._known: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def words(self, text: str) -> list[str]:
+        """Return the stems of a text, in order."""
+        known, found = self._known, []
+        for word in _pattern().findall(text):
+            stem = known.get(word)
+            found.append(self.stem(word) if stem is None else stem)
+        return found
+
+    def as_written(self, text: str) -> list[str]:
+        """Return the words of a text as they stand there, in order."""
+        return _pattern().findall(text)
+
+    def spans(self, text: str) -> list[tuple[str, int, int]]:
+        """Return the stems of a text, in order, each with where it begins and ends, in characters."""
+        return [(self.stem(match[0]), match.start(), match.end()) for match in _pattern().finditer(text)]
+
+    def stem(self, word: str) -> str:
+        """Return one word as it is compared; of one longer than 100 characters, its beginning."""
+        stem = self._known.get(word)
+        if stem is None:
+            plain = _plain(word[:_LONGEST])
+            with self._lock:
+                stem = plain if self._stemmer is None else self._stemmer.stemWord(plain)
+                if len(self._known) >= _KEPT:
+                    self._known.clear()
+                stem = self._known[word] = sys.intern(str(stem))
+        return stem
+
+
+@lru_cache(maxsize=32)
+def stems_of_language(language: str | None) -> Stems:
+    """Return the one :class:`Stems` of a language, which remembers the words that it has seen.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+    return Stems(language)
+
+
+def _plain(word: str) -> str:
+    """A word in lower case, without accents; marks of other scripts, which are parts of their letters, stay."""
+    if word.isascii():
+        return word.lower()
+    spread = unicodedata.normalize("NFKD", word.casefold())
+    return unicodedata.normalize("NFC", "".join(c for c in spread if not "\u0300" <= c <= "\u036f"))
+
+
+@lru_cache(maxsize=1)
+def _pattern() -> re.Pattern[str]:
+    marks = [number for number in range(0x300, 0x1F000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
+    runs: list[list[int]] = []
+    for number in marks:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    on_letters = "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
+    letter = f"(?:(?![{_UNSPACED}])[^\\W_])"
+    return re.compile(f"[{_UNSPACED}][{on_letters}]*|{letter}+(?:[{on_letters}]+{letter}*)*")

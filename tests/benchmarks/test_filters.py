@@ -1,0 +1,276 @@
+"""Queries with filters of their own are searched as if each had been searched by hand, with stages and without."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hashed_words import HashedWords, InMemory
+
+from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration
+from nlp_retrieval import (
+    Bm25sRetriever,
+    FaissRetriever,
+    Gold,
+    OverlapReranker,
+    Query,
+    RetrievalWarning,
+    SearchableItem,
+    Searcher,
+    Unfiltered,
+    write_run_files,
+)
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.plans.plan import plan_of
+from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
+from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.processors.clauses import ClauseSplit
+
+COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
+
+
+class ByCountry(InMemory):
+    """The small corpus, each passage of one of four countries and one of two editions."""
+
+    name = "by-country"
+
+    def stream(self):
+        for row, item in enumerate(super().stream()):
+            own = {"country": COUNTRIES[row % 4], "year": 2015 + 5 * (row % 2)}
+            yield SearchableItem(item_id=item.item_id, content=item.content, metadata=item.metadata | own)
+
+
+def asked(**changed: dict[str, Any]) -> tuple[list[Query], list[Gold]]:
+    """The small queries, each of the country of its first gold passage, and what of the gold is there."""
+    queries, gold = [], []
+    for query, one in zip(QUERIES, GOLD, strict=True):
+        first = int(next(iter(one.relevance))[1:])
+        metadata = query.metadata | {"nation": COUNTRIES[first % 4]} | changed.get(query.query_id, {})
+        queries.append(Query(query_id=query.query_id, text=query.text, metadata=metadata))
+        there = {item: grade for item, grade in one.relevance.items() if int(item[1:]) % 4 == first % 4}
+        gold.append(Gold(query_id=query.query_id, relevance=there))
+    return queries, gold
+
+
+QUERIES_BY_COUNTRY, GOLD_BY_COUNTRY = asked()
+
+
+def searchers() -> dict[str, Any]:
+    def both() -> list[Any]:
+        return [Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords())]
+
+    return {
+        "bm25": Searcher([Bm25sRetriever()]),
+        "hybrid": Searcher(both(), reranker=OverlapReranker(blend="rank"), depth=12),
+        "clauses": Searcher(both(), processor=ClauseSplit(), scope="per_subquery", depth=6),
+        "merged clauses": Searcher(both(), processor=ClauseSplit(), reranker=OverlapReranker()),
+    }
+
+
+def of_countries(index: Path, **changed: Any):
+    arguments = {
+        "searchers": searchers(), "loader": ByCountry(TEXTS, TITLES), "queries": QUERIES_BY_COUNTRY,
+        "gold": GOLD_BY_COUNTRY, "where_from": {"country": "nation"},
+    } | changed  # fmt: skip
+    return benchmarker(index, **arguments)
+
+
+@pytest.mark.parametrize("stages", [False, True])
+@pytest.mark.parametrize("where", [None, {"year": {"gte": 2018}}])
+def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, where: Any) -> None:
+    gold = [
+        Gold(query_id=one.query_id, relevance={item: 1 for item in one.relevance if not where or int(item[1:]) % 2})
+        for one in GOLD_BY_COUNTRY
+    ]  # fmt: skip
+    kept = [number for number, one in enumerate(gold) if one.relevance]
+    queries = [QUERIES_BY_COUNTRY[number] for number in kept]
+    run = of_countries(
+        tmp_path / "index", where=where, stage_folder=tmp_path / "stages" if stages else None,
+        queries=queries, gold=[gold[number] for number in kept],
+    ).run()  # fmt: skip
+    assert [result.name for result in run.report.configurations] == list(searchers())
+    for name, searcher in searchers().items():
+        opened = searcher.open(tmp_path / "index")
+        for query, got in zip(queries, run.lists.rankings(name), strict=True):
+            own = {"country": query.metadata["nation"]}
+            (hits,) = opened.search([query.text], 10, own if where is None else {"and": [own, where]})
+            assert [item for item, _ in got] == [hit.item.item_id for hit in hits]
+            assert [score for _, score in got] == pytest.approx([hit.score for hit in hits])
+            passing = {f"d{row}" for row in range(80) if COUNTRIES[row % 4] == own["country"] and (not where or row % 2)}
+            assert {item for item, _ in got} <= passing
+
+
+def test_stages_change_no_figure_and_are_found_again(tmp_path: Path) -> None:
+    """The second run with a folder for stages reads everything from it."""
+    stages = tmp_path / "stages"
+    runs = [of_countries(tmp_path / "index", stage_folder=folder).run() for folder in (None, stages, stages)]
+    files = []
+    for number, run in enumerate(runs):
+        write_run_files(run, tmp_path / str(number))
+        found = [tmp_path / str(number) / "results.json", *sorted((tmp_path / str(number) / "trec").glob("*"))]
+        files.append({path.name: path.read_bytes() for path in found})
+    assert files[0] == files[1] == files[2]
+    assert len(files[0]) == 2 + len(searchers())  # results, judgements, a run each
+    assert runs[1].retrievers.keys() == runs[2].retrievers.keys() != set()
+    for label, ranks in runs[1].retrievers.items():
+        assert ranks.tolist() == runs[2].retrievers[label].tolist()
+
+
+def test_queries_of_one_filter_are_searched_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[int, Any]] = []
+    original = Searcher.search
+
+    def counted(self: Searcher, queries: Any, k: int = 10, where: Any = None, subqueries: Any = None) -> Any:
+        calls.append((len(queries), where))
+        return original(self, queries, k, where, subqueries)
+
+    monkeypatch.setattr(Searcher, "search", counted)
+    of_countries(tmp_path / "index", searchers={"bm25": Searcher([Bm25sRetriever()])}, latency_queries=1).run()
+    whole = [(count, where["country"]) for count, where in calls if count > 1]
+    assert sorted(where for _, where in whole) == sorted({query.metadata["nation"] for query in QUERIES_BY_COUNTRY})
+    assert sum(count for count, _ in whole) == len(QUERIES_BY_COUNTRY)
+
+
+@pytest.mark.parametrize("stages", [False, True])
+def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: bool) -> None:
+    pair = {"filtered": Searcher([Bm25sRetriever()]), "all": Unfiltered([Bm25sRetriever()])}
+    run = of_countries(tmp_path / "index", searchers=pair, stage_folder=tmp_path / "stages" if stages else None).run()
+    plain = benchmarker(
+        tmp_path / "index", searchers={"all": Searcher([Bm25sRetriever()])}, loader=ByCountry(TEXTS, TITLES),
+        queries=QUERIES_BY_COUNTRY, gold=GOLD_BY_COUNTRY,
+    ).run()  # fmt: skip
+    assert run.lists.rankings("all") == plain.lists.rankings("all")
+    assert run.lists.rankings("filtered") != run.lists.rankings("all")
+    both = {result.name: result for result in run.report.configurations}
+    assert both["filtered"].measures["recall@10"] > both["all"].measures["recall@10"]
+    assert all(result.cost is not None and result.cost.latency_ms > 0 for result in both.values())
+    if stages:
+        assert set(run.retrievers) == {"bm25s (filtered)", "bm25s (all)"}
+
+
+def test_an_unfiltered_searcher_refuses_a_filter(tmp_path: Path) -> None:
+    searcher = Unfiltered([Bm25sRetriever()])
+    searcher.index(ByCountry(TEXTS, TITLES), tmp_path / "index")
+    with pytest.raises(ConfigurationError, match="takes no filter"):
+        searcher.search(["fox"], 3, {"country": "Japan"})
+
+
+def test_a_query_that_lacks_the_key_is_named_with_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match=r"query 'q0' has no 'nations'.*20 of 20 queries.*did you mean 'nation'"):
+        of_countries(tmp_path / "index", where_from={"country": "nations"})
+    queries, _ = asked(q3={"nation": None})
+    with pytest.raises(QueryError, match=r"query 'q3' has no 'nation' in its metadata \(1 of 20 queries lack it\)"):
+        of_countries(tmp_path / "index", queries=queries)
+
+
+def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None:
+    queries, _ = asked(q2={"nation": {"is": {"not": "a"}}})
+    with pytest.raises(QueryError, match=r"where_from of query 'q2'\.country: there is no operator 'is'"):
+        of_countries(tmp_path / "index", queries=queries)
+    with pytest.raises(ConfigurationError, match="expected keys of items"):
+        of_countries(tmp_path / "index", where_from=["country"])
+    with pytest.raises(ConfigurationError, match="both are names of metadata"):
+        of_countries(tmp_path / "index", where_from={"country": 3})
+
+
+def test_a_list_in_the_query_stands_for_any_of_its_values(tmp_path: Path) -> None:
+    queries, gold = asked(q0={"nation": ["Japan", COUNTRIES[3]]})
+    pair = {"bm25": Searcher([Bm25sRetriever()])}
+    run = of_countries(tmp_path / "index", queries=queries, gold=gold, searchers=pair).run()
+    (hits,) = pair["bm25"].search([queries[0].text], 10, {"or": [{"country": "Japan"}, {"country": COUNTRIES[3]}]})
+    assert [item for item, _ in run.lists.rankings("bm25")[0]] == [hit.item.item_id for hit in hits]
+
+
+def test_filters_that_nothing_meets_and_gold_outside_them_are_counted(tmp_path: Path) -> None:
+    queries, _ = asked(q1={"nation": "Atlantis"})
+    gold = GOLD  # most of it is of another country
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = of_countries(
+            tmp_path / "index", queries=queries, gold=gold, searchers=searchers(), stage_folder=tmp_path / "stages"
+        ).run()
+    told = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
+    assert any(
+        "1 of 20 queries have a filter that no item meets (the first: 'q1', {'country': 'Atlantis'})" in one for one in told
+    )
+    outside = sum(
+        COUNTRIES[int(item[1:]) % 4] != query.metadata["nation"]
+        for query, one in zip(queries, gold, strict=True)
+        for item in one.relevance
+        if query.query_id != "q1"
+    )
+    assert any(f"{outside} gold items do not meet the filter of their query" in one for one in told)
+    assert not run.report.failed
+    for name in searchers():
+        assert run.lists.rankings(name)[1] == []
+
+
+def test_a_key_that_no_item_has_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="no item of this index has the metadata key 'contry'; did you mean 'country'"):
+        of_countries(tmp_path / "index", where_from={"contry": "nation"}).run()
+
+
+def test_halving_filters_every_rung(tmp_path: Path) -> None:
+    settings = of_countries(tmp_path / "index", stage_folder=tmp_path / "stages").settings
+    halved = halve(settings, Halving("recall@10", 8, 2))
+    run = run_searchers(halved.settings)
+    assert run.report.manifest["where_from"] == {"country": "nation"}
+    left = next(iter(halved.settings.searchers))
+    assert halved.rungs[0].values[left] == pytest.approx(_recall(run, left, halved.rungs[0].query_ids))
+
+
+def _recall(run: Any, name: str, query_ids: list[str]) -> float:
+    values = dict(zip(run.lists.query_ids, run.per_query[name]["recall@10"].tolist(), strict=True))
+    return sum(values[query_id] for query_id in query_ids) / len(query_ids)
+
+
+def written(folder: Path, **changed: Any) -> Path:
+    """The small benchmark as files, with countries."""
+    data = collection(folder / "data")
+    for name, key in (("corpus.jsonl", "country"), ("queries.jsonl", "nation")):
+        lines = [json.loads(line) for line in (data / name).read_text().splitlines()]
+        for number, line in enumerate(lines):
+            line["metadata"] = line.get("metadata", {}) | {key: COUNTRIES[number % 4]}
+        (data / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = configuration(folder, data)
+    settings = yaml.safe_load(path.read_text())
+    settings["queries"]["where_from"] = {"country": "nation"}
+    path.write_text(yaml.safe_dump(settings | changed, sort_keys=False))
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:.*gold items do not meet the filter", "ignore:the manifest is trusted")
+def test_a_configuration_file_a_plan_a_manifest_and_a_rerun_know_of_filters(tmp_path: Path) -> None:
+    config = read_benchmark_config(written(tmp_path, where={"country": {"exists": True}}))
+    settings = config.settings()
+    assert settings.filters[1] == {"and": [{"country": {"exists": True}}, {"country": "Kenya"}]}
+    assert plan_of(settings).filters == 4
+    run = run_searchers(settings)
+    write_run_files(run, tmp_path / "run")
+    before = read_manifest(tmp_path / "run")
+    assert before["where_from"] == {"country": "nation"}
+    assert before["where"] == {"country": {"exists": True}}
+    again = run_searchers(benchmark_of(before, trust=True))
+    assert differences(before, again.report.manifest) == []
+    for name in ("bm25", "clauses"):
+        assert again.lists.rankings(name) == run.lists.rankings(name)
+    other = run_searchers(benchmark_of(before | {"where": None}, trust=True))
+    assert differences(before, other.report.manifest) == ["the filters of the queries changed"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"where": {"year": {"ge": 3}}}, "where.year: there is no operator 'ge'; did you mean"),
+        ({"where": "Japan"}, "where: expected conditions such as"),
+    ],
+)
+def test_a_file_says_where_its_filter_is_wrong(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml.*" + said):
+        read_benchmark_config(written(tmp_path, **changed))

@@ -1,0 +1,381 @@
+"""``multi_signal``: what each signal says, how they are joined, and what is missing."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, SourceError
+
+TEXTS = {
+    "target": "Emissions fall by 40% below 2010 levels by 2030, an unconditional target.",
+    "wind": "Onshore wind and solar power replace coal; 12 GW of wind are built.",
+    "window": "The window of the museum on the Costa Brava was closed.",
+    "money": "The plan costs USD 3 billion, financed by grants and loans.",
+    "blank": "",
+    "japanese": "気候変動への適応について。",
+}
+PROFILE = {
+    "name": "small",
+    "subject": "country",
+    "groups": {"energy": ["wind", "solar power", "coal"], "finance": ["cost", "grant", "loan"], "aims": ["target", "emission"]},
+    "patterns": {"aims": [r"\b\d+%"], "finance": [r"\bUSD \d+"]},
+    "questions": [
+        {"number": 1, "text": "Which target has {subject}?", "keywords": ["unconditional target"], "groups": ["aims"]},
+        {"number": 2, "text": "Who pays for it in {subject}?", "keywords": ["billion"], "groups": ["finance"]},
+    ],
+}
+
+
+def items(texts=TEXTS, **metadata):
+    return [SearchableItem(item_id=name, content=text, metadata=metadata) for name, text in texts.items()]
+
+
+def results(given=None, **signals):
+    return [RetrievalResult(item=item, score=0.0, signals=dict(signals)) for item in given or items()]
+
+
+def ranked(reranker, query, given=None, k=100):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        (found,) = reranker.rerank([query], [given or results()], k)
+    return found
+
+
+def signals_of(reranker, query, given=None):
+    return {result.item.item_id: result.signals for result in ranked(reranker, query, given)}
+
+
+def only(signal, **settings):
+    """One signal alone."""
+    weights = {f"{name}_weight": float(name == signal) for name in ("transformer", "word_vectors", "patterns", "fuzzy")}
+    return MultiSignalReranker(PROFILE, **({"min_similarity": 0.0} | weights | settings))
+
+
+# patterns
+
+
+def test_keywords_are_found_at_word_borders_and_by_stems():
+    reranker = only("patterns")
+    found = {name: signals["multi_signal.patterns"] for name, signals in signals_of(reranker, "wind?").items()}
+    assert found["wind"] > 0
+    assert {name for name, score in found.items() if score > 0} == {"wind"}
+    costs = {name: signals["multi_signal.patterns"] for name, signals in signals_of(reranker, "costing").items()}
+    assert {name for name, score in costs.items() if score > 0} == {"money"}
+
+
+def test_a_group_gives_half_as_much_for_each_further_match():
+    """By hand: the query mentions the group energy alone; wind, solar power and coal are three keywords, 1 - 2^-3."""
+    signals = signals_of(only("patterns"), "wind")
+    assert signals["wind"]["multi_signal.patterns"] == pytest.approx(1 - 2**-3)
+
+
+def test_the_groups_of_the_nearest_question_count_less_than_those_that_are_mentioned():
+    """By hand. The query has the keyword "target" of aims (1) and is nearest to question 1, whose keyword group counts 1/4.
+
+    The passage has the keywords emission and target and one percentage: m = 3; and the keyword of the question: m = 1.
+    """
+    signals = signals_of(only("patterns"), "which target?")
+    assert signals["target"]["multi_signal.patterns"] == pytest.approx(((1 - 2**-3) + 0.25 * (1 - 2**-1)) / 1.25)
+
+
+def test_matches_are_spans_of_the_text_with_their_groups():
+    text = "気候: Wind 12 GW, USD 30 by grants; window"
+    matches = only("patterns").matches("wind and grants, USD 7", text)
+    assert [(match.group, match.text) for match in matches] == [
+        ("energy", "Wind"), ("finance", "USD 30"), ("finance", "grants"),
+    ]  # fmt: skip
+    assert all(text[match.begin : match.end] == match.text for match in matches)
+
+
+def test_numbers_of_the_query_are_found_in_other_units_and_years_as_years():
+    reranker = MultiSignalReranker(min_similarity=0.0, fuzzy_weight=0.0)
+    given = results(items({"same": "12,000 MW by 2030", "other": "11 GW by 2035", "none": "nothing"}))
+    signals = signals_of(reranker, "Are 12 GW planned for 2030?", given)
+    assert {name: round(found["multi_signal.patterns"], 6) for name, found in signals.items()} == {
+        "same": 0.75, "other": 0.0, "none": 0.0,
+    }  # fmt: skip
+    assert [match.text for match in reranker.matches("12 GW in 2030?", "12,000 MW by 2030")] == ["12,000 MW", "2030"]
+
+
+@pytest.mark.parametrize("keywords", ["coal", "coal and wind", "coal and wind and solar power"])
+def test_a_match_more_never_lowers_the_signal(keywords):
+    given = results(items({"fewer": keywords, "more": f"{keywords} wind coal solar power 3% USD 4"}))
+    for query in ("wind", "wind cost target", "Who pays?"):
+        signals = signals_of(only("patterns"), query, given)
+        assert signals["more"]["multi_signal.patterns"] >= signals["fewer"]["multi_signal.patterns"]
+
+
+# fuzzy words
+
+
+def test_typos_and_inflections_are_found_and_other_words_are_not():
+    given = results(items({"typo": "renewble enrgy", "inflected": "renewables, energies", "other": "a museum window"}))
+    signals = signals_of(only("fuzzy"), "renewable energy", given)
+    fuzzy = {name: found["multi_signal.fuzzy"] for name, found in signals.items()}
+    assert fuzzy["inflected"] == 1.0
+    assert 0.3 < fuzzy["typo"] < 1.0
+    assert fuzzy["other"] == 0.0
+
+
+def test_likeness_counts_as_described():
+    """By hand: "energi" and "enrgi" are stems of 6 and 5 letters, one letter apart: 1 - 1/11, from .6 on, squared."""
+    from nlp_retrieval.text.stems import stems_of_language
+
+    assert [stems_of_language("english").stem(word) for word in ("energy", "enrgy")] == ["energi", "enrgi"]
+    signals = signals_of(only("fuzzy"), "energy", results(items({"typo": "enrgy"})))
+    assert signals["typo"]["multi_signal.fuzzy"] == pytest.approx(((1 - 1 / 11 - 0.6) / 0.4) ** 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("asked", "written"), [("2030", "2035"), ("bus", "bau"), ("CO2", "CO3")])
+def test_numbers_and_short_words_are_like_themselves_only(asked, written):
+    signals = signals_of(only("fuzzy"), asked, results(items({"same": asked, "other": written})))
+    assert signals["same"]["multi_signal.fuzzy"] == 1.0
+    assert signals["other"]["multi_signal.fuzzy"] == 0.0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 1.0])
+def test_the_threshold_decides_what_is_alike(threshold):
+    signals = signals_of(
+        only("fuzzy", fuzzy_threshold=threshold), "energy", results(items({"same": "energy", "typo": "enrgy"}))
+    )
+    assert signals["same"]["multi_signal.fuzzy"] == 1.0
+    assert (signals["typo"]["multi_signal.fuzzy"] > 0) == (threshold < 1)
+
+
+def test_rare_words_of_an_index_count_more(tmp_path):
+    """Every item has "plan", one has "desalination": who has the rare one of the two comes first, though each has one."""
+    corpus = items({"a": "plan alpha", "b": "plan beta", "c": "desalination gamma", "d": "plan delta", "e": "plan epsilon"})
+    searcher = Searcher([FaissRetriever(HashedWords())], reranker=only("fuzzy"), depth="all")
+    searcher.index(corpus, tmp_path / "index")
+    (found,) = searcher.search("desalination plan", 5)
+    assert found[0].item.item_id == "c"
+    n, rare, frequent = 5, math.log(6 / 1.5), math.log(6 / 4.5)
+    assert n == len(found)
+    assert found[0].score == pytest.approx(rare / (rare + frequent))
+
+
+# vectors
+
+
+def test_the_transformer_signal_is_that_of_the_dense_retriever_within_its_bounds():
+    given = [
+        RetrievalResult(item=item, score=0.0, signals={"faiss.score": score})
+        for item, score in zip(items(), (0.5, -0.2, 1.0000002, 0.0, 0.1, 0.2), strict=True)
+    ]
+    signals = signals_of(only("transformer"), "anything", given)
+    assert [signals[name]["multi_signal.transformer"] for name in TEXTS] == [0.5, 0.0, 1.0, 0.0, 0.1, 0.2]
+
+
+def test_another_signal_may_be_named_and_the_encoder_fills_the_gaps():
+    encoder = HashedWords(24)
+    given = results()
+    given[0] = RetrievalResult(item=given[0].item, score=0.0, signals={"dense.score": 0.125})
+    signals = signals_of(only("transformer", encoder=encoder, transformer_signal="dense.score"), "wind power", given)
+    assert signals["target"]["multi_signal.transformer"] == 0.125
+    query, passage = encoder.encode_queries(["wind power"])[0], encoder.encode_passages([TEXTS["wind"]])[0]
+    assert signals["wind"]["multi_signal.transformer"] == pytest.approx(max(0.0, float(query @ passage)), abs=1e-6)
+    assert "multi_signal.transformer" not in signals["blank"]  # a vector of zeros is none
+
+
+def test_a_missing_signal_is_left_out_and_never_0():
+    """The mean of the others, by hand; nothing is 0 for what was not computed."""
+    reranker = MultiSignalReranker(PROFILE, min_similarity=0.0)
+    for signals in signals_of(reranker, "wind", results(**{"faiss.score": 0.5})).values():
+        parts = {name: signals[f"multi_signal.{name}"] for name in ("transformer", "patterns", "fuzzy")}
+        expected = (0.25 * parts["transformer"] + 0.30 * parts["patterns"] + 0.25 * parts["fuzzy"]) / 0.80
+        assert signals["multi_signal.score"] == pytest.approx(expected)
+        assert "multi_signal.word_vectors" not in signals
+
+
+def test_what_is_missing_is_said_once_with_its_number():
+    reranker = MultiSignalReranker(PROFILE, min_similarity=0.0)
+    with pytest.warns(RetrievalWarning, match=r"'transformer' of 6 of 6 candidates \(no signal faiss.score or pgvector.score"):
+        reranker.rerank(["wind"], [results()], 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reranker.rerank(["wind"], [results()], 3)
+        only("fuzzy").rerank(["wind"], [results()], 3)
+
+
+def test_a_query_that_says_nothing_has_no_signal_and_no_result_above_a_threshold():
+    with pytest.warns(RetrievalWarning, match="have no signal at all"):
+        assert only("fuzzy").rerank(["of the"], [results()], 10)[0][0].score == 0.0
+    assert ranked(MultiSignalReranker(PROFILE, min_similarity=0.1), "of the") == []
+
+
+# weights, thresholds
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_score_is_the_weighted_mean_of_the_signals(share):
+    reranker = MultiSignalReranker(
+        PROFILE, min_similarity=0.0, transformer_weight=0.0, word_vectors_weight=0.0,
+        patterns_weight=share * 7, fuzzy_weight=(1 - share) * 7,
+    )  # fmt: skip
+    for signals in signals_of(reranker, "wind and money").values():
+        expected = share * signals.get("multi_signal.patterns", 0.0) + (1 - share) * signals.get("multi_signal.fuzzy", 0.0)
+        assert signals["multi_signal.score"] == pytest.approx(expected)
+        assert 0.0 <= signals["multi_signal.score"] <= 1.0
+
+
+def test_weights_are_those_of_the_profile_unless_they_are_given():
+    assert MultiSignalReranker().weights == {"transformer": 0.25, "word_vectors": 0.20, "patterns": 0.30, "fuzzy": 0.25}
+    given = MultiSignalReranker(PROFILE | {"weights": {"fuzzy": 2.0}}, patterns_weight=0.0)
+    assert given.weights == {"transformer": 0.25, "word_vectors": 0.20, "patterns": 0.0, "fuzzy": 2.0}
+
+
+def test_results_below_the_threshold_are_left_out():
+    every = ranked(only("fuzzy"), "wind power and coal")
+    cut = ranked(only("fuzzy", min_similarity=0.2), "wind power and coal")
+    assert [result.item.item_id for result in cut] == [result.item.item_id for result in every if result.score >= 0.2]
+    assert 0 < len(cut) < len(every)
+
+
+def test_a_document_gives_its_best_passages_only():
+    texts = {f"p{number}": "wind " * (number % 3 == 0) + "coal " * (number % 2) + f"x{number}" for number in range(12)}
+    given = [
+        SearchableItem(item_id=name, content=text, metadata={"document": f"d{number % 2}"} if number < 10 else {})
+        for number, (name, text) in enumerate(texts.items())
+    ]
+    every = [result.item for result in ranked(only("fuzzy"), "wind coal", results(given))]
+    cut = [result.item for result in ranked(only("fuzzy", n_per_document=2), "wind coal", results(given))]
+    expected, counts = [], {}
+    for item in every:
+        document = item.metadata.get("document")
+        counts[document] = counts.get(document, 0) + 1
+        if document is None or counts[document] <= 2:
+            expected.append(item)
+    assert cut == expected
+    assert len(cut) == 6
+
+
+def test_top_k_and_every_passage_give_the_same_scores(tmp_path):
+    corpus = items()
+    every = Searcher([FaissRetriever(HashedWords())], reranker=only("fuzzy"), depth="all")
+    every.index(corpus, tmp_path / "index")
+    top = Searcher([FaissRetriever(HashedWords())], reranker=only("fuzzy"), depth=3).open(tmp_path / "index")
+    (all_found,), (found,) = every.search("wind coal", 10), top.search("wind coal", 10)
+    assert len(all_found) == len(corpus)
+    assert len(found) == 3
+    scores = {result.item.item_id: result.score for result in all_found}
+    assert all(result.score == scores[result.item.item_id] for result in found)
+
+
+def test_every_passage_that_fulfils_the_filter_is_scored(tmp_path):
+    corpus = [*items({"a": "wind", "b": "coal"}, country="Japan"), *items({"c": "wind wind", "d": "coal"}, country="Chile")]
+    searcher = Searcher([FaissRetriever(HashedWords())], reranker=only("fuzzy"), depth="all")
+    searcher.index(corpus, tmp_path / "index")
+    (found,) = searcher.search("wind", 10, where={"country": "Japan"})
+    assert [result.item.item_id for result in found] == ["a", "b"]
+
+
+def test_items_and_rows_of_an_index_give_the_same_signals_but_for_rarity(tmp_path):
+    corpus = items()
+    reranker = only("patterns")
+    searcher = Searcher([FaissRetriever(HashedWords())], reranker=reranker, depth="all")
+    searcher.index(corpus, tmp_path / "index")
+    (found,) = searcher.search("wind and target", 10)
+    given = {
+        name: signals["multi_signal.patterns"] for name, signals in signals_of(only("patterns"), "wind and target").items()
+    }
+    assert {result.item.item_id: result.signals["multi_signal.patterns"] for result in found} == given
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"profile": "climat"}, "did you mean 'climate'"),
+        ({f"{name}_weight": 0.0 for name in ("transformer", "word_vectors", "patterns", "fuzzy")}, "all weights are 0"),
+        ({"fuzzy_weight": -0.1}, "fuzzy_weight"),
+        ({"fuzzy_weight": math.nan}, "fuzzy_weight"),
+        ({"fuzzy_threshold": 1.1}, "fuzzy_threshold"),
+        ({"min_similarity": -0.1}, "min_similarity"),
+        ({"n_per_document": 0}, "n_per_document"),
+        ({"encoder": "minilm"}, "encoder"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        MultiSignalReranker(**settings)
+
+
+def test_a_profile_that_is_missing_or_wrong_is_an_error():
+    with pytest.raises(SourceError, match="there is no profile at"):
+        MultiSignalReranker("missing/profile.yaml")
+    with pytest.raises(ConfigurationError, match="unknown key 'gruops'"):
+        ranked(MultiSignalReranker({"name": "a", "subject": "b", "gruops": {}}), "wind")
+    zero = {"name": "a", "subject": "b", "weights": {"transformer": 0, "word_vectors": 0, "patterns": 0, "fuzzy": 1}}
+    with pytest.raises(ConfigurationError, match="with those of the profile, all weights are 0"):
+        ranked(MultiSignalReranker(zero, fuzzy_weight=0.0), "wind")
+
+
+def test_lists_that_are_none_are_refused():
+    with pytest.raises(QueryError):
+        MultiSignalReranker().rerank(["a"], [[1]], 3)
+
+
+# hostile
+
+
+def test_patterns_that_blow_up_elsewhere_take_linear_time():
+    """A backtracking engine would need 2^1,000,000 steps for this; that the test ends is what it asserts, with the answer."""
+    evil = {"name": "evil", "subject": "s", "patterns": {"x": [r"(a+)+$b|z", r"(a|aa)+c", r"(.*a){20}b"]}}
+    reranker = MultiSignalReranker(evil, min_similarity=0.0, transformer_weight=0.0, word_vectors_weight=0.0, fuzzy_weight=0.0)
+    given = results(items({"long": "a" * 1_000_000, "hit": "a" * 1_000_000 + " z"}))
+    signals = signals_of(reranker, "z", given)
+    assert signals["hit"]["multi_signal.patterns"] == pytest.approx(0.5)
+    assert signals["long"]["multi_signal.patterns"] == 0.0
+
+
+def test_long_lists_of_keywords_long_texts_and_long_queries_are_survived():
+    keywords = [f"keyword{number} of list" for number in range(60_000)]
+    profile = {"name": "long", "subject": "s", "groups": {"many": keywords}}
+    reranker = MultiSignalReranker(profile, min_similarity=0.0)
+    given = results(items({"long": "keyword59999 of list " * 50_000, "other": "nothing"}))
+    signals = signals_of(reranker, "keyword7 of list " * 20_000, given)
+    assert signals["long"]["multi_signal.patterns"] == pytest.approx(0.5)
+    assert signals["other"]["multi_signal.patterns"] == 0.0
+
+
+def test_texts_of_other_scripts_and_of_broken_characters_are_scored():
+    profile = {"name": "ja", "subject": "s", "groups": {"適応": ["適応"]}, "patterns": {"x": ["動"]}, "language": None}
+    reranker = MultiSignalReranker(profile, min_similarity=0.0)
+    given = results([*items(), SearchableItem.trusted("half", "wind \ud83d \x00 適応", {})])
+    signals = signals_of(reranker, "適応とは", given)
+    assert signals["japanese"]["multi_signal.patterns"] == pytest.approx(0.5)
+    assert signals["half"]["multi_signal.patterns"] == pytest.approx(0.5)
+    assert signals["wind"]["multi_signal.patterns"] == 0.0
+    assert [match.text for match in reranker.matches("適応", TEXTS["japanese"])] == ["適応"]
+
+
+def test_texts_beyond_the_limit_are_forgotten_and_scored_alike(monkeypatch):
+    from nlp_retrieval.rerankers.multi_signal import texts
+
+    monkeypatch.setattr(texts.AnalysedTexts.__init__, "__defaults__", (8,))
+    small = only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0)
+    assert small.scoring.n_texts == 0  # opened with that limit
+    monkeypatch.undo()
+    kept = only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0)
+    for turn in range(6):
+        given = results(items({f"{name}{turn}": f"{text} turn{turn}" for name, text in TEXTS.items()}))
+        assert signals_of(small, "wind and money", given) == signals_of(kept, "wind and money", given)
+    assert (small.scoring.n_texts, kept.scoring.n_texts) == (6, 36)
+
+
+def test_scores_are_finite_numbers_within_their_bounds_for_random_texts():
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdeé %0123456789\n気\u0301"))
+    texts = {f"t{number}": "".join(rng.choice(letters, rng.integers(0, 80))) for number in range(60)}
+    reranker = MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(), word_vectors=HashedWords(8))
+    for query in list(texts.values())[:10]:
+        for signals in signals_of(reranker, query, results(items(texts))).values():
+            assert all(0.0 <= value <= 1.0 for key, value in signals.items() if key.startswith("multi_signal."))

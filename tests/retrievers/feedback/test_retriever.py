@@ -1,0 +1,185 @@
+"""Feedback against its definition by hand, and what it is for: one question asked of many subjects."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, FeedbackRetriever, SearchableItem, Searcher
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
+from nlp_retrieval.graph.store.term_files import term_of
+from nlp_retrieval.retrievers.feedback.places import PassagePlaces
+from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+from nlp_retrieval.text.surfaces import words_of
+
+COUNTRIES = ["Avelon", "Brask", "Costa Verde", "Dorn", "Esk", "Farrow"]
+SAID = {
+    "goal": "{0} pledges to cut emissions by half before the middle of the century",
+    "money": "donors lend {0} the sums that its banks and budget lack for turbines",
+    "coast": "dykes shelter the harbours of {0} against storms and rising water",
+    "crops": "farmers in {0} sow seeds which endure drought and salty soil",
+}
+ALIEN = "loans in {0} come at low interest for turbines from banks abroad and from the budget"
+
+
+def plans() -> list[SearchableItem]:
+    """Four passages for each country; one speaks of money in words that no question uses."""
+    return [
+        SearchableItem(
+            item_id=f"{country}-{topic}",
+            content=(ALIEN if country == "Farrow" and topic == "money" else text).format(country),
+            metadata={"country": country, "document": f"{country} plan", "position": place},
+        )
+        for country in COUNTRIES
+        for place, (topic, text) in enumerate(SAID.items())
+    ]
+
+
+def made(**settings) -> FeedbackRetriever:
+    return FeedbackRetriever([FaissRetriever(HashedWords(400)), Bm25sRetriever()], subject="country", **settings)
+
+
+def searched(tmp_path, retriever, question, **asked):
+    searcher = Searcher([retriever])
+    searcher.index(plans(), tmp_path / "index")
+    return searcher.search([question], **asked)[0]
+
+
+def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_path):
+    question, where = "what sums do donors lend", {"country": "Farrow"}
+    plain = Searcher([Bm25sRetriever()])
+    plain.index(plans(), tmp_path / "index")
+    with pytest.warns(RetrievalWarning, match="share no term"):
+        assert plain.search([question], k=4, where=where) == [[]]
+    found = searched(tmp_path, made(passages=5, neighbour_weight=0.0), question, k=4, where=where)
+    assert found[0].item.item_id == "Farrow-money"
+
+
+def test_a_filter_decides_what_is_found_and_changes_no_score(tmp_path):
+    question = "how do farmers endure drought"
+    everything = searched(tmp_path, made(), question, k=24)
+    some = searched(tmp_path, made(), question, k=24, where={"country": "Dorn"})
+    scores = {hit.item.item_id: hit.score for hit in everything}
+    assert len(some) == 4
+    assert [hit.score for hit in some] == pytest.approx([scores[hit.item.item_id] for hit in some], abs=1e-6)
+
+
+def test_passages_of_a_named_country_come_first_and_its_name_is_not_compared(tmp_path):
+    named = searched(tmp_path, made(), "Which sums do donors lend Costa Verde?", k=24)
+    asked = searched(tmp_path, made(), "Which sums do donors lend the country?", k=24)
+    assert {hit.item.metadata["country"] for hit in named[:4]} == {"Costa Verde"}
+    of_verde = [hit.item.item_id for hit in asked if hit.item.metadata["country"] == "Costa Verde"]
+    assert [hit.item.item_id for hit in named[:4]] == of_verde
+
+
+def test_scores_are_those_of_the_definition(tmp_path):
+    question, items = "how do dykes shelter harbours", plans()
+    encoder = HashedWords(400)
+    retriever = made(passages=3, terms=6, neighbour_weight=0.4, vector_weight=0.7, term_weight=1.3)
+    found = {hit.item.item_id: hit for hit in searched(tmp_path, retriever, question, k=24)}
+    vectors = encoder.encode_passages([item.text for item in items]).astype(np.float64)
+    query = encoder.encode_queries([question])[0].astype(np.float64)
+    lexical = Searcher([Bm25sRetriever()])
+    lexical.index(items, tmp_path / "lexical")
+    bm25 = {hit.item.item_id: hit.score for hit in lexical.search([question], k=24)[0]}
+    dense = vectors @ query
+
+    first = (dense - dense.min()) / (dense.max() - dense.min())
+    low, high = min(bm25.values()), max(bm25.values())
+    for row, item in enumerate(items):
+        if item.item_id in bm25:
+            first[row] += (bm25[item.item_id] - low) / (high - low) if high > low else 1.0
+    fed = np.argsort(-first, kind="stable")[:3]
+
+    own = vectors.copy()
+    for country in COUNTRIES:
+        rows = [row for row, item in enumerate(items) if item.metadata["country"] == country]
+        own[rows] -= vectors[rows].mean(axis=0)
+    own /= np.linalg.norm(own, axis=1)[:, None]
+
+    terms = [{term_of(word) for word in words_of(item.text)} for item in items]
+    having = Counter(term for held in terms for term in held)
+    idf = {term: np.log1p((len(items) - n + 0.5) / (n + 0.5)) for term, n in having.items()}
+    lengths = [np.sqrt(sum(idf[term] ** 2 for term in held)) for held in terms]
+    weights: Counter[int] = Counter()
+    for row in fed:
+        for term in terms[row]:
+            weights[term] += idf[term] / lengths[row]
+    best = sorted(weights, key=lambda term: (-weights[term], term))[:6]
+    norm = np.sqrt(sum(weights[term] ** 2 for term in best))
+    by_terms = np.array([sum(weights[t] / norm * idf[t] for t in best if t in held) for held in terms]) / lengths
+
+    def standardised(values):
+        return (values - values.mean()) / values.std()
+
+    mean = own[fed].mean(axis=0)
+    total = standardised(dense) + 0.7 * standardised(own @ (mean / np.linalg.norm(mean))) + 1.3 * standardised(by_terms)
+    beside = np.zeros(len(items))
+    for row, item in enumerate(items):
+        for other, near in enumerate(items):
+            apart = abs(row - other)
+            if item.metadata["country"] == near.metadata["country"] and 1 <= apart <= 2:
+                beside[row] += 0.4 / apart * total[other]
+    assert [found[item.item_id].score for item in items] == pytest.approx(list(total + beside), abs=2e-4)
+
+
+def test_deleted_passages_are_neither_fed_back_nor_neighbours(tmp_path):
+    question = "which sums do donors lend the country"
+    searcher = Searcher([made(passages=4)])
+    searcher.index(plans(), tmp_path / "index")
+    gone = ["Avelon-money", "Brask-money", "Dorn-coast"]
+    searcher.delete(gone)
+    rest = Searcher([made(passages=4)])
+    rest.index([item for item in plans() if item.item_id not in gone], tmp_path / "rest")
+    after, anew = searcher.search([question], k=21)[0], rest.search([question], k=21)[0]
+    assert [hit.item.item_id for hit in after] == [hit.item.item_id for hit in anew]
+    assert [hit.score for hit in after] == pytest.approx([hit.score for hit in anew], abs=1e-5)
+
+
+def test_an_explanation_names_the_passage_fed_back_that_is_most_alike(tmp_path):
+    searcher = Searcher([made(passages=5)])
+    searcher.index(plans(), tmp_path / "index")
+    question = "what sums do donors lend the country"
+    found = searcher.search([question], k=3, where={"country": "Brask"})[0]
+    told = searcher.explain(question, found)[0]["feedback"]
+    assert found[0].item.item_id == "Brask-money"
+    assert "-money" in told.origin
+    assert "of those fed back" in told.origin
+    assert told.steps == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "read", "named"),
+    [
+        ("What is Japan\u2019s target?", "What is the country\u2019s target?", [0]),
+        ("Does the United States plan less than Japan?", "Does the country plan less than the country?", [0, 1]),
+        ("Guinea, Papua New Guinea and Guineans", "the country, the country and Guineans", [2, 3]),
+        ("cote d'ivoire", "the country", [4]),
+        ("Côte d\u2019Ivoire's coast", "the country's coast", [4]),
+        ("costs in japanese windows", "costs in japanese windows", []),
+        ("", "", []),
+    ],
+)
+def test_names_are_whole_words_and_the_longest_counts(query, read, named):
+    names = NamedSubjects(["Japan", "United States", "Guinea", "Papua New Guinea", "Côte d\u2019Ivoire"], "country")
+    text, numbers = names.read(query)
+    assert (text, numbers.tolist()) == (read, named)
+
+
+def test_it_needs_vectors():
+    with pytest.raises(ConfigurationError, match=r"none of its seeds \(bm25s\) has vectors.*add a faiss retriever"):
+        FeedbackRetriever([Bm25sRetriever()])
+
+
+@pytest.mark.parametrize("damage", ['{"a": 1}', '["Avelon", 3]', "[", '["Avelon"]'])
+def test_names_that_are_none_are_damage(tmp_path, damage):
+    np.save(tmp_path / "subjects.npy", np.array([0, 1]))
+    np.save(tmp_path / "documents.npy", np.zeros(2, np.int64))
+    np.save(tmp_path / "positions.npy", np.zeros(2))
+    (tmp_path / "subjects.json").write_text(damage)
+    with pytest.raises(IndexDamagedError, match="subjects"):
+        PassagePlaces.open_all([SegmentFolder(tmp_path, 0, 2)], np.ones(2, bool))
