@@ -111,21 +111,16 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
         "entity_sentences": _may(
-            *(
-                "seeds",
-                "rounds",
-                "threshold",
-                "max_passages",
-                "entity_weight",
-                "depth",
-                "seed_power",
-                "damping",
-                "epsilon",
-                "pool",
-            ),
-            *("sentence_weight", "merge"),
+            *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon"),
+            *("pool", "sentence_weight", "merge"),
             encoder=_hub_name,
             mentions=_no_pipeline,
+        ),
+        "hop": _may(
+            *("start", "subject", "document", "position", "version", "version_order", "neighbours", "across", "min_similarity"),
+            *("min_carried", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight", "centrality_weight"),
+            *("changes", "beside_weight", "newness_power", "merge"),
+            encoder=_hub_name,
         ),
         "feedback": _may(
             *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),

@@ -106,7 +106,7 @@ def _number(value: object) -> float | None:
 
 
 def _name(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float):
         return ""
     try:
         return str(value).strip()[:_LONGEST]

@@ -196,13 +196,14 @@ class HopRetriever(BaseRetriever):
         asked = self._asked(query)
         is_changed = None if asked is None else self._changes.side(asked.kind, self._live)[1]
         paths = {path.row: path for path in self._paths(found, scores, None)}
+        own = dict(zip(found.tolist(), scaled(scores, min(self.depth, self._n_rows)).tolist(), strict=True))
         explained: list[Explanation | None] = []
         for row in rows.tolist():
             origin = start_of(row, self._open_start.name, found, scores)
             if asked is not None and is_changed is not None and is_changed[row]:
                 (item,) = items.items(np.array([row], np.int64))
                 explained.append(Explanation(item, self._change(row, asked), (), 1.0))
-            elif row in paths and (not origin or self.hop_weight > 0):
+            elif row in paths and (not origin or own[row] < self.hop_weight * paths[row].strength):
                 first = start_of(paths[row].rows[0], self._open_start.name, found, scores)
                 explained.append(path_explained(paths[row], self._graph.relations, first, items))
             elif origin:

@@ -45,6 +45,7 @@ def test_without_a_subject_a_document_is_a_family_and_without_both_there_is_none
     assert place(country="Alder", document="x", year=1).family == place(country="Alder", document="y", year=2).family
     assert place(document="x", year=1).family == place(document="x", year=2).family != place(document="y", year=1).family
     assert place(document="Alder").family != place(country="Alder").family
+    assert place(document=True).family != place(document=False).family != ""
     assert (place(year=2020).family, place(year=2020).version, place(country=["a"]).family) == ("", None, "")
 
 
