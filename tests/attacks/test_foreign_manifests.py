@@ -19,7 +19,7 @@ from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.naming import KINDS
 from nlp_retrieval.core.components.registry import component_class, names
-from nlp_retrieval.core.components.trust import MANIFEST_MAY_SET
+from nlp_retrieval.core.components.trusted_settings import MANIFEST_MAY_SET
 from nlp_retrieval.core.search.known_retrievers import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError

@@ -297,8 +297,8 @@ from nlp_retrieval.core.surrogates import half_of_pair
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     half_of_pair(text)
 """,
-    "core/components/trust.py": """
-from nlp_retrieval.core.components import trust
+    "core/components/trusted_settings.py": """
+from nlp_retrieval.core.components import trusted_settings as trust
 for text in ("a" * N, "a." * N, "a-" * N, "a/" * N, "a" * N + "/" + "-" * N, "cuda:" + "1" * N, "." * N, "a.." * N):
     for pattern in (trust._HUB_NAME, trust._DEVICE, trust._REVISION):
         pattern.fullmatch(text)
