@@ -1,7 +1,7 @@
 """pgvector against the same SQL by hand, and what filters cost: ``python -m bench.policy.pgvector [ROWS [SERVER]]``.
 
 Random unit vectors of 384 dimensions, seeded, in which 32 directions hold nine tenths of what there is, as in those of texts
-(of vectors without any such direction, no graph finds the neighbours, which are hardly nearer than others). Every hundredth row passes the
+(without any such direction no graph finds the neighbours, which are hardly nearer than others). Every hundredth row passes the
 filter. Recall is that of the exact answer by numpy. Times are the median of single queries, both sides in turn; by hand means
 one statement over psycopg, with the list of rows that may be found where there is a filter, and nothing checked or converted.
 SERVER is ``env:NAME``; by default an embedded server.
