@@ -12,8 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import HashedWords
+from postgres_server import env_url
 
 from nlp_retrieval import PgvectorRetriever, Searcher
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexDamagedError,
@@ -174,6 +177,35 @@ def test_two_directories_on_one_server_do_not_disturb_each_other(place, tmp_path
     place.searcher().open(tmp_path / "other").delete(["d4"], auto_compact=False)
     assert found(place.searcher().open(tmp_path / "one")) == before
     assert len(place.tables()) == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_items_do_not_join_an_index_on_another_server(engine, place, index):
+    searcher = place.searcher(engine)
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    mine = place.retriever(engine)
+    elsewhere = type(mine)(**(mine._arguments | {"url": env_url("old")}))
+    changed = Searcher([elsewhere])
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        changed.open(index).add(corpus(3, 20))
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        elsewhere.builder().extend(ItemTable(next(index.glob("items-*/items.arrow"))), index, [segment_of(index)], None)
+    assert found(place.searcher(engine).open(index)) == before
+
+
+def segment_of(index: Path) -> SegmentFolder:
+    path, record = record_of(index)
+    return SegmentFolder(path.parent, 0, int(str(record["rows"])))
+
+
+def test_more_queries_than_a_statement_holds_line_up(place, index):
+    searcher = place.searcher()
+    searcher.index(corpus(100), index)
+    queries = [f"{WORDS[n % 16]} {WORDS[(3 * n) % 16]} {n}" for n in range(40)]
+    assert [[hit.item.item_id for hit in hits] for hits in searcher.search(queries, 4)] == [
+        [hit.item.item_id for hit in searcher.search([query], 4)[0]] for query in queries
+    ]
 
 
 def test_a_build_that_fails_leaves_no_table_that_stays(place, index):
