@@ -171,19 +171,14 @@ class PostgresRetriever(BaseRetriever):
         for schema in sorted(schemas):
             connections.write(partial(settle, schema=schema, directory=directory))
 
-    def require_tables(self, segments: Sequence[SegmentFolder]) -> None:
-        """Make sure that what joins an index is written to the server that holds what is there.
-
-        Raises:
-            IndexDamagedError: a table is missing there, or was changed.
-        """
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
         connections = self._connections(segments[0].folder.parent)
         for segment in segments:
             record = read_record(segment.folder, len(segment))
             connections.read(partial(check_table, record=record, shown=connections.shown))
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        self.require_tables(segments)
+        self.require_segments(segments)
         super().extend(items, folder, segments, everything)
 
     def _make(self, folder: Path, items: ItemTable, column: tuple[str, str], **more: Any) -> None:

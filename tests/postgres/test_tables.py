@@ -93,6 +93,20 @@ def test_of_a_large_table_opening_reads_the_index_of_the_rows_and_verify_all(pla
         place.searcher().open(index)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_indexing_again_finds_a_missing_table_and_replaces_it(engine, place, index):
+    searcher = place.searcher(engine)
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    place.change("DROP TABLE {}", str(record_of(index)[1]["table"]))
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        place.searcher(engine).index(corpus(20), index)
+    again = place.searcher(engine)
+    assert again.index(corpus(20), index, replace=True).built == [engine]
+    assert found(again) == before
+    assert verify_tables(index, place.url) == []
+
+
 def test_a_table_that_is_dropped_while_it_is_open_is_an_error(place, index):
     searcher = place.searcher()
     searcher.index(corpus(20), index)
@@ -375,3 +389,20 @@ def test_full_text_search_is_any_word_by_stem_and_no_operator(place, index):
     assert found(searcher, "turbine mill")[0][0] == "1"
     assert {item_id for item_id, _ in found(searcher, "!turbine & mill <-> 'x':*")} == {"0", "1", "2"}
     assert [item_id for item_id, _ in found(searcher, "москва")] == ["4"]
+
+
+def test_verify_asks_the_server_and_says_which_table_was_changed(place, index):
+    def verify(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", "from nlp_retrieval.cli.app import main; main()", "verify", str(index), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "2000"})
+        return done.returncode, done.stdout + done.stderr
+
+    place.searcher().index(corpus(20), index)
+    assert verify("--url", place.url)[0] == 0
+    assert verify()[0] == 2
+    assert "pass its URL with --url env:NAME" in verify()[1]
+    table = str(record_of(index)[1]["table"])
+    place.change("UPDATE {} SET embedding = embedding + embedding WHERE row = 3", table)
+    code, said = verify("--url", place.url)
+    assert code == 3
+    assert table in said

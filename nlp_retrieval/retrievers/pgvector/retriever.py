@@ -122,7 +122,7 @@ class PgvectorRetriever(PostgresRetriever):
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
-        self.require_tables(segments)
+        self.require_segments(segments)
         self._encode_into(items, folder, read_record(segments[0].folder).dimension, approximate=False)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
