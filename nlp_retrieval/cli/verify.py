@@ -23,7 +23,7 @@ def command(
     from nlp_retrieval.core.index.generation import verify_index
 
     damaged = verify_index(index)
-    if any(index.glob("*/server.json")):
+    if not damaged and any(index.glob("*/server.json")):
         from nlp_retrieval.postgres.verifying import verify_tables
 
         damaged += verify_tables(index, url)

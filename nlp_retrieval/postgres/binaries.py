@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import subprocess
 from pathlib import Path
 
@@ -40,10 +39,10 @@ def has_extension(programs: Path, name: str) -> bool:
 def major_version(programs: Path) -> int:
     """Return the major version of PostgreSQL's programs."""
     told = _told(programs / "postgres", "--version")
-    number = re.search(r"\d+", told)
-    if number is None:
+    numbers = [word.partition(".")[0] for word in told.split() if word[0].isdigit()]
+    if not numbers or not numbers[0].isdecimal():
         raise ConfigurationError(f"{programs / 'postgres'} does not tell its version: {told!r:.100}")
-    return int(number[0])
+    return int(numbers[0])
 
 
 def _told(program: Path, option: str) -> str:

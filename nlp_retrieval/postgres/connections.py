@@ -31,7 +31,8 @@ __all__ = ["Connections", "shown_url"]
 T = TypeVar("T")
 
 _HIDDEN = "***"
-_SETTING = re.compile(r"(\b\w*(?:pass|pwd|secret|token|key|credential)\w*\s*=\s*)('(?:[^'\\]|\\.)*'?|[^\s'&]+)", re.IGNORECASE)
+_SETTING = re.compile(r"(\b\w++)(\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")
+_SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
 _CONNECTED_WITHIN = 10
 _BACK_WITHIN = 15.0
 """Seconds in which a server that starts, or is started again, has to take connections."""
@@ -48,7 +49,11 @@ def shown_url(url: str) -> str:
     """Return a URL, or the keywords of libpq, with passwords replaced by ``***``."""
     if url.startswith("env:"):
         return url
-    return _SETTING.sub(rf"\1{_HIDDEN}", hide_secrets(url))
+    return _SETTING.sub(lambda found: f"{found[1]}{found[2]}{_HIDDEN}" if _is_secret(found) else found[0], hide_secrets(url))
+
+
+def _is_secret(setting: re.Match[str]) -> bool:
+    return _SECRET_NAME.search(setting[1]) is not None
 
 
 class Connections:
@@ -237,8 +242,8 @@ class Connections:
         text = str(error)
         if self._url is None:
             return text
-        for _, secret in _SETTING.findall(self._url):
-            text = text.replace(secret.strip("'"), _HIDDEN)
+        for setting in filter(_is_secret, _SETTING.finditer(self._url)):
+            text = text.replace(setting[3].strip("'"), _HIDDEN)
         return scrub(text, self._url)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -41,6 +41,8 @@ EMBEDDED = ".postgres"
 """The folder of the embedded server, in the index directory."""
 
 _LONGEST_NAME = 63
+_AT_ONCE = 16
+"""Queries in a statement: fewer round trips, and not so many that the time-out of one statement is no measure of a search."""
 
 
 class PostgresRetriever(BaseRetriever):
@@ -122,7 +124,7 @@ class PostgresRetriever(BaseRetriever):
         if len(prepared) == 0:
             return Hits.from_lists([])
 
-        def search(connection: PostgresConnection) -> Hits:
+        def search(connection: PostgresConnection, prepared: Any) -> Hits:
             found = []
             for segment, record in self._records:
                 part = None if allowed is None else allowed[segment.rows]
@@ -134,7 +136,11 @@ class PostgresRetriever(BaseRetriever):
                     found.append(replace(hits, rows=hits.rows + segment.first_row))
             return joined_hits(found, len(prepared), k)
 
-        return self.reading(search)
+        parts = [prepared[first : first + _AT_ONCE] for first in range(0, len(prepared), _AT_ONCE)]
+        hits = [self.reading(partial(search, prepared=part)) for part in parts]
+        counts = np.concatenate([np.diff(some.offsets) for some in hits])
+        rows, scores = (np.concatenate(columns) for columns in zip(*((some.rows, some.scores) for some in hits), strict=True))
+        return Hits(offsets_of(counts), rows, scores)
 
     def reading(self, work: Callable[[PostgresConnection], T]) -> T:
         """Read from the tables of the opened index.
@@ -164,6 +170,16 @@ class PostgresRetriever(BaseRetriever):
         connections = self._connections(directory)
         for schema in sorted(schemas):
             connections.write(partial(settle, schema=schema, directory=directory))
+
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        connections = self._connections(segments[0].folder.parent)
+        for segment in segments:
+            record = read_record(segment.folder, len(segment))
+            connections.read(partial(check_table, record=record, shown=connections.shown))
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        self.require_segments(segments)
+        super().extend(items, folder, segments, everything)
 
     def _make(self, folder: Path, items: ItemTable, column: tuple[str, str], **more: Any) -> None:
         """Make the table of a segment, and write its record into the folder."""

@@ -52,6 +52,14 @@ def become(uid: int) -> None:
     _checked(libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_DAC_OVERRIDE, 0, 0))
 
 
+def become_or_say(uid: int) -> None:
+    """As :func:`become`; ends this process with a sentence where the system does not allow it."""
+    try:
+        become(uid)
+    except OSError as error:
+        sys.exit(f"ERROR: root cannot become another user here ({error.strerror}), as PostgreSQL needs: run as another user")
+
+
 def _checked(status: int) -> None:
     if status != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -62,7 +70,7 @@ def _prepared(uid: int | None) -> Any:
 
     def prepare() -> None:
         if uid is not None:
-            become(uid)
+            become_or_say(uid)
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 
@@ -161,7 +169,7 @@ def main(what: str, user: str, arguments: list[str]) -> None:
         keep(Path(arguments[0]), uid, arguments[1:])
     else:
         if uid is not None:
-            become(uid)
+            become_or_say(uid)
         os.execv(arguments[0], arguments)  # noqa: S606 - what was asked for, without a shell
 
 

@@ -58,10 +58,10 @@ def create_registry(connection: PostgresConnection, schema: str) -> None:
     """Make the schema and its registry where they are not there."""
     from psycopg.sql import SQL, Identifier
 
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{REGISTRY} {schema}"])
     # without the right to create schemas, IF NOT EXISTS is refused even where there is one
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is None:
         connection.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(schema)))
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{REGISTRY} {schema}"])
     if connection.execute("SELECT to_regclass(%s)", [registry_of(schema).as_string(connection)]).fetchone() == (None,):
         connection.execute(
             SQL(

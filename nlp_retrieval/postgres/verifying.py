@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nlp_retrieval.core.index.manifest import read_manifest
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.postgres.engine import EMBEDDED
-from nlp_retrieval.postgres.registry import named_records
+from nlp_retrieval.postgres.record import RECORD_FILE, read_record
 from nlp_retrieval.postgres.tables import check_table, extension_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def verify_tables(directory: Path, url: str | None = None, *, statement_timeout: float = 3600.0) -> list[str]:
-    """Compare every row of every table that the folders of an index directory name with the checksums in their records.
+    """Compare every row of every table that the manifest of an index leads to with the checksums in their records.
 
     Args:
         directory: of the index.
@@ -30,10 +31,13 @@ def verify_tables(directory: Path, url: str | None = None, *, statement_timeout:
         One message per damaged table; empty if there is none, or no table at all.
 
     Raises:
+        IndexDamagedError: the manifest, or the record of a table, is damaged.
         ConfigurationError: the tables are on another server, and no URL is given.
         ServerError: the server cannot be asked.
     """
-    records = named_records(directory)
+    manifest = read_manifest(directory)
+    folders = [directory / segment.folder for record in manifest.retrievers for segment in record.segments] if manifest else []
+    records = [read_record(folder) for folder in folders if (folder / RECORD_FILE).is_file()]
     if not records:
         return []
     place = directory.absolute() / EMBEDDED

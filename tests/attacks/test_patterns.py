@@ -35,6 +35,11 @@ for text in ("://" + ":" * N, "://" + "a" * N, "://a:" * N, "https://" * N, "Bea
 for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N + "x"):
     is_secret_name(text)
 """,
+    "postgres/connections.py": """
+from nlp_retrieval.postgres.connections import shown_url
+for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
+    shown_url(text)
+""",
     "loaders/connection.py": """
 from nlp_retrieval.loaders.connection import hide_secrets, scrub
 for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "?" + "pass" * N, "?" * N, "?pass=" * N,

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from postgres_server import env_url
 
 from crash.operation import Operation, State
 from crash.operations import OPERATIONS
 from crash.worker import Result
+from nlp_retrieval.postgres.registry import create_registry
 
 _TESTS = Path(__file__).parent.parent
 _SECONDS = 150
@@ -44,6 +47,8 @@ class Worker:
         self.folder = folder
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
+        with psycopg.connect(os.environ[env_url().removeprefix("env:")]) as connection:
+            create_registry(connection, "public")  # or the first operation of all would do more than the others
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "crash.worker"],

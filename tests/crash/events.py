@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+import psycopg
+
 When = Literal["before", "after"]
 
 _NAMED = {
@@ -52,6 +54,8 @@ class Events:
         for name in _WRAPPED:
             setattr(os, name, self._wrapped(name, getattr(os, name)))
         sqlite3.connect = self._connecting(sqlite3.connect)
+        psycopg.Connection.execute = self._asked(psycopg.Connection.execute)
+        psycopg.Cursor.copy = self._asked(psycopg.Cursor.copy)
         sys.addaudithook(self._audited)
 
     def _connecting(self, real: Callable[..., sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
@@ -61,6 +65,16 @@ class Events:
             return connection
 
         return connect
+
+    def _asked(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that sends a statement to PostgreSQL; all of them count, as the server lies outside the folder."""
+
+        def ask(of: Any, query: Any, *args: Any, **options: Any) -> Any:
+            text = query if isinstance(query, str) else query.as_string(of)
+            self._statement(f"{self._folder}/server", text)
+            return real(of, query, *args, **options)
+
+        return ask
 
     def _audited(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from postgres_server import VARIABLE
 
 from crash.operation import Operation, State
 from nlp_retrieval import (
@@ -21,6 +22,8 @@ from nlp_retrieval import (
     HippoRagRetriever,
     HopRetriever,
     LinkGraphRetriever,
+    PgvectorRetriever,
+    PostgresTextRetriever,
     PyseriniRetriever,
     SearchableItem,
     Searcher,
@@ -33,6 +36,9 @@ from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
 TWO = ("bm25s", "hnsw")
+SERVER = f"{VARIABLE}_EMBEDDED"
+"""Names the environment variable with the URL of the server, which the process of the tests has started."""
+
 KNOWLEDGE = str(Path(__file__).with_name("openie.json"))
 """What the items of :func:`corpus` say, with the seeds and counts that are used here."""
 
@@ -64,6 +70,8 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
         "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
+        "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
+        "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
     return {label: made[label]() for label in labels}
@@ -137,6 +145,7 @@ def index_operations() -> list[Operation]:
         *_index_operations(
             ", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops", "feedback")
         ),
+        *_index_operations(", PostgreSQL", ("words", "vectors")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert")),
     ]
@@ -172,7 +181,7 @@ def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def _index_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
-    native = "lucene" in labels
+    native, server = "lucene" in labels, "vectors" in labels  # which a record of files cannot take back
     whole = partial(index, labels=labels, items=corpus(1))
 
     def updated(change: Callable[[Searcher], object]) -> Callable[[Path], None]:
@@ -196,7 +205,7 @@ def _index_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
     ]
     look, scratch = partial(searched, labels=labels), partial(index_scratch, labels=labels)
     return [
-        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, native=native)
+        Operation(f"{name}{suffix}", prepare, run, look, scratch, halfway=halfway, native=native, synced_unseen=server)
         for name, prepare, run, halfway in changes
     ]
 

@@ -12,8 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import HashedWords
+from postgres_server import env_url
 
 from nlp_retrieval import PgvectorRetriever, Searcher
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexDamagedError,
@@ -88,6 +91,20 @@ def test_of_a_large_table_opening_reads_the_index_of_the_rows_and_verify_all(pla
     place.change("UPDATE {} SET id_sum = id_sum + 1 WHERE row = 3", table)
     with pytest.raises(IndexDamagedError, match="other rows"):
         place.searcher().open(index)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_indexing_again_finds_a_missing_table_and_replaces_it(engine, place, index):
+    searcher = place.searcher(engine)
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    place.change("DROP TABLE {}", str(record_of(index)[1]["table"]))
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        place.searcher(engine).index(corpus(20), index)
+    again = place.searcher(engine)
+    assert again.index(corpus(20), index, replace=True).built == [engine]
+    assert found(again) == before
+    assert verify_tables(index, place.url) == []
 
 
 def test_a_table_that_is_dropped_while_it_is_open_is_an_error(place, index):
@@ -174,6 +191,35 @@ def test_two_directories_on_one_server_do_not_disturb_each_other(place, tmp_path
     place.searcher().open(tmp_path / "other").delete(["d4"], auto_compact=False)
     assert found(place.searcher().open(tmp_path / "one")) == before
     assert len(place.tables()) == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_items_do_not_join_an_index_on_another_server(engine, place, index):
+    searcher = place.searcher(engine)
+    searcher.index(corpus(20), index)
+    before = found(searcher)
+    mine = place.retriever(engine)
+    elsewhere = type(mine)(**(mine._arguments | {"url": env_url("old")}))
+    changed = Searcher([elsewhere])
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        changed.open(index).add(corpus(3, 20))
+    with pytest.raises(IndexDamagedError, match="there is no table"):
+        elsewhere.builder().extend(ItemTable(next(index.glob("items-*/items.arrow"))), index, [segment_of(index)], None)
+    assert found(place.searcher(engine).open(index)) == before
+
+
+def segment_of(index: Path) -> SegmentFolder:
+    path, record = record_of(index)
+    return SegmentFolder(path.parent, 0, int(str(record["rows"])))
+
+
+def test_more_queries_than_a_statement_holds_line_up(place, index):
+    searcher = place.searcher()
+    searcher.index(corpus(100), index)
+    queries = [f"{WORDS[n % 16]} {WORDS[(3 * n) % 16]} {n}" for n in range(40)]
+    assert [[hit.item.item_id for hit in hits] for hits in searcher.search(queries, 4)] == [
+        [hit.item.item_id for hit in searcher.search([query], 4)[0]] for query in queries
+    ]
 
 
 def test_a_build_that_fails_leaves_no_table_that_stays(place, index):
@@ -343,3 +389,20 @@ def test_full_text_search_is_any_word_by_stem_and_no_operator(place, index):
     assert found(searcher, "turbine mill")[0][0] == "1"
     assert {item_id for item_id, _ in found(searcher, "!turbine & mill <-> 'x':*")} == {"0", "1", "2"}
     assert [item_id for item_id, _ in found(searcher, "москва")] == ["4"]
+
+
+def test_verify_asks_the_server_and_says_which_table_was_changed(place, index):
+    def verify(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", "from nlp_retrieval.cli.app import main; main()", "verify", str(index), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "2000"})
+        return done.returncode, done.stdout + done.stderr
+
+    place.searcher().index(corpus(20), index)
+    assert verify("--url", place.url)[0] == 0
+    assert verify()[0] == 2
+    assert "pass its URL with --url env:NAME" in verify()[1]
+    table = str(record_of(index)[1]["table"])
+    place.change("UPDATE {} SET embedding = embedding + embedding WHERE row = 3", table)
+    code, said = verify("--url", place.url)
+    assert code == 3
+    assert table in said

@@ -41,7 +41,7 @@ from nlp_retrieval.core.index.publishing import (
     write_segment,
     writing,
 )
-from nlp_retrieval.core.index.segments import Builder
+from nlp_retrieval.core.index.segments import Builder, SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
@@ -125,9 +125,11 @@ def build_index(
         resumed = 0
         for builder in builders:
             wanted = fingerprint_of(corpus.fingerprint, builder.identity)
-            if any(record.fingerprint == wanted for record in kept):
+            there = [record for record in kept if record.fingerprint == wanted]
+            if there and _is_whole(builder, directory, there[0], replace):
                 found.append(builder.name)
                 continue
+            kept = [record for record in kept if record.fingerprint != wanted]
             record, taken_up = _build_one(builder, wanted, table, corpus.segments[0], directory)
             kept.append(record)
             resumed += taken_up
@@ -188,6 +190,17 @@ def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
         if replace:
             return None
         raise
+
+
+def _is_whole(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
+    """Whether what an engine keeps outside the directory is there; otherwise an error unless the index is to be replaced."""
+    try:
+        builder.require([SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments])
+    except IndexDamagedError:
+        if replace:
+            return False
+        raise
+    return True
 
 
 def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:

@@ -53,6 +53,7 @@ class Builder:
         extend: writes the index of items that join an index; see :meth:`BaseRetriever.extend`.
         join: joins several segments into one; see :meth:`BaseRetriever.join`.
         settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
+        require: raises where what segments keep elsewhere is missing; see :meth:`BaseRetriever.require_segments`.
     """
 
     name: str
@@ -62,3 +63,4 @@ class Builder:
     extend: Callable[[ItemTable, Path, Sequence[SegmentFolder], ItemTable], None]
     join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
     settle: Callable[[Path], None] = lambda _: None
+    require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None

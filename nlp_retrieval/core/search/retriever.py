@@ -103,6 +103,9 @@ class BaseRetriever(Component, ABC):
     def settle(self, directory: Path) -> None:
         """Remove what is kept elsewhere and no folder of an index names: see docs/PLUGINS.md. By default nothing is."""
 
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        """Raise an IndexDamagedError where what segments keep elsewhere is missing. By default nothing is kept there."""
+
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are joined by score.
 
@@ -173,10 +176,7 @@ class BaseRetriever(Component, ABC):
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
 
-        Args:
-            query: one query.
-            rows: of the items.
-            items: the items of the index.
+        Args: ``rows`` of the items for one ``query``, and the ``items`` of the index.
         """
         del query, items
         return [None] * len(rows)
@@ -233,7 +233,8 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        return Builder(self.name, self.identity, self.recorded_config, self.build, self.extend, self.join, self.settle)
+        writes = (self.build, self.extend, self.join, self.settle, self.require_segments)
+        return Builder(self.name, self.identity, self.recorded_config, *writes)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -109,6 +110,11 @@ class PgvectorRetriever(PostgresRetriever):
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
         self._version: dict[str, tuple[int, ...]] = {}
 
+    def index_identity(self) -> Config:
+        identity = super().index_identity()
+        of_graphs = {"hnsw_m", "ef_construction"} if self.index_type == "exact" else set()
+        return {key: value for key, value in identity.items() if key not in of_graphs}
+
     # building
 
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -116,6 +122,7 @@ class PgvectorRetriever(PostgresRetriever):
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
+        self.require_segments(segments)
         self._encode_into(items, folder, read_record(segments[0].folder).dimension, approximate=False)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
