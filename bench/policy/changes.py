@@ -13,6 +13,7 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -77,10 +78,9 @@ def main(arguments: list[str]) -> int:
         Question(query, frozenset(rows[item_id] for item_id in gold[query.query_id].relevance)) for query in loader.queries()
     ]
     lines = [_HEAD]
-    for name, retriever in (("BM25", lexical), ("dense", dense), ("hop, changes=none", _with(hop, changes="none"))):
-        lines.append(
-            _line(name, questions, lambda where, one=retriever: _recalls(one.open(generation), generation, questions, where))
-        )
+    plain: dict[str, BaseRetriever] = {"BM25": lexical, "dense": dense, "hop, changes=none": _with(hop, changes="none")}
+    for name, retriever in plain.items():
+        lines.append(_line(name, questions, partial(_recalls, retriever.open(generation), generation, questions)))
     lines.append(
         _line("hop, as it comes", questions, lambda where: _recalls(hop.open(generation), generation, questions, where))
     )
@@ -173,7 +173,7 @@ def _judged(hop: HopRetriever, generation: Generation, path: Path, rows: dict[st
     gold_pairs = {(rows[one["later"]], rows[one["earlier"]]) for one in of["unchanged"] + of["edited"]}
     later, earlier = ({row for pair in pairs for row in pair[side : side + 1]} for side in (0, 1))
     is_new, is_gone = np.nan_to_num(changes.new) >= EDITED, np.nan_to_num(changes.gone) >= EDITED
-    told = {
+    told: dict[str, tuple[set[int] | set[tuple[int, int]], set[int] | set[tuple[int, int]]]] = {
         "counterparts": (pairs, gold_pairs),
         "changed (later edition)": (
             set(np.flatnonzero(is_new).tolist()), {rows[one["later"]] for one in of["edited"] + of["added"]},

@@ -62,7 +62,8 @@ class SeededVectors(BaseEncoder):
                 draw.standard_normal(_INNER, np.float32) @ _DIRECTIONS + draw.standard_normal(self.dimension, np.float32)
             )
         vectors = np.array(rows, np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        scaled: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return scaled
 
 
 def main(n_rows: int, url: str | None) -> dict[str, Any]:
@@ -124,11 +125,11 @@ def _compared(
     for query, mine in zip(queries, lists[1:], strict=True):
         best = numbers[np.argsort(-(shown @ vectors[query]), kind="stable")[:K]]
         recalls.append(len(mine & {*best.tolist()}) / K)
-    mine, hand = statistics.median(ours[1:]), statistics.median(hands[1:])
+    median, hand = statistics.median(ours[1:]), statistics.median(hands[1:])
     return {
-        "ours": f"{1000 * mine:.2f} ms",
+        "ours": f"{1000 * median:.2f} ms",
         "by hand": f"{1000 * hand:.2f} ms",
-        "ratio": f"{mine / hand:.2f}",
+        "ratio": f"{median / hand:.2f}",
         "in one batch": f"{1000 * batch / N_QUERIES:.2f} ms a query",
         "recall@10": f"{statistics.mean(recalls):.3f}",
         "fewest found": str(min(found)),
