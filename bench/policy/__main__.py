@@ -44,8 +44,8 @@ from nlp_retrieval.retrievers.hop.retriever import RELATION_WEIGHTS
 _FILTER = {"country": "country"}
 _FOLDS = 5
 _GRID = [
-    dict(zip(("passages", "vector_weight", "term_weight", "neighbour_weight"), values, strict=True))
-    for values in product((5, 15), (1.0, 2.0), (1.0, 2.0), (0.15, 0.3))
+    dict(zip(("lexical_too", "vector_weight", "term_weight", "neighbour_weight"), values, strict=True))
+    for values in product((True, False), (1.0, 2.0), (0.5, 1.0, 2.0), (0.15, 0.3))
 ]
 _SINGLE = ("BM25", "dense")
 _FEEDBACK, _FITTED = "feedback", "feedback, settings by folds"
@@ -134,8 +134,9 @@ def _measured(data: Data, one: Collection, model: str) -> dict[str, str]:
         reranker = MultiSignalReranker("climate", word_vectors=vectors, min_similarity=0.0, **weights)  # type: ignore[arg-type]
         return Searcher([dense], reranker=reranker, depth="all")
 
-    def fed(**settings: object) -> FeedbackRetriever:
-        return FeedbackRetriever([dense, lexical], subject="country", **settings)  # type: ignore[arg-type]
+    def fed(*, lexical_too: bool = True, **settings: float) -> FeedbackRetriever:
+        seeds = [dense, lexical] if lexical_too else [dense]
+        return FeedbackRetriever(seeds, subject="country", **settings)  # type: ignore[arg-type]
 
     nothing = {f"{signal}_weight": 0.0 for signal in SIGNALS}
     hop = HopRetriever(dense, changes="none")

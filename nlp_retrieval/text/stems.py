@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 import unicodedata
 from functools import lru_cache
 from typing import Any
 
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 __all__ = ["Stems", "stems_of_language"]
@@ -47,7 +47,7 @@ class Stems:
         self.language = language
         self._stemmer: Any = None if language is None else Stemmer.Stemmer(language)
         self._known: dict[str, str] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text, in order."""

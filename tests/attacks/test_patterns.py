@@ -318,6 +318,30 @@ for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config
 import re
 re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what log_run does of a configuration's name
 """,
+    "retrievers/feedback/subjects.py": """
+from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
+for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
+    names.read(text)
+""",
+    "pipelines/policy/changes.py": """
+from nlp_retrieval.pipelines.policy import changes
+for text in ("a" * N, " " * N, "a " * N, "." * N, "\\n" * N):
+    changes._WORD.findall(text)
+    changes._TOKEN.findall(text)
+""",
+    "demo/policy/writing.py": """
+from nlp_retrieval.demo.policy import writing
+for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1" * N, "1." * N, "1 " * N, "1 " + "a" * N,
+             "no " * N, "sixty-" * N, "20" * N):
+    for pattern in (writing._ALTERNATIVE, writing._AMOUNT, writing._NUMBER, writing._YEAR):
+        pattern.findall(text)
+""",
+    "postgres/chunk_tables/server.py": """
+from nlp_retrieval.postgres.chunk_tables.server import _DRIVER
+for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
+    _DRIVER.sub("", text)
+""",
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
     "retrievers/pyserini/jvm.py": """
 import tempfile

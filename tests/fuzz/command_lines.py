@@ -48,6 +48,13 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
         ["index", "fox", "--config", "hostile.yaml", "--json"],
     ],
+    "ask": [
+        ["--profile", "climate", "--index", "index", "--output", "answers", "-q", "1", "--country", "Japan", "--no-page"],
+        ["--profile", "broken.yaml", "--index", "index", "--method", "both", "--top-k", "3", "--min-similarity", "0.1"],
+        ["-p", "guidelines", "--index", "index", "--hop", "--where", '{"year": {"gte": 3}}', "--log-file", "ask.log"],
+        ["hostile.yaml", "--output", "answers", "--n-per-document", "1"],
+        ["sweep.yaml", "--question", "9", "--log-level", "DEBUG"],
+    ],
     "extract": [
         [
             "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--first", "3",

@@ -23,8 +23,8 @@ __all__ = ["PlanPassage", "countries", "plan_passages", "write_collection"]
 
 EDITIONS = ("first", "second")
 
-_ALTERNATIVE = re.compile(r"\[\[([^|\]]*)\|([^\]]*)\]\]")
-_AMOUNT = re.compile(r"([\d.,]+) (\w+ ?tonnes|gigagrams)")
+_ALTERNATIVE = re.compile(r"\[\[([^|\[\]]{0,500})\|([^\[\]]{0,500})\]\]")
+_AMOUNT = re.compile(r"(?<![\d.,])([\d.,]+) (\w{1,20} ?tonnes|gigagrams)")
 _UNITS = {"million tonnes": 1e6, "kilotonnes": 1e3, "gigagrams": 1e3, "gigatonnes": 1e9}
 _NUMBER = re.compile(
     r"\d[\d.,]*|\b(?:no one|none?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"

@@ -9,7 +9,7 @@ from typing import Self
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.postgres.chunk_tables.reader import ChunkReader
-from nlp_retrieval.postgres.chunk_tables.server import shown_url
+from nlp_retrieval.postgres.connections import shown_url
 
 
 class ChunkTablesLoader(BaseLoader):

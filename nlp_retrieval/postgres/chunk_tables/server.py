@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval.errors import DependencyError, OutputError, RetrievalError, SourceError
-from nlp_retrieval.loaders.connection import HIDDEN, hide_secrets, resolve, scrub
+from nlp_retrieval.loaders.connection import HIDDEN, resolve, scrub
+from nlp_retrieval.postgres.connections import shown_url
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["ChunkServer", "driver_of", "shown_url"]
+__all__ = ["ChunkServer", "driver_of"]
 
 T = TypeVar("T")
 
@@ -30,7 +31,6 @@ _IN_THE_WAY = ("40001", "40P01", "55P03", "23505")
 """Serialisation, deadlock, a lock that was not to be had, a row that another writer wrote first."""
 
 _DRIVER = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
-_PASSWORD_WORD = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)", re.IGNORECASE)
 
 
 class ChunkServer:
@@ -139,11 +139,6 @@ class ChunkServer:
         if password:
             reason = reason.replace(password, HIDDEN)
         return printable(" ".join(reason.split()))[:300] + _cure(_state(error), reason)
-
-
-def shown_url(url: str) -> str:
-    """Return a URL or DSN as messages and manifests have it: without a password."""
-    return url if url.startswith("env:") else _PASSWORD_WORD.sub(rf"\1{HIDDEN}", hide_secrets(url))
 
 
 def driver_of(connection: Connection) -> Any:

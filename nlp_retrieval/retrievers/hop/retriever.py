@@ -203,7 +203,7 @@ class HopRetriever(BaseRetriever):
             if asked is not None and is_changed is not None and is_changed[row]:
                 (item,) = items.items(np.array([row], np.int64))
                 explained.append(Explanation(item, self._change(row, asked), (), 1.0))
-            elif row in paths and (not origin or own[row] < self.hop_weight * paths[row].strength):
+            elif row in paths and (not origin or own[row] < own[paths[row].rows[0]]):  # a path from a better hit
                 first = start_of(paths[row].rows[0], self._open_start.name, found, scores)
                 explained.append(path_explained(paths[row], self._graph.relations, first, items))
             elif origin:
