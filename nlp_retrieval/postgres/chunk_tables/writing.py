@@ -18,7 +18,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError
 from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, Layout, quoted
 from nlp_retrieval.postgres.chunk_tables.rows import DOCUMENT_KEY, ChunkRow, DocumentRow, Row, rows_of
-from nlp_retrieval.postgres.chunk_tables.vector_type import Vector, as_text
+from nlp_retrieval.postgres.chunk_tables.vector_text import as_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -194,6 +194,8 @@ def chunk_table(layout: Layout, name: str) -> Table:
     """Return a table of a layout, with types, for statements that write."""
     from sqlalchemy import Column, Float, MetaData, Table, Text
     from sqlalchemy.dialects.postgresql import JSON, JSONB, UUID
+
+    from nlp_retrieval.postgres.chunk_tables.vector_type import Vector
 
     types: dict[str, Any] = {"uuid": UUID, "jsonb": JSONB, "json": JSON, "float8": Float, "float4": Float}
     extension = layout.extension[0] if layout.extension is not None else None
