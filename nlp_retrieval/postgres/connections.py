@@ -56,6 +56,13 @@ def _is_secret(setting: re.Match[str]) -> bool:
     return _SECRET_NAME.search(setting[1]) is not None
 
 
+def _require_driver() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise DependencyError(f'PostgreSQL needs its driver: pip install "nlp_retrieval[postgres]" ({error})') from error
+
+
 class Connections:
     """Connections to one server, opened when they are needed and kept for the next time.
 
@@ -67,6 +74,7 @@ class Connections:
         prepare: is called with every new connection.
 
     Raises:
+        DependencyError: psycopg is not installed.
         SourceError: the environment variable is not set.
         ConfigurationError: the URL is malformed, or names no database.
     """
@@ -80,6 +88,7 @@ class Connections:
         most: int = 8,
         prepare: Callable[[PostgresConnection], None] = lambda _: None,
     ) -> None:
+        _require_driver()
         self._embedded = embedded
         self._url = None if url is None else resolve(url).replace("postgresql+psycopg://", "postgresql://", 1)
         self.shown = repr(embedded) if url is None else shown_url(url)
@@ -182,10 +191,8 @@ class Connections:
                 self._idle.append(connection)
 
     def _connected(self) -> PostgresConnection:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise DependencyError(f'PostgreSQL needs its driver: pip install "nlp_retrieval[postgres]" ({error})') from error
+        import psycopg
+
         deadline = time.monotonic() + _BACK_WITHIN
         while True:
             url = self._url
@@ -223,11 +230,9 @@ class Connections:
             connection.close()
 
     def _check_url(self, url: str) -> None:
-        try:
-            from psycopg import ProgrammingError
-            from psycopg.conninfo import conninfo_to_dict
-        except ImportError as error:
-            raise DependencyError(f'PostgreSQL needs its driver: pip install "nlp_retrieval[postgres]" ({error})') from error
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
         try:
             known = conninfo_to_dict(url)
         except ProgrammingError as error:

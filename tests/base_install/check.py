@@ -86,12 +86,15 @@ def names_what_is_missing(folder: Path) -> None:
         FaissRetriever,
         HttpEncoder,
         OverlapReranker,
+        PostgresTextRetriever,
         PyseriniRetriever,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
         WandbSettings,
+        load_profile,
         log_to_wandb,
+        train_word_vectors,
     )
     from nlp_retrieval.benchmarks.results import BenchmarkReport
 
@@ -105,6 +108,9 @@ def names_what_is_missing(folder: Path) -> None:
         refused("dense", lambda model=model: CrossEncoderReranker(model).rerank(["x"], hits, 1))
         refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))
     refused("pyserini", lambda: PyseriniRetriever().index(items, folder / "pyserini"))
+    refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
+    refused("signals", lambda: load_profile("climate"))
+    refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
