@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
@@ -45,6 +49,40 @@ def encoded_passages(
     for batch in _resumed(encoder, {"dimension": dimension}, "", batches, n_passages, encode, np.float32, dimension):
         dimension = batch.rows.shape[1]
         yield batch
+
+
+class WrittenVectors(NamedTuple):
+    """The dimension of vectors that were written, None without any; and how many texts are longer than the encoder reads."""
+
+    dimension: int | None
+    n_cut: int
+
+
+def write_passages(
+    encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, path: Path, dimension: int | None = None
+) -> WrittenVectors:
+    """Encode passages into a ``.npy`` file, ``[passages, dimension]`` float32, a batch in memory at a time.
+
+    Args:
+        encoder: the encoder.
+        batches: the passages of a segment; the same batches whenever it is built.
+        n_passages: how many passages they hold; without any, no file is written.
+        path: path of the file.
+        dimension: what the vectors must have; None where any will do.
+
+    Raises:
+        ModelError: vectors that cannot be searched, or two batches of different dimensions.
+    """
+    n_cut = 0
+    stream: Stream | None = None
+    with ExitStack() as opened:
+        for batch in encoded_passages(encoder, batches, n_passages, dimension):
+            if stream is None:
+                dimension = batch.rows.shape[1]
+                stream = opened.enter_context(Stream(path, np.float32, dimension))
+            stream.write(batch.rows)
+            n_cut += batch.n_cut
+    return WrittenVectors(dimension, n_cut)
 
 
 def encoded_tokens(

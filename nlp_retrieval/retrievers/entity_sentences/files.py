@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import progress, tracked
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
 from nlp_retrieval.retrievers.faiss.exact import Stack
@@ -52,17 +51,11 @@ def write_sentences(
             RetrievalWarning,
             stacklevel=3,
         )
-    n_sentences, n_cut = int(sentences.sentences[-1]), 0
+    n_sentences = int(sentences.sentences[-1])
     texts = _sentence_texts(items)
     batches = iter(lambda: list(islice(texts, _BATCH)), [])
-    stream: Stream | None = None
-    with ExitStack() as opened:
-        tracking = tracked("entity_sentences: encoding sentences", batches, n_sentences)
-        for batch in encoded_passages(encoder, tracking, n_sentences, dimension):
-            if stream is None:
-                stream = opened.enter_context(Stream(folder / _VECTORS, np.float32, batch.rows.shape[1]))
-            stream.write(batch.rows)
-            n_cut += batch.n_cut
+    tracking = tracked("entity_sentences: encoding sentences", batches, n_sentences)
+    n_cut = write_passages(encoder, tracking, n_sentences, folder / _VECTORS, dimension).n_cut
     if n_cut:
         warnings.warn(
             f"entity_sentences: {n_cut:,} of {n_sentences:,} sentences are longer than the encoder reads; the rest of each is "

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,7 +19,6 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
@@ -29,7 +27,7 @@ from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
@@ -206,15 +204,8 @@ class FaissRetriever(BaseRetriever):
             path: path of the file.
             dimension: what the vectors must have; None where any will do.
         """
-        n_cut = 0
-        stream: Stream | None = None
-        with ExitStack() as opened:
-            batches = tracked("faiss: encoding", items.texts(_BATCH), len(items))
-            for batch in encoded_passages(self.encoder, batches, len(items), dimension):
-                if stream is None:
-                    stream = opened.enter_context(Stream(path, np.float32, batch.rows.shape[1]))
-                stream.write(batch.rows)
-                n_cut += batch.n_cut
+        batches = tracked("faiss: encoding", items.texts(_BATCH), len(items))
+        n_cut = write_passages(self.encoder, batches, len(items), path, dimension).n_cut
         if n_cut:
             warnings.warn(
                 f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "

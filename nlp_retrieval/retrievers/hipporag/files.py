@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.knowledge.statements import KnowledgeSource
 from nlp_retrieval.graph.store.added_links import live_of
@@ -182,13 +181,8 @@ def _write_vectors(texts: list[str], path: Path, encoder: BaseEncoder, dimension
     if not texts:
         np.save(path, np.zeros((0, dimension or 1), np.float32), allow_pickle=False)
         return
-    stream: Stream | None = None
-    with ExitStack() as opened:
-        batches = tracked("hipporag: encoding phrases and triples", _in_batches(texts), len(texts))
-        for batch in encoded_passages(encoder, batches, len(texts), dimension):
-            if stream is None:
-                stream = opened.enter_context(Stream(path, np.float32, batch.rows.shape[1]))
-            stream.write(batch.rows)
+    batches = tracked("hipporag: encoding phrases and triples", _in_batches(texts), len(texts))
+    write_passages(encoder, batches, len(texts), path, dimension)
 
 
 def _in_batches(texts: list[str]) -> Iterator[list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.graph.relations.finding import RelationSettings, find_relations
 from nlp_retrieval.graph.relations.tables import RelationTables
@@ -121,15 +120,8 @@ def _relate(items: ItemTable, folder: Path, settings: RelationSettings) -> None:
 
 
 def _encode(items: ItemTable, path: Path, encoder: BaseEncoder, dimension: int | None) -> None:
-    n_cut = 0
-    stream: Stream | None = None
-    with ExitStack() as opened:
-        batches: Iterator[list[str]] = tracked("hop: encoding", items.texts(_BATCH), len(items))
-        for batch in encoded_passages(encoder, batches, len(items), dimension):
-            if stream is None:
-                stream = opened.enter_context(Stream(path, np.float32, batch.rows.shape[1]))
-            stream.write(batch.rows)
-            n_cut += batch.n_cut
+    batches: Iterator[list[str]] = tracked("hop: encoding", items.texts(_BATCH), len(items))
+    n_cut = write_passages(encoder, batches, len(items), path, dimension).n_cut
     if n_cut:
         warnings.warn(
             f"hop: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the likeness of passages is that of "

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +17,6 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
@@ -26,7 +24,7 @@ from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.passages import encoded_passages
+from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, ServerError
 from nlp_retrieval.postgres.engine import PostgresRetriever
@@ -135,16 +133,9 @@ class PgvectorRetriever(PostgresRetriever):
 
     def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, *, approximate: bool) -> None:
         """Encode items, and make a table of their vectors."""
-        path, n_cut = folder / _VECTORS, 0
-        with ExitStack() as opened:
-            stream: Stream | None = None
-            batches = tracked("pgvector: encoding", items.texts(_BATCH), len(items))
-            for batch in encoded_passages(self.encoder, batches, len(items), dimension):
-                if stream is None:
-                    dimension = batch.rows.shape[1]
-                    stream = opened.enter_context(Stream(path, np.float32, dimension))
-                stream.write(batch.rows)
-                n_cut += batch.n_cut
+        path = folder / _VECTORS
+        batches = tracked("pgvector: encoding", items.texts(_BATCH), len(items))
+        dimension, n_cut = write_passages(self.encoder, batches, len(items), path, dimension)
         fill = filled_from(path, items.ids(), half=self.precision == "halfvec")
         self._make_vectors(folder, items, fill, dimension or 0, approximate)
         path.unlink()

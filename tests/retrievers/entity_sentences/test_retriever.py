@@ -20,8 +20,8 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.retrievers.entity_sentences import files
 from nlp_retrieval.text.mentions import entities_by_rules
 from nlp_retrieval.text.sentences import sentence_spans
 
@@ -254,7 +254,7 @@ def test_joining_segments_encodes_nothing_again(tmp_path: Path, monkeypatch: pyt
     def encoded(*_: object) -> None:
         raise AssertionError("the vectors are there")
 
-    monkeypatch.setattr(files, "encoded_passages", encoded)
+    monkeypatch.setattr(passage_encoding, "encoded_passages", encoded)
     searcher.compact()
     assert dict(found_by(searcher, QUERIES[0])) == pytest.approx(dict(expected), abs=2e-5)
 

@@ -12,8 +12,8 @@ from plans import COUNTRIES, chunk, two_versions
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, HopRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.retrievers.hop import files
 from nlp_retrieval.retrievers.hop import retriever as room
 from nlp_retrieval.retrievers.hop.retriever import RELATION_WEIGHTS
 
@@ -111,7 +111,7 @@ def test_compacting_encodes_nothing_again(tmp_path: Path, monkeypatch: pytest.Mo
     def encoded(*_: object) -> None:
         raise AssertionError("the vectors are there")
 
-    monkeypatch.setattr(files, "encoded_passages", encoded)
+    monkeypatch.setattr(passage_encoding, "encoded_passages", encoded)
     searcher.compact()
     assert len(searcher.opened.manifest.corpus.segments) == 1
 
