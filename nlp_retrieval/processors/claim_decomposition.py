@@ -41,7 +41,7 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
     def __init__(
         self,
         lm: LanguageModel,
-        keep_query: bool = False,
+        keep_query: bool = True,
         max_phrases: Annotated[int, Field(ge=1)] = MAX_PHRASES,
         max_words: Annotated[int, Field(ge=1)] = MAX_WORDS,
         program: str | Path | None = None,

@@ -32,7 +32,7 @@ class OverlapReranker(BaseReranker):
         phrase_weight: weight of ``phrases``.
         spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules find them,
             without a model.
-        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        blend: what happens to the incoming ranking: fuse with it by ``rank`` or by ``score``, or ``replace`` it.
     """
 
     name = "overlap"
@@ -43,7 +43,7 @@ class OverlapReranker(BaseReranker):
         proper_noun_weight: Weight = 0.40,
         phrase_weight: Weight = 0.30,
         spacy_pipeline: str | None = None,
-        blend: Blend = "replace",
+        blend: Blend = "rank",
     ) -> None:
         if entity_weight + proper_noun_weight + phrase_weight == 0:
             raise ConfigurationError("OverlapReranker: all weights are 0; at least one must be above 0")

@@ -1,7 +1,9 @@
 """How the hits of several sub-queries become one ranked list per query, without duplicates.
 
-``max`` keeps an item's best score: right where the scores of one engine compare between queries. ``rrf`` adds
-reciprocal ranks (Cormack et al., SIGIR 2009). ``round_robin`` takes the lists' items in turn.
+``alternate``, the default, gives every other place to the first sub-query, which with most processors is the query itself,
+and those between to the others in turn. ``round_robin`` takes the items of all lists in turn. ``max`` keeps an item's best
+score: with scores that grow with the words of a query, such as BM25's, parts of a query then change nothing that the query
+itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, of
 from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.errors import RetrievalWarning
 
-MergeRule = Literal["max", "rrf", "round_robin"]
+MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
@@ -99,7 +101,7 @@ def merge_subqueries(
     query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
     first = np.cumsum(counts) - counts
     subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
-    value = _values(rule, scores, within, subquery, counts)
+    value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
     width = int(rows.max()) + 1 if len(rows) else 1
     key = query_of * width + rows
     order = np.lexsort((subquery, -value, key))
@@ -118,12 +120,18 @@ def merge_subqueries(
     return _signed(batch.with_scores(merged, {}).head(k), label)
 
 
-def _values(rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], counts: NDArray[np.integer]) -> Scores:
+def _values(
+    rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], n_subqueries: NDArray[np.integer]
+) -> Scores:
+    """What each hit counts, ``[hits]``, given its place in its list, from 0, its sub-query, and how many its query has."""
     if rule == "max":
         return scores
     if rule == "rrf":
         return np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
-    turn = within * int(counts.max()) + subquery
+    if rule == "round_robin":
+        turn = within * n_subqueries + subquery
+    else:
+        turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
     return np.reciprocal(1.0 + turn.astype(np.float64))
 
 

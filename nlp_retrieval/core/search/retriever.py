@@ -41,13 +41,13 @@ from nlp_retrieval.errors import ConfigurationError, EngineError
 class BaseRetriever(Component, ABC):
     """Finds items for queries.
 
-    ``merge`` says how the sub-queries of one query become one list: ``"max"``, ``"rrf"`` or ``"round_robin"``; an engine
+    ``merge`` says how the sub-queries of one query become one list, as :mod:`nlp_retrieval.core.search.merge` has it; an engine
     offers it by a parameter of that name.
     """
 
     kind: ClassVar[str] = "retrievers"
 
-    merge: MergeRule = "max"
+    merge: MergeRule = "alternate"
 
     survives_fork: ClassVar[bool] = True
     """Whether a child that this process forks can search what was opened: not with threads, connections, virtual machines."""

@@ -51,7 +51,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
     Args:
         retrievers: as ``Searcher`` takes them.
         lm: the language model.
-        reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker()``.
+        reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
         fusion: joins several retrievers' lists.
         keep_query: whether the claim itself is searched too, first. Without it a small model's phrases lose what the claim
             says (``bench/HOVER.md``).
@@ -75,7 +75,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
     ) -> None:
         super().__init__()
         processor = ClaimDecomposition(lm, keep_query=keep_query, program=program)
-        reranker = reranker if reranker is not None else OverlapReranker()
+        reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
         searcher = Searcher(
             retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota
         )

@@ -43,7 +43,7 @@ class Bm25sRetriever(BaseRetriever):
         b: how much long items are penalised, 0 to 1.
         stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), or "none".
         stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), or None for no list.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
     """
 
@@ -57,7 +57,7 @@ class Bm25sRetriever(BaseRetriever):
         b: Annotated[float, Field(ge=0, le=1)] = 0.4,
         stemmer: str = "porter",
         stopwords: str | None = "en",
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
         self.k1 = k1

@@ -82,7 +82,7 @@ class ColbertRetriever(BaseRetriever):
         rescored: how many of the candidates are scored exactly; at least twice k.
         prune: the first scoring of candidates skips tokens whose centroid has a cosine below this with every token of the
             query.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
             same results.
     """
@@ -100,7 +100,7 @@ class ColbertRetriever(BaseRetriever):
         nprobe: Annotated[int, Field(ge=1)] = 4,
         rescored: Annotated[int, Field(ge=1)] = 1024,
         prune: Annotated[float, Field(ge=-1, le=1)] = 0.4,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
         self.encoder = ColbertEncoder(encoder) if isinstance(encoder, str) else encoder

@@ -74,7 +74,7 @@ class EntitySentencesRetriever(BaseRetriever):
         epsilon: how much of the walk per link may be left unfollowed; smaller is closer and slower.
         pool: of how many of the most-walked passages the sentences are compared; the others follow in the order of the walk.
         sentence_weight: how much the best sentence counts.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "entity_sentences"
@@ -97,7 +97,7 @@ class EntitySentencesRetriever(BaseRetriever):
         epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6,
         pool: Annotated[int, Field(ge=1)] = 60,
         sentence_weight: Annotated[float, Field(ge=0, le=1000)] = 3.0,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.seeds = labelled(seeds, "entity_sentences: seeds")
         self.encoder = _encoder_of(self.seeds, encoder)

@@ -76,7 +76,7 @@ class FaissRetriever(BaseRetriever):
         pq_bytes: ivfpq: bytes per vector; must divide the dimension.
         train_size: ivfpq and sq8: the most vectors sampled for training.
         seed: seed of that sample.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "faiss"
@@ -94,7 +94,7 @@ class FaissRetriever(BaseRetriever):
         pq_bytes: Annotated[int, Field(ge=1)] = 48,
         train_size: Annotated[int, Field(ge=256)] = 100_000,
         seed: int = 0,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self.index_type = index_type

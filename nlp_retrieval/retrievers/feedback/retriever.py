@@ -64,7 +64,7 @@ class FeedbackRetriever(BaseRetriever):
             so that by default they all come first. 0 for not at all.
         pool: up to so many passages that the filter leaves are all compared; of more, those that one of the searches finds
             among its first.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "feedback"
@@ -86,7 +86,7 @@ class FeedbackRetriever(BaseRetriever):
         neighbour_weight: Annotated[float, Field(ge=0, le=1)] = 0.3,
         named_weight: Weight = 100.0,
         pool: Annotated[int, Field(ge=1)] = 2000,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.seeds = labelled(seeds, "feedback: seeds")
         self.subject = subject

@@ -80,7 +80,7 @@ class HippoRagRetriever(BaseRetriever):
         epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
         synonym_threshold: entities are synonyms from this cosine of their vectors on.
         hops: ``entities``: how many links from those of the query other entities may be.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "hipporag"
@@ -103,7 +103,7 @@ class HippoRagRetriever(BaseRetriever):
         epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-7,
         synonym_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.8,
         hops: Annotated[int, Field(ge=1, le=2)] = 2,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self.knowledge = knowledge

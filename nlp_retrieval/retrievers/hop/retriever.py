@@ -88,7 +88,7 @@ class HopRetriever(BaseRetriever):
         changes: what change a query asks for: ``auto`` reads it from the query, ``none`` answers all queries alike.
         beside_weight: of changes, how much the passages before and after count, compared with 1.
         newness_power: of changes, the share that is new counts to this power.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "hop"
@@ -120,7 +120,7 @@ class HopRetriever(BaseRetriever):
         changes: Literal["auto", "added", "dropped", "none"] = "auto",
         beside_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5,
         newness_power: Annotated[float, Field(ge=0, le=100)] = 0.1,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.encoder = _encoder_of(start, encoder)
         self.start = FaissRetriever(self.encoder) if start is None else start

@@ -68,7 +68,7 @@ class LinkGraphRetriever(BaseRetriever):
         pool: how many of the most-walked passages are scored by all evidence; the others follow in the order of the walk.
         weights: weights of kinds of evidence (:data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS` says which there
             are) that differ from the defaults; ``nlp-retrieval tune`` fits them.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "link_graph"
@@ -88,7 +88,7 @@ class LinkGraphRetriever(BaseRetriever):
         epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-6,
         pool: Annotated[int, Field(ge=1)] = 60,
         weights: Mapping[str, float] | None = None,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         self.seeds = labelled(seeds, "link_graph: seeds")
         self.links = default_links() if links is None else list(links)

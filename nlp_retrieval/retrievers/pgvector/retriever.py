@@ -71,7 +71,7 @@ class PgvectorRetriever(PostgresRetriever):
         schema: the schema of the tables, made where it is not there.
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "pgvector"
@@ -90,7 +90,7 @@ class PgvectorRetriever(PostgresRetriever):
         schema: str = "public",
         statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
         connections: Annotated[int, Field(ge=1, le=100)] = 8,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         super().__init__(url, schema, statement_timeout, connections)
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder

@@ -65,7 +65,7 @@ class PostgresTextRetriever(PostgresRetriever):
         schema: the schema of the tables, made where it is not there.
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "postgres_text"
@@ -78,7 +78,7 @@ class PostgresTextRetriever(PostgresRetriever):
         schema: str = "public",
         statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
         connections: Annotated[int, Field(ge=1, le=100)] = 8,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         super().__init__(url, schema, statement_timeout, connections)
         self.language = language

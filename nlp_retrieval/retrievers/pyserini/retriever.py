@@ -51,7 +51,7 @@ class PyseriniRetriever(BaseRetriever):
         rm3_query_weight: weight of the original query against the feedback, 0 to 1.
         document_vectors: store every document's terms in the index, so that RM3 can be used with it later.
         threads: how many threads search a batch; None for as many as this process may use.
-        merge: how sub-queries of one query are merged: ``"max"``, ``"rrf"`` or ``"round_robin"``.
+        merge: how sub-queries of one query are merged: ``"alternate"``, ``"max"``, ``"rrf"`` or ``"round_robin"``.
 
     Raises:
         ConfigurationError: the language or the stemmer is unknown.
@@ -78,7 +78,7 @@ class PyseriniRetriever(BaseRetriever):
         rm3_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
         document_vectors: bool = False,
         threads: Annotated[int, Field(ge=1, le=1024)] | None = None,
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
     ) -> None:
         check_analysis(language, stemmer)
         self.k1 = k1

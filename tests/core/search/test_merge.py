@@ -26,11 +26,25 @@ def plain_merge(lists, rule):
                 merged[row] = merged.get(row, 0.0) + 1 / (RRF_K + rank)
         return in_order(merged.items())
     taken = []
-    for rank in range(max(map(len, lists), default=0)):
-        for one in lists:
-            if rank < len(one) and one[rank][0] not in taken:
-                taken.append(one[rank][0])
+    for one, rank in turns(lists) if rule == "alternate" else in_turn(lists):
+        if rank < len(one) and one[rank][0] not in taken:
+            taken.append(one[rank][0])
     return taken
+
+
+def in_turn(lists):
+    return [(one, rank) for rank in range(max(map(len, lists), default=0)) for one in lists]
+
+
+def turns(lists):
+    """The first list and the others one after the other, the others in turn among themselves."""
+    if len(lists) < 2:
+        return in_turn(lists)
+    first, others = in_turn(lists[:1]), in_turn(lists[1:])
+    none = ([], 0)
+    length = max(len(first), len(others))
+    both = zip(first + [none] * (length - len(first)), others + [none] * (length - len(others)), strict=True)
+    return [turn for pair in both for turn in pair]
 
 
 cases = st.lists(ranked_lists(), min_size=1, max_size=4).flatmap(
@@ -38,7 +52,7 @@ cases = st.lists(ranked_lists(), min_size=1, max_size=4).flatmap(
 )
 
 
-@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+@pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
 @given(case=cases, k=st.integers(1, 12))
 def test_merging_is_what_loops_do(rule, case, k):
     lists, queries = case
@@ -53,7 +67,7 @@ def test_merging_is_what_loops_do(rule, case, k):
         assert len(rows) == len(set(rows)) <= k
         if not several:  # nothing to merge: the engine's own scores
             assert merged == (own[0][:k] if own else [])
-        elif rule == "round_robin":
+        elif rule in ("alternate", "round_robin"):
             assert rows == plain_merge(own, rule)[:k]
             assert [score for _, score in merged] == sorted((score for _, score in merged), reverse=True)
         else:
@@ -93,11 +107,11 @@ def test_a_candidate_remembers_the_first_subquery_that_found_it_best(case):
         assert subquery == scores.index(max(scores))
 
 
-@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+@pytest.mark.parametrize("rule", ["alternate", "max", "rrf", "round_robin"])
 def test_ties_are_broken_by_row_also_at_the_cut(rule):
     lists = [[(5, 1.0), (7, 1.0)], [(2, 1.0), (9, 1.0)]]
     batch = merge_subqueries(hits_of(lists), np.array([0, 1]), np.array([2]), rule, "e", 3)
-    wanted = {"max": [2, 5, 7], "rrf": [2, 5, 7], "round_robin": [5, 2, 7]}[rule]
+    wanted = [2, 5, 7] if rule in ("max", "rrf") else [5, 2, 7]
     assert [row for row, _ in lists_of(batch)[0]] == wanted
 
 
