@@ -49,6 +49,9 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder as ColbertEncoder
 from nlp_retrieval.encoders.endpoint.servers import HttpEncoder as HttpEncoder
 from nlp_retrieval.encoders.endpoint.servers import OpenAIEncoder as OpenAIEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder as SentenceTransformerEncoder
+from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder as BaseSparseEncoder
+from nlp_retrieval.encoders.sparse_base import TermWeights as TermWeights
+from nlp_retrieval.encoders.splade import SpladeEncoder as SpladeEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder as BaseTokenEncoder
 from nlp_retrieval.encoders.word_vectors.encoder import WordVectorEncoder as WordVectorEncoder
 from nlp_retrieval.encoders.word_vectors.training import train_word_vectors as train_word_vectors
@@ -168,3 +171,4 @@ from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as 
 from nlp_retrieval.retrievers.pgvector.retriever import PgvectorRetriever as PgvectorRetriever
 from nlp_retrieval.retrievers.postgres_text.retriever import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever as SpladeRetriever

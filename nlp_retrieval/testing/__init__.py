@@ -21,6 +21,7 @@ from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
 from nlp_retrieval.testing.processor_rules import ProcessorRules
 from nlp_retrieval.testing.reranker_rules import RerankerRules
 from nlp_retrieval.testing.retriever_rules import RetrieverRules
+from nlp_retrieval.testing.sparse_encoder_rules import SparseEncoderRules
 from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
 from nlp_retrieval.testing.update_rules import UpdateRules
 from nlp_retrieval.testing.verdict import BrokenRuleError
@@ -39,6 +40,7 @@ __all__ = [
     "QueryLoaderRules",
     "RerankerRules",
     "RetrieverRules",
+    "SparseEncoderRules",
     "TokenEncoderRules",
     "UpdateRules",
     "VerifierRules",

@@ -105,6 +105,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "colbert": _may(
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
+        "splade": _may("merge", "backend", encoder=_hub_name),
         "entity_sentences": _may(
             *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon"),
             *("pool", "sentence_weight", "merge"),
@@ -172,6 +173,8 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
+        "splade": _may("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size", **_MODEL)
+        | _may(trust_remote_code=_code),
         "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },

@@ -92,9 +92,7 @@ class Scorer:
                 ]
             )
 
-    def _by_numpy(
-        self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None
-    ) -> tuple[Rows, Scores]:
+    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:
             return np.zeros(0, np.int64), np.zeros(0)
         slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
