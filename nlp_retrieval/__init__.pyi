@@ -40,6 +40,7 @@ from nlp_retrieval.core.search.fusion import FusionPool as FusionPool
 from nlp_retrieval.core.search.fusion import RawScore as RawScore
 from nlp_retrieval.core.search.fusion import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.fusion import WeightedSum as WeightedSum
+from nlp_retrieval.core.search.list_reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
@@ -157,6 +158,7 @@ from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
+from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.features import PatternMatch as PatternMatch
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker

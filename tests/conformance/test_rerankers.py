@@ -9,7 +9,8 @@ from rerankers.tiny_models import TinyOnnx, save_bert
 from nlp_retrieval import MultiSignalReranker, OverlapReranker
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
-from nlp_retrieval.testing import RerankerRules
+from nlp_retrieval.rerankers.mmr import MmrReranker
+from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 
 
 class TestOverlap(RerankerRules):
@@ -52,6 +53,26 @@ class TestCrossEncoderTorch(RerankerRules):
 
     def make(self):
         return CrossEncoderReranker(str(self.folder / "model"), device="cpu", batch_size=8)
+
+
+class TestMmr(ListRerankerRules):
+    component = MmrReranker
+
+    def other_values(self):
+        return {"encoder": HashedWords(24, seed=1)}
+
+    def make(self):
+        return MmrReranker(HashedWords(24))
+
+
+class TestMmrOverIncomingScores(ListRerankerRules):
+    component = MmrReranker
+
+    def other_values(self):
+        return {"encoder": HashedWords(24, seed=1)}
+
+    def make(self):
+        return MmrReranker(HashedWords(24), lambda_mult=0.2, relevance="incoming")
 
 
 class TestMultiSignal(RerankerRules):
