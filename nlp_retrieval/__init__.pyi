@@ -158,6 +158,7 @@ from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
+from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker as ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.features import PatternMatch as PatternMatch
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker

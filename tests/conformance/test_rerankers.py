@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+
+import pytest
+from chat_server import asked, fields, model, server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from rerankers.tiny_models import TinyOnnx, save_bert
@@ -9,8 +14,11 @@ from rerankers.tiny_models import TinyOnnx, save_bert
 from nlp_retrieval import MultiSignalReranker, OverlapReranker
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
+from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
+
+__all__ = ["model", "server"]
 
 
 class TestOverlap(RerankerRules):
@@ -53,6 +61,27 @@ class TestCrossEncoderTorch(RerankerRules):
 
     def make(self):
         return CrossEncoderReranker(str(self.folder / "model"), device="cpu", batch_size=8)
+
+
+class TestListwise(ListRerankerRules):
+    component = ListwiseReranker
+
+    @pytest.fixture(autouse=True)
+    def asking(self, server, model):
+        """The model orders passages by a checksum of their text; some of its answers have to be repaired."""
+        self.model = model
+        server.answer = self.answer
+
+    def answer(self, body):
+        lines = re.findall(r"^\[\d+\] (.*)$", body["messages"][-1]["content"], re.MULTILINE)
+        order = sorted(range(1, len(lines) + 1), key=lambda number: (zlib.crc32(lines[number - 1].encode()), number))
+        return fields(ranking=order[: 2 + len(asked(body, "query")) % 5])
+
+    def other_values(self):
+        return {"lm": self.model(temperature=0.5)}
+
+    def make(self):
+        return ListwiseReranker(self.model(), window=5, step=3)
 
 
 class TestMmr(ListRerankerRules):

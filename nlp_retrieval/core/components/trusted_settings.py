@@ -188,6 +188,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "rerankers": {
         "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
         "late_interaction": _may("encoder", "blend"),
+        "listwise": _may("lm", "window", "step", "depth", "passage_characters", "blend"),
         "mmr": _may("lambda_mult", "relevance", encoder=_hub_name),
         "multi_signal": _may(
             *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
