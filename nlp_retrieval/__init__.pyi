@@ -157,6 +157,7 @@ from nlp_retrieval.reports.policy.page import write_study_page as write_study_pa
 from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker
+from nlp_retrieval.rerankers.endpoint.reranker import HttpReranker as HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
 from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker as ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker

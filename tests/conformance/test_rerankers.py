@@ -9,10 +9,12 @@ import pytest
 from chat_server import asked, fields, model, server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from rerank_server import rerank_server
 from rerankers.tiny_models import TinyOnnx, save_bert
 
 from nlp_retrieval import MultiSignalReranker, OverlapReranker
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
+from nlp_retrieval.rerankers.endpoint.reranker import HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
 from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker
@@ -61,6 +63,24 @@ class TestCrossEncoderTorch(RerankerRules):
 
     def make(self):
         return CrossEncoderReranker(str(self.folder / "model"), device="cpu", batch_size=8)
+
+
+class TestHttp(RerankerRules):
+    component = HttpReranker
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def serving(cls, prepared, request):
+        with rerank_server() as running, pytest.MonkeyPatch.context() as patched:
+            patched.setenv("RERANK_KEY", "sk-none-0123456789")
+            request.cls.url = running.url
+            yield
+
+    def other_values(self):
+        return {"base_url": "http://localhost:1/v1", "api_key_env": "RERANK_KEY", "model": "large"}
+
+    def make(self):
+        return HttpReranker(self.url, "small", documents_per_call=4)
 
 
 class TestListwise(ListRerankerRules):

@@ -72,11 +72,12 @@ _MODEL: dict[str, Rule] = {
     "revision": _one_of(_REVISION, "read the revision"),
 }
 _ENCODER = _may("precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **_MODEL, trust_remote_code=_code)
-_ENDPOINT = _may(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size", "calls_at_once"),
-    *("calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
+_CALLS = _may(
+    *("max_characters", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
     api_key_env=_given("send the key in the environment variable"),
-    cache_dir=_given("keep vectors in"),
+)
+_ENDPOINT = _CALLS | _may(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "batch_size"), cache_dir=_given("keep vectors in")
 )
 _PARTS = _may("retrievers", "fusion", "reranker")
 _FILE = _given("read")
@@ -188,6 +189,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "rerankers": {
         "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
         "late_interaction": _may("encoder", "blend"),
+        "http": _CALLS | _may("model", "documents_per_call", "blend", base_url=_given("send texts to the server")),
         "listwise": _may("lm", "window", "step", "depth", "passage_characters", "blend"),
         "mmr": _may("lambda_mult", "relevance", encoder=_hub_name),
         "multi_signal": _may(
