@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -93,7 +94,7 @@ class BenchmarkSettings:
         for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def filters(self) -> list[Where | None]:
         """What each query may find; None: everything."""
         return filters_of(self.queries, self.where_from, self.where)

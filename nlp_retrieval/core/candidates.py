@@ -61,6 +61,11 @@ class Hits:
             scores[filled].astype(np.float64, copy=False),
         )
 
+    def of(self, number: int) -> tuple[Rows, Scores]:
+        """Return the rows and the scores that were found for one query."""
+        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+        return self.rows[part], self.scores[part]
+
     def checked(self, n_queries: int, n_items: int, k: int, engine: str, allowed: Mask | None = None) -> Hits:
         """Check that an engine kept its contract, and sort its lists: best first, ties by row.
 

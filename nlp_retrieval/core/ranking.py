@@ -139,3 +139,17 @@ def joined_hits(hits_of_parts: Sequence[Hits], n_queries: int, k: int) -> Hits:
     counts = np.minimum(np.diff(begins), k)
     scores, *signals = (column[kept] for column in columns)
     return Hits(offsets_of(counts), rows[kept], scores, dict(zip(keys, signals, strict=True)))
+
+
+def scaled(scores: Scores, depth: int = 0) -> Scores:
+    """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
+
+    Args:
+        scores: of the list.
+        depth: a list of this length was cut at its lowest score; a shorter one holds all items that match, the others score 0.
+    """
+    if len(scores) == 0:
+        return scores
+    lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
+    span = scores.max() - lowest
+    return (scores - lowest) / span if span > 0 else np.ones(len(scores))

@@ -8,12 +8,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.models import Gold
+from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import GoldError
 from nlp_retrieval.text.titles import normalize_title
 
 Key = tuple[str, str]
 """What a relevant document is known by: ``("item_id", id)`` or ``("title", normalised title)``."""
+
+
+def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
+    """Return the gold of each query, in the order of the queries; other gold is left out.
+
+    Raises:
+        GoldError: a query without gold, or a query id that stands twice.
+    """
+    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
+        if (repeated := first_repeated(ids)) is not None:
+            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
+    by_id = {one.query_id: one for one in gold}
+    missing = [query.query_id for query in queries if query.query_id not in by_id]
+    if missing:
+        raise GoldError(f"{len(missing)} of {len(queries)} queries have no gold (first: {missing[0]!r})")
+    return [by_id[query.query_id] for query in queries]
 
 
 def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.queries import first_repeated, says_nothing
+from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
+from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
@@ -97,14 +97,7 @@ def tune(
     opened = retriever.open(generation)
     titles = generation.items.titles()
     item_ids = generation.items.ids()
-    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
-        if (repeated := first_repeated(ids)) is not None:
-            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
-    by_id = {one.query_id: one for one in gold}
-    missing = [query.query_id for query in queries if query.query_id not in by_id]
-    if missing:
-        raise GoldError(f"{len(missing)} of {len(queries)} queries have no gold (first: {missing[0]!r})")
-    judged = [by_id[query.query_id] for query in queries]
+    judged = gold_of(queries, gold)
     evaluator = RetrievalEvaluator(judged, item_ids, titles if any(titles) else None, k_values)
     pools = _pools(opened, [query.text for query in queries], max(k_values))
     golden, unreachable = _golden(judged, item_ids, titles, pools)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.ranking import foremost
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
@@ -26,7 +25,7 @@ from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
+from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
 
@@ -111,7 +110,7 @@ def tune_signals(
         raise ConfigurationError("the searcher has no reranker multi_signal, whose weights could be fitted")
     if searcher.scope != "pooled":
         raise ConfigurationError("weights of signals are fitted where the candidates make one pool; use scope: pooled")
-    judged = _judged(queries, gold)
+    judged = gold_of(queries, gold)
     groups = _groups(queries, by, reranker.profile.subject)
     numbers = family_numbers(groups)
     n_groups = int(numbers.max(initial=-1)) + 1
@@ -246,17 +245,6 @@ def _joined(evaluations: Sequence[Evaluation], points: Sequence[int], fold_of: N
         for measure in first.per_query
     }
     return Evaluation(first.query_ids, per_query)
-
-
-def _judged(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
-    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
-        if (repeated := first_repeated(ids)) is not None:
-            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
-    by_id = {one.query_id: one for one in gold}
-    missing = [query.query_id for query in queries if query.query_id not in by_id]
-    if missing:
-        raise GoldError(f"{len(missing)} of {len(queries)} queries have no gold (first: {missing[0]!r})")
-    return [by_id[query.query_id] for query in queries]
 
 
 def _groups(queries: Sequence[Query], by: str | None, subject: str) -> list[str | None]:

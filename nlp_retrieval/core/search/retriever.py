@@ -31,6 +31,7 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.ranking import search_parts
+from nlp_retrieval.core.search.encoding import encoding_once
 from nlp_retrieval.core.search.merge import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
@@ -275,10 +276,9 @@ class BaseRetriever(Component, ABC):
             label: begins the names of the signals; the registry name by default.
             allowed: see :meth:`search_batch`.
         """
-        k = min(k, n_items)
-        return merge_candidates(
-            lambda queries: self.find(queries, k, n_items, allowed), processed, k, self.merge, label or self.name, self.name
-        )
+        find = partial(self.find, k=min(k, n_items), n_rows=n_items, allowed=allowed)
+        with encoding_once():
+            return merge_candidates(find, processed, min(k, n_items), self.merge, label or self.name, self.name)
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""

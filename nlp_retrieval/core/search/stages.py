@@ -8,7 +8,7 @@ items) are not stages and are always done again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.queries import check_processed
+from nlp_retrieval.core.search.encoding import Encode, encoded_once
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.candidates import CandidateBatch, Mask
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.index.generation import Generation
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
-
-Encode = Callable[[list[str]], NDArray[Any]]
 
 
 class Stages:
@@ -70,8 +69,7 @@ class Stages:
             queries: what to encode.
             encode: encodes queries, ``[queries, dimension]``.
         """
-        del encoder
-        return encode(queries)
+        return encoded_once(encoder, queries, encode)
 
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation

@@ -24,7 +24,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.ranking import foremost
+from nlp_retrieval.core.ranking import foremost, scaled
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -42,7 +42,7 @@ from nlp_retrieval.retrievers.entity_sentences.files import dimension_of, join_s
 from nlp_retrieval.retrievers.entity_sentences.started import Started
 from nlp_retrieval.retrievers.faiss.exact import Stack, products_of
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import by_row, looked_up, normalised, scores_below
+from nlp_retrieval.retrievers.link_graph.candidates import by_row, looked_up, scores_below
 from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
 
 _QUERIES_AT_ONCE = 64
@@ -186,10 +186,9 @@ class EntitySentencesRetriever(BaseRetriever):
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
         for label, hits in hits_of.items():
-            part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-            scores[label] = hits.rows[part], hits.scores[part]
-            rows_of.append(hits.rows[part])
-            found = normalised(hits.scores[part], min(self.depth, self._n_live))
+            scores[label] = hits.of(number)
+            rows_of.append(scores[label][0])
+            found = scaled(scores[label][1], min(self.depth, self._n_live))
             weights_of.append(np.maximum(found**self.seed_power, FLOOR))
         rows, place = np.unique(np.concatenate(rows_of), return_inverse=True)
         weights = np.bincount(place, np.concatenate(weights_of), len(rows))

@@ -15,7 +15,7 @@ from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.ranking import best_of
+from nlp_retrieval.core.ranking import best_of, scaled
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -174,10 +174,10 @@ class FeedbackRetriever(BaseRetriever):
             found = [seed.find(distinct, depth, self._n_rows) for seed in self._open_seeds.values()]
         with stage(f"{self.name}.feedback"):
             feedback = {
-                text: self._similarities.fed_back(_first([_hits_of(hits, number) for hits in found], self.passages), self.terms)
+                text: self._similarities.fed_back(_first([hits.of(number) for hits in found], self.passages), self.terms)
                 for number, text in enumerate(distinct)
             }
-        seeds = {text: [_hits_of(hits, number)[0] for hits in found] for number, text in enumerate(distinct)}
+        seeds = {text: [hits.of(number)[0] for hits in found] for number, text in enumerate(distinct)}
         return [_Asked(vectors[text], feedback[text], named, seeds[text]) for text, named in read]
 
     def _candidates(self, asked: _Asked, k: int, allowed: Mask | None) -> Rows:
@@ -229,21 +229,9 @@ def _distances(weight: float) -> list[int]:
     return [sign * distance for distance in range(1, _REACH + 1) for sign in (-1, 1)] if weight else []
 
 
-def _hits_of(hits: Hits, number: int) -> tuple[Rows, Scores]:
-    part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-    return hits.rows[part], hits.scores[part]
-
-
 def _first(hits: list[tuple[Rows, Scores]], n: int) -> Rows:
     """The n rows with the highest sums of min-max normalised scores, best first; ties by row."""
     rows = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in hits)])
     distinct, number = np.unique(rows, return_inverse=True)
-    values = np.concatenate([np.zeros(0), *(_normalised(scores) for _, scores in hits)])
+    values = np.concatenate([np.zeros(0), *(scaled(scores) for _, scores in hits)])
     return best_of(distinct, np.bincount(number, values, len(distinct)).astype(np.float64), n)[0]
-
-
-def _normalised(scores: Scores) -> Scores:
-    if len(scores) == 0:
-        return scores
-    low, high = float(scores.min()), float(scores.max())
-    return (scores - low) / (high - low) if high > low else np.ones(len(scores))

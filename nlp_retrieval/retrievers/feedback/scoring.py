@@ -39,13 +39,13 @@ class Feedback:
         rows: of the passages, best first.
         vector: ``[dimension]``, their mean, of length 1; zeros where nothing is fed back.
         terms: their weightiest terms, ascending.
-        weights: of the terms; of length 1.
+        shares: what each adds to a passage that has it: its weight, all of length 1, times its information.
     """
 
     rows: Rows
     vector: Vectors
     terms: Terms
-    weights: Scores
+    shares: Scores
 
 
 class Similarities:
@@ -99,7 +99,8 @@ class Similarities:
         kept = np.sort(np.argsort(-weights, kind="stable")[:n_terms])
         weights = weights[kept]
         norm = float(np.sqrt(np.square(weights).sum())) or 1.0
-        return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[kept], weights / norm)
+        shares = weights / norm * information[kept]
+        return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[kept], shares)
 
     def with_query(self, vector: Vectors, rows: Rows) -> Scores:
         """Return the standardised inner products of the query's vector and passages, ``[rows]``."""
@@ -111,8 +112,8 @@ class Similarities:
 
     def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
         """Return the standardised similarities of passages to the terms that are fed back, ``[rows]``."""
-        shares = feedback.weights * self._terms.information_of(feedback.terms)
-        return _standardised(self._by_terms(feedback.terms, shares, rows), self._sampled_by_terms(feedback.terms, shares))
+        by_terms = self._by_terms(feedback.terms, feedback.shares, rows)
+        return _standardised(by_terms, self._sampled_by_terms(feedback.terms, feedback.shares))
 
     def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
         """Return for each passage the one fed back that is most like it, and their similarity; itself does not count."""

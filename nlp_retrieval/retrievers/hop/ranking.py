@@ -11,7 +11,7 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.graph.relations.best_first import RelationPath
 from nlp_retrieval.graph.relations.structure import EDITED
 
-__all__ = ["RankedPassages", "VersionChanges", "changed", "pooled", "scaled"]
+__all__ = ["RankedPassages", "VersionChanges", "changed", "pooled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +48,6 @@ class RankedPassages:
     def head(self, k: int) -> RankedPassages:
         """The best k."""
         return RankedPassages(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
-
-
-def scaled(scores: Scores, depth: int) -> Scores:
-    """Scale the scores of one list to 0..1; 0 is the lowest of a full list, or of what a shorter one leaves out."""
-    if not len(scores):
-        return scores
-    lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
-    span = scores.max() - lowest
-    return (scores - lowest) / span if span > 0 else np.ones(len(scores))
 
 
 def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, central: Scores, k: int) -> RankedPassages:

@@ -21,6 +21,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.ranking import scaled
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder
@@ -36,7 +37,7 @@ from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hop.changes import ChangeQuestion, change_asked
 from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained, start_of
 from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
-from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled, scaled
+from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled
 
 RELATION_WEIGHTS: Mapping[str, float] = {
     "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
@@ -183,7 +184,7 @@ class HopRetriever(BaseRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.start"):
             hits = self._open_start.find(queries, min(max(k, self.depth), self._n_rows), self._n_rows, allowed)
-        lists = [self._ranked(query, *_part(hits, number), k, allowed) for number, query in enumerate(queries)]
+        lists = [self._ranked(query, *hits.of(number), k, allowed) for number, query in enumerate(queries)]
         keys = list(dict.fromkeys(key for ranked in lists for key in ranked.signals))
         signals = {
             key: np.concatenate([ranked.signals.get(key, np.full(len(ranked.rows), np.nan)) for ranked in lists])
@@ -192,7 +193,7 @@ class HopRetriever(BaseRetriever):
         return replace(Hits.from_lists([(ranked.rows, ranked.scores) for ranked in lists]), signals=signals)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        found, scores = _part(self._open_start.find([query], min(self.depth, self._n_rows), self._n_rows), 0)
+        found, scores = self._open_start.find([query], min(self.depth, self._n_rows), self._n_rows).of(0)
         asked = self._asked(query)
         is_changed = None if asked is None else self._changes.side(asked.kind, self._live)[1]
         paths = {path.row: path for path in self._paths(found, scores, None)}
@@ -248,7 +249,7 @@ class HopRetriever(BaseRetriever):
     def _find(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Scores]:
         if not allowed.any():
             return np.zeros(0, np.int64), np.zeros(0)
-        return _part(self._open_start.find([query], k, self._n_rows, allowed), 0)
+        return self._open_start.find([query], k, self._n_rows, allowed).of(0)
 
     def _change(self, row: int, asked: ChangeQuestion) -> str:
         relations = self._graph.relations
@@ -264,11 +265,6 @@ class HopRetriever(BaseRetriever):
         words = tuple(self.version), tuple(self.version_order)
         fields = RelationFields(self.subject, self.document, self.position, *words)
         return RelationSettings(fields, self.neighbours, self.across, self.min_similarity, self.min_carried)
-
-
-def _part(hits: Hits, number: int) -> tuple[Rows, Scores]:
-    part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-    return hits.rows[part], hits.scores[part]
 
 
 def _encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -> BaseEncoder:

@@ -77,18 +77,6 @@ def scores_below(lowest: float, count: int) -> Scores:
     return lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, count + 1))
 
 
-def normalised(scores: Scores, depth: int) -> Scores:
-    """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
-
-    A list of full depth was cut at its lowest score. A shorter one holds all items that match; the others score 0.
-    """
-    if len(scores) == 0:
-        return scores
-    lowest = scores.min() if len(scores) >= depth else min(scores.min(), 0.0)
-    span = scores.max() - lowest
-    return (scores - lowest) / span if span > 0 else np.ones(len(scores))
-
-
 def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:
     """Return the values of wanted rows, ``otherwise`` for rows without one; ``rows`` is ascending."""
     wanted_values = np.full(len(wanted), otherwise)

@@ -23,7 +23,7 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.ranking import foremost
+from nlp_retrieval.core.ranking import foremost, scaled
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -38,7 +38,7 @@ from nlp_retrieval.graph.walk.chains import strongest_chains
 from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, looked_up, normalised
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, looked_up
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 from nlp_retrieval.retrievers.link_graph.titled import titled_by
@@ -214,10 +214,10 @@ class LinkGraphRetriever(BaseRetriever):
         rows_of, weights_of = [np.zeros(0, np.int64)], [np.zeros(0)]
         scores: dict[str, tuple[Rows, Scores]] = {}
         for label, hits in chain.from_iterable(hits_of.items() for hits_of in found):
-            part = slice(int(hits.offsets[number]), int(hits.offsets[number + 1]))
-            scores.setdefault(label, (hits.rows[part], hits.scores[part]))
-            rows_of.append(hits.rows[part])
-            found_by = normalised(hits.scores[part], min(self.depth, self._n_live))
+            found_rows, found_scores = hits.of(number)
+            scores.setdefault(label, (found_rows, found_scores))
+            rows_of.append(found_rows)
+            found_by = scaled(found_scores, min(self.depth, self._n_live))
             weights_of.append(np.maximum(found_by**self.seed_power, FLOOR))
         titled_rows, titled = titled_by(query, self._title_table, self._terms, self._max_shared)
         rows_of.append(titled_rows)
