@@ -40,6 +40,7 @@ from nlp_retrieval.core.search.fusion import FusionPool as FusionPool
 from nlp_retrieval.core.search.fusion import RawScore as RawScore
 from nlp_retrieval.core.search.fusion import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.fusion import WeightedSum as WeightedSum
+from nlp_retrieval.core.search.list_reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
@@ -49,6 +50,9 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder as ColbertEncoder
 from nlp_retrieval.encoders.endpoint.servers import HttpEncoder as HttpEncoder
 from nlp_retrieval.encoders.endpoint.servers import OpenAIEncoder as OpenAIEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder as SentenceTransformerEncoder
+from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder as BaseSparseEncoder
+from nlp_retrieval.encoders.sparse_base import TermWeights as TermWeights
+from nlp_retrieval.encoders.splade import SpladeEncoder as SpladeEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder as BaseTokenEncoder
 from nlp_retrieval.encoders.word_vectors.encoder import WordVectorEncoder as WordVectorEncoder
 from nlp_retrieval.encoders.word_vectors.training import train_word_vectors as train_word_vectors
@@ -153,7 +157,10 @@ from nlp_retrieval.reports.policy.page import write_study_page as write_study_pa
 from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker
+from nlp_retrieval.rerankers.endpoint.reranker import HttpReranker as HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker as LateInteractionReranker
+from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker as ListwiseReranker
+from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.features import PatternMatch as PatternMatch
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
@@ -168,3 +175,4 @@ from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as 
 from nlp_retrieval.retrievers.pgvector.retriever import PgvectorRetriever as PgvectorRetriever
 from nlp_retrieval.retrievers.postgres_text.retriever import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever as SpladeRetriever

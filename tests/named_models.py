@@ -12,10 +12,12 @@ import numpy as np
 from colbert_checkpoints import save_bert as save_colbert_bert
 from colbert_checkpoints import save_pylate, save_stanford
 from rerankers.tiny_models import TinyOnnx, save_bert
+from sparse_models import save_splade
 
 from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.graph.links.shared_entities import SharedEntities
 
@@ -105,6 +107,11 @@ def _encode(component: Component) -> object:
     return np.concatenate(list(found)).tolist()
 
 
+def _weigh(component: Component) -> object:
+    found = component.encode_passages([TEXT, TEXT.lower()])  # type: ignore[attr-defined]
+    return [found.terms.tolist(), found.weights.tolist()]
+
+
 def _entities(component: Component) -> object:
     return [sorted(found) for found in component._entities([TEXT, TEXT.lower()])]  # type: ignore[attr-defined]
 
@@ -123,6 +130,9 @@ NAMED = {
     ),
     "stanford": Named(
         _save_late(save_stanford), lambda folder: ColbertEncoder(str(folder), precision="float32", device="cpu"), _encode
+    ),
+    "splade": Named(
+        lambda folder, seed: save_splade(folder, seed) and None, lambda folder: SpladeEncoder(str(folder), device="cpu"), _weigh
     ),
     "cross-encoder": Named(
         lambda folder, seed: save_bert(folder, seed=seed) and None,

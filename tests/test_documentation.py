@@ -17,6 +17,7 @@ import yaml
 
 import nlp_retrieval
 from nlp_retrieval.cli.app import app
+from nlp_retrieval.core.components.registry import build
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -51,6 +52,14 @@ def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pyt
     page = (ROOT / "docs" / name).read_text("utf-8")
     printed, _ = run(blocks(page, "python")[0])
     assert printed == blocks(page, "text")[0]
+
+
+def test_the_rerankers_of_their_page_can_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("CO_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "not-a-key-0123")
+    said = [yaml.safe_load(block) for block in blocks((ROOT / "docs" / "RERANKING.md").read_text("utf-8"), "yaml")]
+    found = [one for content in said for one in content.get("searchers", {"": content}).values()]
+    assert {build("rerankers", one["reranker"]).name for one in found} == {"http", "listwise", "mmr"}
 
 
 def test_the_processor_in_the_readme_works() -> None:

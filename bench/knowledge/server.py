@@ -1,4 +1,4 @@
-"""A server of the chat protocol that answers after a fixed time, like a model that finds two names in each passage."""
+"""A server of the chat protocol that answers after a fixed time; by default like a model that finds two names in a passage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,12 +28,14 @@ class SlowServer:
 
 
 @contextmanager
-def slow_server(seconds: float) -> Iterator[SlowServer]:
+def slow_server(seconds: float, answer: Callable[[str], str] | None = None) -> Iterator[SlowServer]:
     """Serve on 127.0.0.1 until the block ends.
 
     Args:
         seconds: from a request to its answer.
+        answer: what the model says to a prompt.
     """
+    said = answer or _knowledge
     lock = threading.Lock()
     busy = 0
 
@@ -48,14 +50,14 @@ def slow_server(seconds: float) -> Iterator[SlowServer]:
                 busy += 1
                 known.busiest = max(known.busiest, busy)
             time.sleep(seconds)
-            answer = json.dumps(_answer(body)).encode()
+            content = json.dumps(_answer(body, said)).encode()
             with lock:
                 busy -= 1
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(content)
 
         def log_message(self, *args: object) -> None:
             pass
@@ -71,13 +73,17 @@ def slow_server(seconds: float) -> Iterator[SlowServer]:
         server.server_close()
 
 
-def _answer(body: dict[str, Any]) -> dict[str, Any]:
-    prompt = body["messages"][-1]["content"]
+def _knowledge(prompt: str) -> str:
     entries = {
         number: {"entities": [[first, "person"]], "triples": [[first, "is near", last or first]]}
         for number, first, last in _PASSAGE.findall(prompt)
     }
-    content = f"[[ ## knowledge ## ]]\n{json.dumps(entries)}\n\n[[ ## completed ## ]]"
+    return f"[[ ## knowledge ## ]]\n{json.dumps(entries)}\n\n[[ ## completed ## ]]"
+
+
+def _answer(body: dict[str, Any], said: Callable[[str], str]) -> dict[str, Any]:
+    prompt = body["messages"][-1]["content"]
+    content = said(prompt)
     usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4, "total_tokens": 0}
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
     return {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}

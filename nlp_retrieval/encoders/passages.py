@@ -18,11 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
+from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+
+AnyEncoder = BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
 
 _COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "openvino")
 
@@ -113,8 +117,38 @@ def encoded_tokens(
     )
 
 
+class EncodedTerms(NamedTuple):
+    """The weights of a batch of passages, and how many of them are longer than the encoder reads."""
+
+    weights: TermWeights
+    n_cut: int
+
+
+def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_passages: int) -> Iterator[EncodedTerms]:
+    """Encode passages as weights of terms, and yield those of each batch.
+
+    Args:
+        encoder: the encoder.
+        batches: the passages of a segment; the same batches whenever it is built.
+        n_passages: how many passages they hold.
+
+    Raises:
+        ModelError: weights that cannot be searched.
+    """
+
+    def encode(texts: list[str]) -> EncodedBatch:
+        offsets, terms, weights = checked_terms(encoder.encode_passages(texts), texts, encoder)
+        counts = np.diff(offsets).astype(np.uint32)
+        return EncodedBatch(np.stack([terms.astype(np.float32), weights], axis=1), counts, encoder.cut_passages(texts))
+
+    for batch in _resumed(encoder, {}, "", batches, n_passages, encode, np.float32, 2):
+        terms, weights = batch.rows.T
+        weighed = TermWeights(offsets_of(batch.counts.astype(np.int64)), terms.astype(np.int32), weights)
+        yield EncodedTerms(checked_terms(weighed, [""] * len(batch.counts), encoder), batch.n_cut)  # it may be a checkpoint's
+
+
 def _resumed(
-    encoder: BaseEncoder | BaseTokenEncoder,
+    encoder: AnyEncoder,
     also: Config,
     part: str,
     batches: Iterator[list[str]],
@@ -132,9 +166,10 @@ def _resumed(
     return resumed_batches(slot, _settings_of(encoder) | also, whole, encode, dtype, dimension)
 
 
-def _settings_of(encoder: BaseEncoder | BaseTokenEncoder) -> Config:
+def _settings_of(encoder: AnyEncoder) -> Config:
     """What decides the vectors besides the model: all settings, also those that matter only in rounding, and what computes."""
-    kind = "tokens" if isinstance(encoder, BaseTokenEncoder) else "vectors"
+    kinds = {BaseTokenEncoder: "tokens", BaseSparseEncoder: "terms"}
+    kind = next((kind for cls, kind in kinds.items() if isinstance(encoder, cls)), "vectors")
     return {"kind": kind, "config": encoder.config, "computed_by": _computed_by()}
 
 

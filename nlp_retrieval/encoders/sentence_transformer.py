@@ -16,7 +16,7 @@ from nlp_retrieval.errors import DependencyError, ModelError
 
 if TYPE_CHECKING:
     import torch
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import SentenceTransformer, SparseEncoder
 
 Task = Literal["encode_query", "encode_document"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -85,15 +85,8 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
     def cut_passages(self, passages: list[str]) -> int:
         passages = check_queries(passages, "passage", "passages")
         model = self.open_model()
-        most = model.max_seq_length
-        if most is None or not callable(model.tokenizer):
-            return 0
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
-        # a token has at least one byte, except the few that mark the beginning and end of a text
-        suspects = [text for text in (prompt + passage for passage in passages) if len(text.encode()) > most - _MARKS]
-        with turn_of(model):
-            whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
-        return sum(len(tokens) > most for tokens in whole)
+        return longer_than_read(model, [prompt + passage for passage in passages])
 
     def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
         model = self.open_model()
@@ -151,6 +144,18 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         if self.max_length is not None:
             model.max_seq_length = self.max_length
         return model
+
+
+def longer_than_read(model: SentenceTransformer | SparseEncoder, texts: list[str]) -> int:
+    """Return how many texts are longer than a model reads; 0 where that is unknown."""
+    most = model.max_seq_length
+    if most is None or not callable(model.tokenizer):
+        return 0
+    # a token has at least one byte, except the few that mark the beginning and end of a text
+    suspects = [text for text in texts if len(text.encode()) > most - _MARKS]
+    with turn_of(model):
+        whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
+    return sum(len(tokens) > most for tokens in whole)
 
 
 def resolved_precision(precision: Precision, device: str | None) -> str:

@@ -147,6 +147,7 @@ def ask_all(
     read: Callable[[Mapping[str, Any], object], T | None],
     what: str,
     otherwise: str = "are searched as they are",
+    line: AskingLine | None = None,
 ) -> list[T | None]:
     """Ask many questions, ``lm.calls_at_once`` at a time; each gets a value or None.
 
@@ -158,6 +159,7 @@ def ask_all(
         read: as for :func:`ask`, with the question as its first argument.
         what: named on the progress bar and in the warning.
         otherwise: what happens to queries without an answer, for the warning.
+        line: the batch that these questions belong to; by default one of their own.
 
     Returns:
         One per question. Where any is None, one warning says how many, and why.
@@ -166,7 +168,7 @@ def ask_all(
         ConfigurationError: there is no model.
     """
     distinct = list({repr(sorted(question.items())): question for question in questions}.values())
-    line = AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
+    line = line or AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
     with progress(what, len(distinct)) as advance, using(lm):
 
         def ask_one(question: Mapping[str, Any]) -> Outcome[T]:

@@ -19,8 +19,9 @@ from nlp_retrieval.testing.fetcher_rules import FetcherRules
 from nlp_retrieval.testing.fusion_rules import FusionRules
 from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
 from nlp_retrieval.testing.processor_rules import ProcessorRules
-from nlp_retrieval.testing.reranker_rules import RerankerRules
+from nlp_retrieval.testing.reranker_rules import ListRerankerRules, RerankerRules
 from nlp_retrieval.testing.retriever_rules import RetrieverRules
+from nlp_retrieval.testing.sparse_encoder_rules import SparseEncoderRules
 from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
 from nlp_retrieval.testing.update_rules import UpdateRules
 from nlp_retrieval.testing.verdict import BrokenRuleError
@@ -34,11 +35,13 @@ __all__ = [
     "EncoderRules",
     "FetcherRules",
     "FusionRules",
+    "ListRerankerRules",
     "LoaderRules",
     "ProcessorRules",
     "QueryLoaderRules",
     "RerankerRules",
     "RetrieverRules",
+    "SparseEncoderRules",
     "TokenEncoderRules",
     "UpdateRules",
     "VerifierRules",

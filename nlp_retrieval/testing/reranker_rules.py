@@ -16,8 +16,8 @@ from nlp_retrieval.testing.verdict import broken, close, difference, ids_of, in_
 Lists = list[list[RetrievalResult]]
 
 
-class RerankerRules(ComponentRules):
-    """Rules of what reorders candidates against the query."""
+class ListRerankerRules(ComponentRules):
+    """Rules of what reorders candidates against the query, also where a score depends on the whole list."""
 
     component: ClassVar[type[BaseReranker]]
 
@@ -98,15 +98,6 @@ class RerankerRules(ComponentRules):
                     f"{query!r}: {pairs_of(found)}; in: {ids_of(given)}",
                 )
 
-    def test_items_that_are_alike_score_alike(self) -> None:
-        name = f"{self.reranker.name}.score"
-        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
-            scores = [result.signals[name] for result in found if result.item.item_id in TWINS]
-            if not all(close(scores[0], score, self.tolerance) for score in scores):
-                broken(
-                    "items that differ in nothing but their ids score alike", self.reranker, f"{query!r}: {scores} for {TWINS}"
-                )
-
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
         name = f"{self.reranker.name}.score"
         for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
@@ -149,20 +140,6 @@ class RerankerRules(ComponentRules):
         alone = [self.rerank([query], [given])[0] for query, given in zip(self.queries, self.candidates, strict=True)]
         self._compare("a query gets the same answer alone and within a batch", alone, together, self.tolerance)
 
-    def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
-        name = f"{self.reranker.name}.score"
-        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
-            (fewer,) = self.rerank([query], [given[::-3]])
-            scores = {result.item.item_id: result.signals[name] for result in found}
-            for result in fewer:
-                wanted = scores[result.item.item_id]
-                if not close(result.signals[name], wanted, self.tolerance):
-                    broken(
-                        "a pair of query and item has one score, whatever stands beside it",
-                        self.reranker,
-                        f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {result.signals[name]!r} among fewer candidates",
-                    )
-
     def test_what_comes_in_is_left_as_it_is(self) -> None:
         given = self.candidates
         self.rerank(self.queries, given)
@@ -181,6 +158,33 @@ class RerankerRules(ComponentRules):
         for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
             if told := difference(one, other, tolerance):
                 broken(rule, self.reranker, f"list {number + 1} of {len(wanted)}: {told}")
+
+
+class RerankerRules(ListRerankerRules):
+    """Rules of what scores each candidate against the query by itself."""
+
+    def test_items_that_are_alike_score_alike(self) -> None:
+        name = f"{self.reranker.name}.score"
+        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+            scores = [result.signals[name] for result in found if result.item.item_id in TWINS]
+            if not all(close(scores[0], score, self.tolerance) for score in scores):
+                broken(
+                    "items that differ in nothing but their ids score alike", self.reranker, f"{query!r}: {scores} for {TWINS}"
+                )
+
+    def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
+        name = f"{self.reranker.name}.score"
+        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
+            (fewer,) = self.rerank([query], [given[::-3]])
+            scores = {result.item.item_id: result.signals[name] for result in found}
+            for result in fewer:
+                wanted = scores[result.item.item_id]
+                if not close(result.signals[name], wanted, self.tolerance):
+                    broken(
+                        "a pair of query and item has one score, whatever stands beside it",
+                        self.reranker,
+                        f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {result.signals[name]!r} among fewer candidates",
+                    )
 
 
 def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:

@@ -186,6 +186,11 @@ for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + 
     _is_held(text)
     _stored(text)
 """,
+    "rerankers/listwise/permutation.py": """
+from nlp_retrieval.rerankers.listwise.permutation import read_permutation
+for text in ("[" * N, "]" * N, "[1" * N, "[1," * N, "[" + "1," * N, "[" + " " * N, "9" * N, "[1]" * N, "[;,]" * N, "1 " * N):
+    read_permutation(text, 20)
+""",
     "lm/reading.py": """
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a" + " " * N + ";", '"' * N, '" ,' * N,

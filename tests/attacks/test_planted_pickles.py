@@ -13,6 +13,7 @@ import pytest
 from benchmarks.small_benchmark import benchmarker
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
+from sparse_models import HashedTerms
 
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -32,6 +33,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceEr
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.reports.write import write_run_files
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 from .conftest import Tally
 from .planting import MakesFolder, forge, object_array, pickled
@@ -45,6 +47,7 @@ RETRIEVERS: dict[str, BaseRetriever] = {
     "faiss flat": FaissRetriever(HashedWords()),
     "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
+    "splade": SpladeRetriever(HashedTerms()),
     "entity_sentences": EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords()),
     "hop": HopRetriever(Bm25sRetriever(), encoder=HashedWords()),
     "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),

@@ -85,12 +85,16 @@ def names_what_is_missing(folder: Path) -> None:
         DatabaseLoader,
         FaissRetriever,
         HttpEncoder,
+        HttpReranker,
+        LanguageModel,
+        ListwiseReranker,
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
+        SpladeRetriever,
         WandbSettings,
         load_profile,
         log_to_wandb,
@@ -103,7 +107,13 @@ def names_what_is_missing(folder: Path) -> None:
     report = BenchmarkReport([], "none", [5], {"": 0}, 0, {})
     refused("dense", lambda: FaissRetriever().index(items, folder / "faiss"))
     refused("dense", lambda: SentenceTransformerEncoder().encode_queries(["x"]))
+    refused("dense", lambda: SpladeRetriever().index(items, folder / "splade"))
     refused("endpoint", lambda: HttpEncoder("http://127.0.0.1:9/v1", "m").encode_queries(["x"]))
+    refused("endpoint", lambda: HttpReranker("http://127.0.0.1:9/v1", "m").rerank(["x"], hits, 1))
+    refused(
+        "llm",
+        lambda: ListwiseReranker(LanguageModel("openai/m", base_url="http://127.0.0.1:9/v1")).rerank(["x"], [hits[0] * 2], 1),
+    )
     for model in ("cross-encoder/ms-marco-MiniLM-L6-v2", str(folder)):
         refused("dense", lambda model=model: CrossEncoderReranker(model).rerank(["x"], hits, 1))
         refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))

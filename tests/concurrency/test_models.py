@@ -17,6 +17,7 @@ from hashed_words import items_of
 from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
 from soaking import Figures
+from sparse_models import save_splade
 
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -28,6 +29,8 @@ from nlp_retrieval import (
     RetrievalResult,
     Searcher,
     SentenceTransformerEncoder,
+    SpladeEncoder,
+    SpladeRetriever,
 )
 from nlp_retrieval.rerankers import pair_models
 
@@ -50,6 +53,7 @@ ITEMS = items_of(texts(60, 2))
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     save_stanford(save_encoder(folder / "bert"), folder / "colbert")
+    save_splade(folder / "splade")
     save_cross_encoder(folder / "pairs")
     (folder / "onnx").mkdir()
     TinyOnnx().save(folder / "onnx")
@@ -61,6 +65,7 @@ def searcher(label: str, models: Path) -> Searcher:
     return {
         "dense": lambda: Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))]),
         "colbert": lambda: Searcher([ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None)]),
+        "splade": lambda: Searcher([SpladeRetriever(SpladeEncoder(str(models / "splade")))]),
         "late interaction": lambda: Searcher(
             [lexical], reranker=LateInteractionReranker(ColbertEncoder(str(models / "colbert"))), depth=10
         ),
@@ -86,6 +91,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     for owner, name in (
         (SentenceTransformerEncoder, "load_model"),
         (ColbertEncoder, "load_model"),
+        (SpladeEncoder, "load_model"),
         (pair_models.TorchPairs, "__init__"),
         (pair_models.OnnxPairs, "__init__"),
     ):
@@ -99,7 +105,7 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", ["dense", "colbert", "late interaction", "cross-encoder", "cross-encoder by onnx"])
+@pytest.mark.parametrize("label", ["dense", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"])
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures
 ) -> None:

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PARTS = {
-    "encoders": {"hashed-words": "hashed_words:HashedWords", "hashed-tokens": "hashed_tokens:HashedTokens"},
+    "encoders": {
+        "hashed-words": "hashed_words:HashedWords",
+        "hashed-tokens": "hashed_tokens:HashedTokens",
+        "hashed-terms": "sparse_models:HashedTerms",
+    },
     "loaders": {"in-memory": "hashed_words:InMemory"},
 }
 """By kind and registry name, what the components under test are made of."""

@@ -8,12 +8,14 @@ from colbert_checkpoints import save_bert, save_stanford
 from embedding_server import embedding_server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from sparse_models import HashedTerms, save_splade
 
 from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, WordVectorEncoder
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.endpoint import servers
+from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
-from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
+from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 from nlp_retrieval.text.stems import stems_of_language
 
 
@@ -34,6 +36,32 @@ class TestSentenceTransformers(EncoderRules):
 
     def make(self):
         return SentenceTransformerEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
+
+
+class TestHashedTerms(SparseEncoderRules):
+    component = HashedTerms
+
+
+class TestSplade(SparseEncoderRules):
+    component = SpladeEncoder
+    tolerance = 1e-5  # a model's arithmetic depends on how far a batch is padded
+
+    def prepare(self):
+        save_splade(self.folder / "model")
+
+    def make(self):
+        return SpladeEncoder(str(self.folder / "model"), device="cpu", batch_size=4)
+
+
+class TestSpladeWithQueriesLookedUp(SparseEncoderRules):
+    component = SpladeEncoder
+    tolerance = 1e-5
+
+    def prepare(self):
+        save_splade(self.folder / "model", lookup=True)
+
+    def make(self):
+        return SpladeEncoder(str(self.folder / "model"), device="cpu")
 
 
 class TestWordVectors(EncoderRules):

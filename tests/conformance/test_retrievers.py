@@ -6,6 +6,7 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from named_models import NAMED
 from postgres_server import env_url, shared_server
+from sparse_models import HashedTerms
 from told_knowledge import openie_docs
 
 from nlp_retrieval import (
@@ -26,6 +27,7 @@ from nlp_retrieval.graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
 from nlp_retrieval.graph.links.title_mentions import TitleMentions
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.answer_rules import AnswerRules
 from nlp_retrieval.testing.filter_rules import FilterRules
@@ -112,6 +114,16 @@ class TestColbertUncompressed(EverythingMatches, UpdateRules):
 
     def make(self):
         return ColbertRetriever(HashedTokens(24), bits=None)
+
+
+class TestSplade(EverythingMatches, RetrieverRules):
+    component = SpladeRetriever
+
+    def other_values(self):
+        return {"encoder": HashedTerms(seed=1)}
+
+    def make(self):
+        return SpladeRetriever(HashedTerms())
 
 
 class TestLinkGraph(EverythingMatches, RetrieverRules):

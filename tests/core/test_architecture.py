@@ -43,7 +43,7 @@ FLOORS = (
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop"}
-ENGINES |= {"pgvector", "postgres_text"}
+ENGINES |= {"pgvector", "postgres_text", "splade"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),
@@ -51,6 +51,7 @@ ENGINES_MAY_IMPORT = {
     ("hipporag", "faiss"),
     ("feedback", "faiss"),
     ("hop", "faiss"),
+    ("splade", "bm25s"),
 }
 MANY_MODULES = {"cli", "testing"}
 MOST_MODULES, MOST_LINES, LARGEST_ROOM = 15, 300, 0.15

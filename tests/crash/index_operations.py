@@ -11,6 +11,7 @@ from pathlib import Path
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from postgres_server import VARIABLE
+from sparse_models import HashedTerms
 
 from crash.operation import Operation, State
 from nlp_retrieval import (
@@ -32,6 +33,8 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
+from nlp_retrieval.retrievers.splade import retriever as splade_room
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
@@ -63,6 +66,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
         "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
+        "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
         "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "feedback": lambda: FeedbackRetriever(
             [FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"
@@ -143,11 +147,12 @@ def index_operations() -> list[Operation]:
     return [
         *_index_operations("", TWO),
         *_index_operations(
-            ", every engine", ("bm25s", "flat", "hnsw", "colbert", "links", "sentences", "knowledge", "hops", "feedback")
+            ", every engine",
+            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "sentences", "knowledge", "hops", "feedback"),
         ),
         *_index_operations(", PostgreSQL", ("words", "vectors")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
-        *_encoding_operations(("flat", "colbert")),
+        *_encoding_operations(("flat", "colbert", "splade")),
     ]
 
 
@@ -167,7 +172,7 @@ def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
     """Do something with at most 5 texts in a batch of an encoder; every process of a trial does one thing at a time."""
 
     def run_so(world: Path) -> None:
-        rooms = faiss_room, colbert_room
+        rooms = faiss_room, colbert_room, splade_room
         before = [room._BATCH for room in rooms]
         try:
             for room in rooms:

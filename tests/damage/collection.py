@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from sparse_models import HashedTerms
 
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -22,6 +23,7 @@ from nlp_retrieval import (
     PyseriniRetriever,
     SearchableItem,
     Searcher,
+    SpladeRetriever,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 
@@ -67,6 +69,7 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "entity sentences": EntitySentencesRetriever([lexical], encoder=encoder, threshold=0.05),
         "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
         "hops": HopRetriever(lexical, encoder=encoder, document="old", position="year", centrality_weight=0.1),
+        "splade": SpladeRetriever(HashedTerms(), backend=backend),  # type: ignore[arg-type]
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }
 

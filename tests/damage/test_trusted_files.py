@@ -106,7 +106,7 @@ def test_damaged_numbers_of_deleted_rows_bring_nothing_back(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("label", ["bm25s", "colbert, 2 bits", "colbert, 4 bits"])
+@pytest.mark.parametrize("label", ["bm25s", "colbert, 2 bits", "colbert, 4 bits", "splade"])
 def test_compiled_code_follows_no_damaged_numbers(label: str, index: Path, effort: int, figures: Figures) -> None:
     trials = Trials()
     outcomes: Counter[str] = Counter()

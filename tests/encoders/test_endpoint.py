@@ -24,10 +24,11 @@ from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1
 from nlp_retrieval.core.components.registry import build, plan
 from nlp_retrieval.core.components.trust import asked_for
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.endpoint import calls, servers
+from nlp_retrieval.encoders.endpoint import servers
 from nlp_retrieval.encoders.endpoint.answer import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.endpoint import calls
 
 TEXTS = [f"text number {number} of the red fox" for number in range(10)]
 KEY = "quite-a-secret-0123456789"
@@ -206,11 +207,11 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[s
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda body: Raw(b"<html>welcome</html>"), "no embeddings: "),
-        (lambda body: Raw(b""), "no embeddings: "),
+        (lambda body: Raw(b"<html>welcome</html>"), "no answer of embeddings: "),
+        (lambda body: Raw(b""), "no answer of embeddings: "),
         (lambda body: Raw(b"[1, 2]"), 'no list "data"'),
-        (lambda body: Raw(b"[" * 10_000), "no embeddings: "),
-        (lambda body: Raw(b'"\xff"'), "no embeddings: "),
+        (lambda body: Raw(b"[" * 10_000), "no answer of embeddings: "),
+        (lambda body: Raw(b'"\xff"'), "no answer of embeddings: "),
         (changed(data=None), 'no list "data"'),
         (changed(data=[]), "0 vectors for 10 texts"),
         (lambda body: embedded(body | {"input": body["input"] * 2}), "20 vectors for 10 texts"),
@@ -222,8 +223,8 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[s
         (each(lambda entry: {"embedding": "AAAA"}), 'no list "embedding"'),
         (each(lambda entry: {"embedding": []}), "dimension 0"),
         (each(lambda entry: {"embedding": [1.0] * (4 + entry["index"] % 2)}), "dimension 4 and 5"),
-        (each(lambda entry: {"embedding": [float("nan")] * 16}), "no embeddings: "),
-        (each(lambda entry: {"embedding": [float("inf")] * 16}), "no embeddings: "),
+        (each(lambda entry: {"embedding": [float("nan")] * 16}), "no answer of embeddings: "),
+        (each(lambda entry: {"embedding": [float("inf")] * 16}), "no answer of embeddings: "),
         (each(lambda entry: {"embedding": [1e300] * 16}), "too large"),
         (each(lambda entry: {"embedding": [10**400] * 16}), "too large"),
         (each(lambda entry: {"embedding": ["1"] * 16}), "something other than numbers"),

@@ -22,6 +22,7 @@ from benchmarks.small_benchmark import QUERIES as ALL_QUERIES
 from benchmarks.small_benchmark import benchmarker
 from core.engines import TermCount, TermShare
 from hashed_words import HashedWords
+from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
@@ -39,19 +40,21 @@ from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
-from nlp_retrieval.errors import IndexDamagedError, RetrievalError, RetrievalWarning, SourceError
+from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.graph.store.added_links import open_added_links
 from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.reports.wandb.ledger import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 from .inputs import a_file, a_folder, parts, scratch
 
 GRAPH = ("graph.json", "offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy")
 LINKS = ("links.json", "link_sources.npy", "link_targets.npy", "link_weights.npy")
 BM25 = ("vocabulary.json", "rows.npy", "frequencies.npy", "indptr.npy", "lengths.npy")
+SPLADE = ("rows.npy", "weights.npy", "indptr.npy", "counts.npy")
 COLBERT = ("settings.json", "offsets.npy", "projection.npy", "tokens.npy", "centroids.npy", "weights.npy")
 COLBERT += ("codes.npy", "residuals.npy", "list_offsets.npy", "list_rows.npy")
 NOTED_SWEEP: dict[str, Any] = {"sweep": 1}
@@ -166,6 +169,17 @@ def bm25(data: bytes) -> bool:
     except IndexDamagedError:
         return False
     retriever.search_batch(["fox tree whale"], 3, None)
+    return True
+
+
+def splade(data: bytes) -> bool:
+    """Postings with weights: what opens can be searched."""
+    retriever = SpladeRetriever(HashedTerms(7))
+    try:
+        retriever.load(a_folder("splade", dict(zip(SPLADE, parts(data, len(SPLADE)), strict=True))))
+        retriever.search_batch(["fox tree whale"], 3, None)
+    except (IndexDamagedError, ModelError):  # of another number of terms
+        return False
     return True
 
 
@@ -335,5 +349,5 @@ def _parquet(rows: list[dict[str, Any]], name: str, about: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-OF_INDEXES = [manifest, graph, added_links, bm25, colbert]
+OF_INDEXES = [manifest, graph, added_links, bm25, colbert, splade]
 OF_RUNS = [stages, report, lists, tables, run_manifest, results, notes, encoding, kept_vector]

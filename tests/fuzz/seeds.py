@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from benchmarks.small_benchmark import collection
 from hashed_words import items_of
+from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
@@ -24,6 +25,7 @@ from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES
 from nlp_retrieval.graph.store.added_links import write_added_links
 from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 from .inputs import SEPARATOR, scratch
 from .kept import (
@@ -32,6 +34,7 @@ from .kept import (
     GRAPH,
     LINKS,
     NOTED_SWEEP,
+    SPLADE,
     TABLES,
     VECTOR_ASKED,
     encode_words,
@@ -71,6 +74,10 @@ _BEIR = [
 _EMBEDDINGS = [
     {"data": [{"index": 1, "embedding": [0.5, -1]}, {"index": 0, "embedding": [2e-3, 0]}], "usage": {"prompt_tokens": 3}},
     {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}], "usage": None},
+]
+_RERANKINGS = [
+    {"results": [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": -2e-3}], "usage": {"total_tokens": 3}},
+    {"results": [{"index": 0, "relevance_score": 1, "document": {"text": "x"}}], "meta": {"tokens": {"input_tokens": 3.0}}},
 ]
 _SWEEP_NOTED = hashlib.sha256(canonical_json(NOTED_SWEEP).encode()).hexdigest()
 _FILTERS = [
@@ -184,6 +191,13 @@ def _bm25() -> list[str | bytes]:
     return [_joined(files, BM25)]
 
 
+def _splade() -> list[str | bytes]:
+    folder = scratch() / "seed-splade"
+    Searcher([SpladeRetriever(HashedTerms(7))]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
+    (files,) = folder.glob("splade-*")
+    return [_joined(files, SPLADE)]
+
+
 def _colbert() -> list[str | bytes]:
     folder = scratch() / "seed-colbert"
     folder.mkdir(exist_ok=True)
@@ -236,6 +250,7 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
     "texts": lambda: _TEXTS,
     "answers": lambda: _ANSWERS,
     "embeddings": _each(*_EMBEDDINGS),
+    "rerankings": _each(*_RERANKINGS),
     "programs": _each(_PROGRAM),
     "prices": _each({"openai/gpt-4o-mini": {"input": 0.15, "output": 0.6}, "currency": "EUR"}),
     "sweep": lambda: [_SWEEP],
@@ -248,6 +263,7 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
     "added_links": _added_links,
     "bm25": _bm25,
     "colbert": _colbert,
+    "splade": _splade,
     "stages": _stage_entry,
     "report": _report,
     "lists": _lists,

@@ -28,6 +28,8 @@ from nlp_retrieval.loaders.json_list import read_json_list
 from nlp_retrieval.loaders.jsonl import JsonlLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.rerankers.endpoint.answer import read_scores
+from nlp_retrieval.rerankers.listwise.permutation import read_permutation
 from nlp_retrieval.text.mentions import mentions_by_rules
 from nlp_retrieval.text.surfaces import first_mention, spans_of, surface_of, words_of
 from nlp_retrieval.text.titles import normalize_title
@@ -173,6 +175,8 @@ def answers(data: bytes) -> bool:
             used = True
             assert 0 < len(text.split()) <= 8
             text.encode()
+        order = read_permutation(answer, 3)
+        assert order is None or sorted(order.order) == [0, 1, 2]
     return used
 
 
@@ -187,6 +191,21 @@ def embeddings(data: bytes) -> bool:
         taken = True
         assert len(answer.vectors) == n_texts
         assert np.isfinite(answer.vectors).all()
+        assert answer.tokens >= 0
+    return taken
+
+
+def rerankings(data: bytes) -> bool:
+    """What a server of rerankings answered: one finite score for each document, or a fault that is told."""
+    taken = False
+    for n_texts in (1, 2):
+        try:
+            answer = read_scores(data, ["text"] * n_texts)
+        except ValueError:
+            continue
+        taken = True
+        assert len(answer.scores) == n_texts
+        assert np.isfinite(answer.scores).all()
         assert answer.tokens >= 0
     return taken
 
@@ -252,4 +271,4 @@ def _json_or_none(data: bytes) -> Any:
 
 
 FROM_OTHERS = [lines, jsonl, beir, hover, hotpotqa, json_list, trec_run, trec_qrels, filters, titles, texts]
-FROM_MODELS = [answers, embeddings, programs, prices]
+FROM_MODELS = [answers, embeddings, rerankings, programs, prices]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from nlp_retrieval.core.components.component import Component, canonical_json
 from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.processors.compiled import CompiledProcessor
 
@@ -20,7 +21,7 @@ def asking_parts(searcher: Component) -> dict[str, Component]:
     parts: list[Component] = [searcher]
     if isinstance(searcher, Searcher):
         parts = [part for part in (searcher.processor, *searcher.retrievers.values(), searcher.reranker) if part is not None]
-    return {_questions_of(part): part for part in parts if part.calls_per_query() != 0}
+    return {_questions_of(part, searcher): part for part in parts if part.calls_per_query() != 0}
 
 
 def queries_that_ask(texts: Sequence[str]) -> int:
@@ -28,8 +29,10 @@ def queries_that_ask(texts: Sequence[str]) -> int:
     return len({text for text in texts if not says_nothing(text)})
 
 
-def _questions_of(part: Component) -> str:
-    """What decides the questions: how many phrases are kept of an answer does not."""
+def _questions_of(part: Component, searcher: Component) -> str:
+    """What decides the questions: how many phrases are kept of an answer does not; what a reranker is given does."""
+    if isinstance(part, BaseReranker):
+        return canonical_json(searcher.config)
     if isinstance(part, CompiledProcessor):
         program = part.compiled.fingerprint if part.compiled is not None else None
         return canonical_json({"name": part.name, "lm": part.lm.config, "program": program})

@@ -19,7 +19,7 @@ from nlp_retrieval.core.components.naming import registered
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-_NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert"), "language_models": ("dspy",)}
+_NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
 """Kinds whose components may be given as the name of a model, and the classes for it: the first that is a wanted class."""
 
 ComponentT = TypeVar("ComponentT", bound=Component)

@@ -72,11 +72,12 @@ _MODEL: dict[str, Rule] = {
     "revision": _one_of(_REVISION, "read the revision"),
 }
 _ENCODER = _may("precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **_MODEL, trust_remote_code=_code)
-_ENDPOINT = _may(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size", "calls_at_once"),
-    *("calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
+_CALLS = _may(
+    *("max_characters", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
     api_key_env=_given("send the key in the environment variable"),
-    cache_dir=_given("keep vectors in"),
+)
+_ENDPOINT = _CALLS | _may(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "batch_size"), cache_dir=_given("keep vectors in")
 )
 _PARTS = _may("retrievers", "fusion", "reranker")
 _FILE = _given("read")
@@ -105,6 +106,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "colbert": _may(
             *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=_hub_name
         ),
+        "splade": _may("merge", "backend", encoder=_hub_name),
         "entity_sentences": _may(
             *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon"),
             *("pool", "sentence_weight", "merge"),
@@ -172,6 +174,8 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
         "colbert": _ENCODER | _may("projection", "seed", "query_length"),
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
+        "splade": _may("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size", **_MODEL)
+        | _may(trust_remote_code=_code),
         "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },
@@ -185,6 +189,9 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "rerankers": {
         "overlap": _may("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=_no_pipeline),
         "late_interaction": _may("encoder", "blend"),
+        "http": _CALLS | _may("model", "documents_per_call", "blend", base_url=_given("send texts to the server")),
+        "listwise": _may("lm", "window", "step", "depth", "passage_characters", "blend"),
+        "mmr": _may("lambda_mult", "relevance", encoder=_hub_name),
         "multi_signal": _may(
             *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
             *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),

@@ -190,12 +190,19 @@ class BaseReranker(Component, ABC):
         for begin in range(0, len(order), self.batch_size):
             chosen = order[begin : begin + self.batch_size]
             scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
-            if not isinstance(scored, Mapping):
-                raise EngineError(
-                    f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}'
-                )
-            for key, values in scored.items():
-                columns.setdefault(key, np.zeros(len(items)))[chosen] = self._checked(key, values, len(chosen))
+            for key, values in self.checked_columns(scored, len(chosen)).items():
+                columns.setdefault(key, np.zeros(len(items)))[chosen] = values
+        return columns
+
+    def checked_columns(self, scored: object, n_pairs: int) -> dict[str, Scores]:
+        """Return what a reranker gave for so many pairs or candidates, as columns of finite numbers.
+
+        Raises:
+            EngineError: it is something else, or no ``"score"`` is among them.
+        """
+        if not isinstance(scored, Mapping):
+            raise EngineError(f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}')
+        columns = {key: self._checked(key, values, n_pairs).astype(np.float64) for key, values in scored.items()}
         if "score" not in columns:
             raise EngineError(f"{self!r} returned no column 'score' (found: {', '.join(map(repr, columns)) or 'none'})")
         return columns

@@ -6,10 +6,9 @@ A key is named by its environment variable and never stored: it is in no configu
 from __future__ import annotations
 
 import itertools
-import os
 from abc import abstractmethod
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,14 @@ import numpy as np
 
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.endpoint.calls import EmbeddingCalls, EmbeddingEndpoint
+from nlp_retrieval.encoders.endpoint.answer import LARGEST_BESIDE, LARGEST_PER_TEXT, read_embeddings
 from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.endpoint.calls import EndpointCalls, ModelEndpoint
+from nlp_retrieval.lm.endpoint.keys import EndpointKey
+from nlp_retrieval.lm.endpoint.parallel import side_by_side
 
 
 class EndpointEncoder(BaseEncoder):
@@ -86,45 +87,17 @@ class EndpointEncoder(BaseEncoder):
         most = self.max_characters
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 
-    def hidden(self, message: str) -> str:
-        """Return a message without the key, and without anything that looks like one."""
-        key = os.environ.get(self.key_variable or "", "").strip()
-        return str(without_secrets(message.replace(key, HIDDEN) if key else message))
-
     def _prepare(self) -> None:
         """Check what a type hint cannot, at the end of a constructor."""
-        name, variable = type(self).__name__, self.api_key_env
-        if variable is not None and (
-            not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
-        ):
-            raise ConfigurationError(
-                f"{name}: api_key_env must name an environment variable, such as OPENAI_API_KEY; what was given is not such a "
-                "name (it is not shown, because it may be a key)"
-            )
         self._counter = CallCounter(f"{self.name}/{self.model}")
         self._lock = Lock()
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
-        self._key()
-        endpoint = EmbeddingEndpoint(
-            self.server, self.settings, self._key, self.hidden, f"check the key in {self.key_variable or 'api_key_env'}"
+        key = EndpointKey(type(self).__name__, self.model, self.key_variable)
+        self._calls = EndpointCalls(
+            ModelEndpoint(self.server, "embeddings", "an OpenAI-compatible API", key), self, self._counter
         )
-        self._calls = EmbeddingCalls(endpoint, self, self._counter)
         folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
         self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
-
-    def _key(self) -> str | None:
-        variable = self.key_variable
-        if variable is None:
-            return None
-        key = os.environ.get(variable, "").strip()
-        if not key:
-            raise ConfigurationError(
-                f"{type(self).__name__}: {self.model} needs a key, and the environment variable {variable} is not set; set it, "
-                "or name another with api_key_env"
-            )
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError(f"{type(self).__name__}: what {variable} holds is no key (it is not shown); set it again")
-        return key
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
         most = self.max_characters
@@ -151,29 +124,17 @@ class EndpointEncoder(BaseEncoder):
     def _asked(self, texts: list[str]) -> list[Vectors]:
         """Ask the server, ``batch_size`` texts in a request; what came is kept, also where a later request fails."""
         batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
-        failed: list[BaseException] = []
 
-        def ask(batch: list[str]) -> list[Vectors]:
-            try:
-                answer = self._calls.ask(batch, lambda: not failed)
-                self._require(answer.vectors.shape[1])
-            except BaseException as error:
-                failed.append(error)
-                raise
+        def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:
+            read = partial(read_embeddings, n_texts=len(batch))
+            most = len(batch) * LARGEST_PER_TEXT + LARGEST_BESIDE
+            answer = self._calls.ask(self.settings | {"input": batch}, read, most, go_on)
+            self._require(answer.vectors.shape[1])
             for text, vector, tokens in zip(batch, answer.vectors, _shares(answer.tokens, batch), strict=True):
                 self._vectors.keep(text, vector, tokens)
             return list(answer.vectors)
 
-        if len(batches) < 2 or self.calls_at_once == 1:
-            return [vector for batch in batches for vector in ask(batch)]
-        with ThreadPoolExecutor(min(self.calls_at_once, len(batches)), thread_name_prefix="nlp_retrieval-encoder") as pool:
-            futures = [pool.submit(copy_context().run, ask, batch) for batch in batches]
-            try:
-                return [vector for future in futures for vector in future.result()]
-            except BaseException as error:
-                failed.append(error)
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise failed[0] from None
+        return [vector for vectors in side_by_side(ask, batches, self.calls_at_once) for vector in vectors]
 
     def _known(self, found: int, where: str) -> int:
         """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""

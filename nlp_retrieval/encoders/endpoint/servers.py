@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.encoders.endpoint.encoder import EndpointEncoder
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.lm.endpoint.keys import check_url
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -81,7 +79,7 @@ class HttpEncoder(EndpointEncoder):
         self.timeout = timeout
         self.max_calls = max_calls
         self.cache_dir = cache_dir
-        _check_url(base_url)
+        check_url(type(self).__name__, base_url)
         self._prepare()
 
     @property
@@ -163,21 +161,3 @@ class OpenAIEncoder(EndpointEncoder):
     @property
     def settings(self) -> dict[str, Any]:
         return super().settings | ({} if self.dimension is None else {"dimensions": self.dimension})
-
-
-def _check_url(url: str) -> None:
-    if without_secrets(url) != url:
-        raise ConfigurationError(
-            f"HttpEncoder: base_url={without_secrets(url)!r} holds a password or a key; put it into an environment "
-            "variable and name the variable with api_key_env"
-        )
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:
-        fits = False
-        parts = urlsplit("")
-    if not fits or parts.query or parts.fragment or parts.username or not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigurationError(
-            f"HttpEncoder: base_url={url!r} is not the URL of a server; write it as http://localhost:8000/v1, without a query"
-        )

@@ -46,7 +46,7 @@ class Run:
         terms: ``[n]`` ascending, numbers in the merged vocabulary.
         counts: ``[n]``, how many postings each term has.
         rows: rows of the postings.
-        frequencies: frequencies of the postings.
+        values: what is known of each posting: a frequency, or a weight.
         kept: ``[n]``, how many postings of each term the merged index keeps.
         targets: for each row of the run its row in the merged index, -1 if it is left out; None if all rows stay the same.
     """
@@ -54,7 +54,7 @@ class Run:
     terms: NDArray[np.integer]
     counts: NDArray[np.integer]
     rows: PostingColumn
-    frequencies: PostingColumn
+    values: PostingColumn
     kept: NDArray[np.integer]
     targets: Numbers | None = None
 
@@ -69,7 +69,7 @@ def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocab
         n_items: how many items the batches hold.
     """
     lengths = np.zeros(n_items, np.int32)
-    spooled: list[tuple[Numbers, Numbers, _Spooled, _Spooled]] = []
+    spooled: list[tuple[Numbers, Numbers, Spooled, Spooled]] = []
     first = 0
     with (folder / _SPOOL).open("wb") as spool:
         for counts, terms in _joined_batches(analyzed):
@@ -102,22 +102,28 @@ def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]
         is_live = np.ones(len(postings.lengths), np.bool_) if live is None else live
         terms = np.fromiter(map(ranks.__getitem__, opened.vocabulary), np.int32, len(opened.vocabulary))
         targets = np.where(is_live, np.cumsum(is_live) - 1 + first, -1).astype(np.int32)
-        counts = np.diff(postings.indptr)
-        runs.append(Run(terms, counts, postings.rows, postings.frequencies, found_in(postings, live), targets))
+        counts, kept = np.diff(postings.indptr), found_in(postings.rows, postings.indptr, live)
+        runs.append(Run(terms, counts, postings.rows, postings.frequencies, kept, targets))
         lengths.append(postings.lengths[is_live])
         first += len(lengths[-1])
     _merge(folder, runs, ordered, np.concatenate(lengths))
 
 
-class _Spooled:
-    """Numbers in a file, which is read, not mapped, so that they do not stay in memory."""
+class Spooled:
+    """Numbers in a file, which is read, not mapped, so that they do not stay in memory.
 
-    def __init__(self, path: Path, offset: int) -> None:
-        self._path, self._offset = path, offset
+    Args:
+        spool: the file, open for writing.
+        numbers: what is written at its end.
+    """
 
-    def __getitem__(self, part: slice, /) -> Numbers:
-        begin = self._offset + part.start * np.dtype(np.int32).itemsize
-        return np.fromfile(self._path, np.int32, part.stop - part.start, offset=begin)
+    def __init__(self, spool: BufferedWriter, numbers: NDArray[Any]) -> None:
+        self._path, self._offset, self._dtype = Path(spool.name), spool.tell(), numbers.dtype
+        spool.write(numbers.data)
+
+    def __getitem__(self, part: slice, /) -> NDArray[Any]:
+        begin = self._offset + part.start * self._dtype.itemsize
+        return np.fromfile(self._path, self._dtype, part.stop - part.start, offset=begin)
 
 
 def _joined_batches(analyzed: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
@@ -140,7 +146,7 @@ def _concatenated(batches: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, 
 
 def _spool_run(
     spool: BufferedWriter, counts: Numbers, terms: Numbers, first: int, texts: list[str]
-) -> tuple[Numbers, Numbers, _Spooled, _Spooled]:
+) -> tuple[Numbers, Numbers, Spooled, Spooled]:
     """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns.
 
     Args:
@@ -163,11 +169,8 @@ def _spool_run(
     frequencies = np.diff(begins, append=len(keys)).astype(np.int32)
     pairs = keys[begins]
     rows = (pairs & ((1 << bits) - 1)) + first
-    path, offset = Path(spool.name), spool.tell()
-    spool.write(rows.astype(np.int32).data)
-    spool.write(frequencies.data)
     per_term = np.bincount(pairs >> bits, minlength=len(numbers)).astype(np.int32)
-    return numbers, per_term, _Spooled(path, offset), _Spooled(path, offset + frequencies.nbytes)
+    return numbers, per_term, Spooled(spool, rows.astype(np.int32)), Spooled(spool, frequencies)
 
 
 def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths: Numbers) -> None:
@@ -175,26 +178,46 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
     totals = np.zeros(len(vocabulary), np.int64)
     for run in runs:
         totals[run.terms] += run.kept
-    indptr = offsets_of(totals)
+    merge_runs(runs, offsets_of(totals), folder / ROWS, folder / FREQUENCIES, np.int32)
+    occurs = totals > 0
+    kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
+    write_terms(folder, offsets_of(totals[occurs]), lengths, kept)
+
+
+def merge_runs(
+    runs: Sequence[Run], indptr: NDArray[np.int64], rows_file: Path, values_file: Path, dtype: type[np.generic]
+) -> None:
+    """Merge the postings of runs, a range of terms in memory at a time.
+
+    Args:
+        runs: in the order of their rows.
+        indptr: of the merged index, with the terms that have no postings.
+        rows_file: receives the rows.
+        values_file: receives the values.
+        dtype: of the values.
+    """
     terms_read, postings_read = [0] * len(runs), [0] * len(runs)
-    with Stream(folder / ROWS, np.int32) as rows, Stream(folder / FREQUENCIES, np.int32) as frequencies:
+    with Stream(rows_file, np.int32) as rows, Stream(values_file, dtype) as values:
         for begin, end in pairwise(term_cuts(indptr, _POSTINGS_AT_ONCE)):
             free = indptr[begin:end] - indptr[begin]
-            merged = np.empty((2, indptr[end] - indptr[begin]), np.int32)
+            size = indptr[end] - indptr[begin]
+            merged = np.empty(size, np.int32), np.empty(size, dtype)
             for number, run in enumerate(runs):
                 terms = slice(terms_read[number], int(np.searchsorted(run.terms, end)))
                 part = slice(postings_read[number], postings_read[number] + int(run.counts[terms].sum()))
                 terms_read[number], postings_read[number] = terms.stop, part.stop
                 _place(run, terms, part, run.terms[terms] - begin, free, merged)
             rows.write(merged[0])
-            frequencies.write(merged[1])
-    occurs = totals > 0
-    kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
-    write_terms(folder, offsets_of(totals[occurs]), lengths, kept)
+            values.write(merged[1])
 
 
 def _place(
-    run: Run, terms: slice, part: slice, targets: NDArray[np.integer], free: NDArray[np.int64], merged: NDArray[np.int32]
+    run: Run,
+    terms: slice,
+    part: slice,
+    targets: NDArray[np.integer],
+    free: NDArray[np.int64],
+    merged: tuple[NDArray[np.int32], NDArray[Any]],
 ) -> None:
     """Copy the postings of some terms of a run to their places in a block of the merged index.
 
@@ -204,15 +227,15 @@ def _place(
         part: which postings of the run.
         targets: the numbers of these terms in the block.
         free: for each term of the block its first free place; advanced.
-        merged: ``[2, postings]``, rows and frequencies of the block.
+        merged: rows and values of the block.
     """
-    rows, frequencies = run.rows[part], run.frequencies[part]
+    rows, values = run.rows[part], run.values[part]
     if run.targets is not None:
         rows = run.targets[rows]
         is_live = rows >= 0
-        rows, frequencies = rows[is_live], frequencies[is_live]
+        rows, values = rows[is_live], values[is_live]
     kept = run.kept[terms]
     places = np.repeat(free[targets] - offsets_of(kept)[:-1], kept)
     places += np.arange(len(places))
-    merged[0][places], merged[1][places] = rows, frequencies
+    merged[0][places], merged[1][places] = rows, values
     free[targets] += kept

@@ -21,7 +21,7 @@ from nlp_retrieval.retrievers.bm25s.scoring import Postings
 
 ROWS = "rows.npy"
 FREQUENCIES = "frequencies.npy"
-_INDPTR = "indptr.npy"
+INDPTR = "indptr.npy"
 _LENGTHS = "lengths.npy"
 _VOCABULARY = "vocabulary.json"
 _POSTINGS_AT_ONCE = 2**20
@@ -43,7 +43,7 @@ def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int
         lengths: the same.
         vocabulary: the terms, in alphabetical order.
     """
-    for name, column in ((_INDPTR, indptr), (_LENGTHS, lengths)):
+    for name, column in ((INDPTR, indptr), (_LENGTHS, lengths)):
         with Stream(folder / name, column.dtype) as stream:
             stream.write(column)
     (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
@@ -62,15 +62,9 @@ def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     vocabulary = _read_vocabulary(folder / _VOCABULARY)
     rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
     frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
-    indptr: NDArray[np.int64] = mapped(folder / _INDPTR, np.int64, (len(vocabulary) + 1,))
+    indptr: NDArray[np.int64] = mapped(folder / INDPTR, np.int64, (len(vocabulary) + 1,))
     lengths: NDArray[np.int32] = mapped(folder / _LENGTHS, np.int32, (n_items,))
-    check_offsets(folder / _INDPTR, indptr, len(rows))
-    check_numbers(folder / ROWS, rows, len(lengths))
-    rising = np.ones(len(rows) + 1, np.bool_)
-    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
-    rising[indptr] = True  # where the next term begins
-    if not rising.all():
-        raise damaged(folder / ROWS, "the rows of a term do not ascend")
+    check_postings(folder, rows, indptr, len(lengths))
     if len(frequencies) and frequencies.min() < 1:
         raise damaged(folder / FREQUENCIES, f"a term occurs {frequencies.min()} times in an item")
     counted = np.zeros(len(lengths))
@@ -79,6 +73,27 @@ def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
     if not (counted == lengths).all():
         raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
     return PostingFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
+
+
+def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int64], n_items: int) -> None:
+    """Check that postings can be searched: the terms follow one another, and their rows ascend.
+
+    Args:
+        folder: folder of the files.
+        rows: see :class:`~nlp_retrieval.retrievers.bm25s.scoring.Postings`.
+        indptr: the same.
+        n_items: how many items there are.
+
+    Raises:
+        IndexDamagedError: they cannot.
+    """
+    check_offsets(folder / INDPTR, indptr, len(rows))
+    check_numbers(folder / ROWS, rows, n_items)
+    rising = np.ones(len(rows) + 1, np.bool_)
+    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
+    rising[indptr] = True  # where the next term begins
+    if not rising.all():
+        raise damaged(folder / ROWS, "the rows of a term do not ascend")
 
 
 def _read_vocabulary(path: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""BM25 over the postings of a segment: scores per term and item, computed once per k1 and b, then added up per query.
+"""Weights of postings, added up per query; those of BM25 are computed once per k1 and b.
 
 numpy and a numba kernel that adds in the same order give the same bits. Compiling the kernel takes about a second, so
 ``auto`` compiles it once numpy has taken that long in this process, which is never much worse than the better choice.
@@ -45,24 +45,32 @@ class Scorer:
     """Scores queries against postings.
 
     Args:
-        postings: the inverted index of ``n`` terms; term ``n`` is an extra one that occurs in no item.
-        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
-        norms: ``[items]``; see :func:`length_norms`.
+        rows: item row of every posting, ascending within a term.
+        indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
+        weights: what each posting adds to a score, above 0.
+        n_items: how many items there are.
         backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
     """
 
     def __init__(
-        self, postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32], backend: Backend
+        self, rows: NDArray[np.int32], indptr: NDArray[np.int64], weights: NDArray[np.float32], n_items: int, backend: Backend
     ) -> None:
         if backend == "numba":
             require_numba()
         self._backend: Backend = backend
-        self._rows = np.ascontiguousarray(postings.rows)
-        self._indptr = np.append(postings.indptr, postings.indptr[-1])
-        self._n_items = len(postings.lengths)
-        self._weights = _weights(postings, inverse_frequencies, norms)
+        self._rows = np.ascontiguousarray(rows)
+        self._indptr = np.append(indptr, indptr[-1])
+        self._n_items = n_items
+        self._weights = weights
 
-    def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+    def search(
+        self,
+        counts: NDArray[np.integer],
+        terms: NDArray[np.int32],
+        k: int,
+        allowed: Mask | None,
+        factors: Scores | None = None,
+    ) -> Hits:
         """Return the best k matching items per query; ties at the cut go to the lowest rows.
 
         Args:
@@ -70,27 +78,35 @@ class Scorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[items]``, or None.
+            factors: the weight of each term in its query, above 0; None where all are 1.
         """
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
         if _loops.chosen(self._backend):
-            return self._by_numba(bounds, terms, k, allowed)
+            return self._by_numba(bounds, terms, k, allowed, np.zeros(0) if factors is None else factors)
         with _loops.in_numpy():
-            return Hits.from_lists([self._by_numpy(terms[start:end], k, allowed) for start, end in pairwise(bounds)])
+            return Hits.from_lists(
+                [
+                    self._by_numpy(terms[start:end], k, allowed, None if factors is None else factors[start:end])
+                    for start, end in pairwise(bounds)
+                ]
+            )
 
-    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
+    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:
             return np.zeros(0, np.int64), np.zeros(0)
         slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
         rows = np.concatenate([self._rows[part] for part in slices])
         weights = np.concatenate([self._weights[part] for part in slices])
+        if factors is not None:
+            weights = weights * np.repeat(factors, [part.stop - part.start for part in slices])
         scores = np.bincount(rows, weights, self._n_items).astype(np.float64, copy=False)
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
         return best_of(matching, scores[matching], k)
 
-    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores) -> Hits:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
@@ -99,8 +115,8 @@ class Scorer:
 
         def run(part: slice) -> None:
             score_and_select(
-                bounds[part.start : part.stop + 1], terms, self._indptr, self._rows, self._weights, self._n_items, mask,
-                rows[part], scores[part],
+                bounds[part.start : part.stop + 1], terms, factors, self._indptr, self._rows, self._weights, self._n_items,
+                mask, rows[part], scores[part],
             )  # fmt: skip
 
         n_parts = min(os.cpu_count() or 1, n_queries // _QUERIES_PER_THREAD)
@@ -137,17 +153,18 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
     return norms
 
 
-def found_in(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
+def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
     """In how many items each term occurs, not counting deleted ones.
 
     Args:
-        postings: the inverted index.
+        rows: see :class:`Postings`.
+        indptr: the same.
         live: ``[items]``, which are not deleted; None for all.
     """
-    counts = np.diff(postings.indptr)
+    counts = np.diff(indptr)
     if live is not None and not live.all():
-        deleted = np.flatnonzero(~live[postings.rows])
-        terms = np.searchsorted(postings.indptr, deleted, side="right") - 1
+        deleted = np.flatnonzero(~live[rows])
+        terms = np.searchsorted(indptr, deleted, side="right") - 1
         counts -= np.bincount(terms, minlength=len(counts))
     return counts
 
@@ -163,8 +180,16 @@ def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
     return cuts
 
 
-def _weights(postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The BM25 score of every posting, as Lucene defines it."""
+def bm25_weights(
+    postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the BM25 score of every posting, as Lucene defines it.
+
+    Args:
+        postings: the inverted index of ``n`` terms.
+        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
+        norms: ``[items]``; see :func:`length_norms`.
+    """
     weights = np.empty(len(postings.rows), np.float32)
     counts = np.diff(postings.indptr)
     for begin, end in pairwise(term_cuts(postings.indptr, _POSTINGS_AT_ONCE)):

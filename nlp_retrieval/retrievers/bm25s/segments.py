@@ -18,7 +18,7 @@ from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles
-from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in, inverse_frequencies, length_norms
+from nlp_retrieval.retrievers.bm25s.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
 
 
 class _SegmentPart(NamedTuple):
@@ -49,7 +49,7 @@ class SegmentedScorer:
         n_containing = np.zeros(len(self.vocabulary), np.int64)
         n_items = total = 0
         for (opened, live), numbers in zip(segments, shared, strict=True):
-            n_containing[numbers] += found_in(opened.postings, live)
+            n_containing[numbers] += found_in(opened.postings.rows, opened.postings.indptr, live)
             lengths = opened.postings.lengths if live is None else opened.postings.lengths[live]
             n_items += len(lengths)
             total += int(lengths.sum(dtype=np.int64))
@@ -62,7 +62,8 @@ class SegmentedScorer:
             norms = length_norms(opened.postings.lengths, mean, k1, b)
             local = np.full(len(n_containing), len(numbers), np.int32)  # terms that the segment lacks: the one without postings
             local[numbers] = np.arange(len(numbers), dtype=np.int32)
-            scorer = Scorer(opened.postings, frequencies[numbers], norms, backend)
+            weights = bm25_weights(opened.postings, frequencies[numbers], norms)
+            scorer = Scorer(opened.postings.rows, opened.postings.indptr, weights, len(opened.postings.lengths), backend)
             self._parts.append(_SegmentPart(scorer, rows, local if len(segments) > 1 else None))
             first = rows.stop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from nlp_retrieval import (
     FaissRetriever,
     HyDE,
     LinkGraphRetriever,
+    ListwiseReranker,
     MultiHopSearcher,
     OverlapReranker,
     Query,
@@ -248,6 +250,24 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         whole.run()
     assert server.calls == plan.language_model_calls == 120
     assert "language models: at most 120 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
+
+
+def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other_candidates(
+    server: ChatServer, model: MakeModel, tmp_path: Path
+) -> None:
+    shown_in = re.compile(r"^\[\d+\] ", re.MULTILINE)
+    server.answer = lambda body: fields(ranking=list(range(1, len(shown_in.findall(body["messages"][-1]["content"])) + 1)))
+    reranker = ListwiseReranker(model(), window=2, step=1, depth=3)
+    searchers = {
+        str(k1): Searcher([Bm25sRetriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
+    }
+    whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
+    plan = plan_of(whole.settings)
+    assert sorted((one.name, one.calls, one.used_by) for one in plan.calls) == [
+        ("listwise", 20 * 2, ["0.9"]), ("listwise", 20 * 2, ["1.2"]),
+    ]  # fmt: skip
+    whole.run()
+    assert 0 < server.calls <= 80
 
 
 def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: MakeModel, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Requests to an embeddings endpoint: within a time and a size, as many at once and a minute as allowed, retried and counted.
+"""Requests to an endpoint: within a time and a size, as many at once and a minute as allowed, retried and counted.
 
 A key goes to the server that it is meant for and nowhere else: redirects are not followed. It is read from its environment
 variable for each request, and stands in no attribute and no message.
@@ -11,18 +11,18 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.encoders.endpoint.answer import LARGEST_BESIDE, LARGEST_PER_TEXT, EmbeddingAnswer, read_embeddings
 from nlp_retrieval.errors import DependencyError, ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.endpoint.keys import EndpointKey
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
@@ -49,23 +49,31 @@ class RequestLimits(Protocol):
     max_calls: int | None
 
 
+class CountedAnswer(Protocol):
+    """An answer that says how many tokens it took; 0 where that is not known."""
+
+    @property
+    def tokens(self) -> int: ...
+
+
+AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
+
+
 @dataclass(frozen=True)
-class EmbeddingEndpoint:
-    """Where to ask, and for what.
+class ModelEndpoint:
+    """Where to ask.
 
     Args:
-        url: of the server, to which ``/embeddings`` is added.
-        settings: what a request says besides its texts.
-        key: returns the key, or None where none is sent.
-        hidden: returns a message without the key.
-        cure: what to do about a key that is refused.
+        url: of the server.
+        what: is asked for, also the path that is added to the URL.
+        kind: what the URL should be of, for messages.
+        key: the key that is sent.
     """
 
     url: str
-    settings: dict[str, Any]
-    key: Callable[[], str | None]
-    hidden: Callable[[str], str]
-    cure: str
+    what: str
+    kind: str
+    key: EndpointKey
 
 
 class _FailedError(Exception):
@@ -83,7 +91,7 @@ class _FailedError(Exception):
         self.wait = wait
 
 
-class EmbeddingCalls:
+class EndpointCalls:
     """Asks one endpoint, from any thread.
 
     Args:
@@ -92,7 +100,7 @@ class EmbeddingCalls:
         counter: the model's own count.
     """
 
-    def __init__(self, endpoint: EmbeddingEndpoint, limits: RequestLimits, counter: CallCounter) -> None:
+    def __init__(self, endpoint: ModelEndpoint, limits: RequestLimits, counter: CallCounter) -> None:
         self._endpoint, self._limits, self._counter = endpoint, limits, counter
         self._lock = Lock()
         self._next = 0.0
@@ -100,29 +108,33 @@ class EmbeddingCalls:
         self._client: httpx.Client | None = None
         self._process = 0
 
-    def ask(self, texts: list[str], go_on: Callable[[], bool]) -> EmbeddingAnswer:
-        """Return the vectors of texts, as the server gives them.
+    def ask(
+        self, request: Mapping[str, object], read: Callable[[bytes], AnswerT], most: int, go_on: Callable[[], bool]
+    ) -> AnswerT:
+        """Return the answer to a request.
 
         Args:
-            texts: one request's.
+            request: is sent as JSON.
+            read: reads an answer; a ValueError says, as half a sentence, why it is none.
+            most: bytes that an answer may have.
             go_on: whether an answer is still wanted; asked before each attempt.
 
         Raises:
             DependencyError: httpx is not installed.
             ModelError: there is no answer, or none that can be used.
         """
-        body = json.dumps(self._endpoint.settings | {"input": texts}).encode()
+        body = json.dumps(request).encode()
         for attempt in range(self._limits.retries + 1):
             if not go_on():
                 raise ModelError("it is no longer wanted")
             self._take_turn()
             try:
-                answer = self._attempt(body, len(texts))
+                answer = self._attempt(body, read, most)
             except _FailedError as error:
                 count(self._counter, CallCounts(failures=1))
                 if attempt == self._limits.retries or not error.temporary:
                     tried = f" ({attempt + 1} attempts)" if attempt else ""
-                    raise ModelError(self._endpoint.hidden(f"{self._endpoint.url}: {error}{tried}")) from None
+                    raise ModelError(self._endpoint.key.hidden(f"{self._endpoint.url}: {error}{tried}")) from None
                 self._put_off(error.wait, attempt)
             else:
                 count(self._counter, CallCounts(tokens_in=answer.tokens))
@@ -153,19 +165,19 @@ class EmbeddingCalls:
         longest = min(self._limits.backoff * 2.0**attempt, _LONGEST_WAIT)
         _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
 
-    def _attempt(self, body: bytes, n_texts: int) -> EmbeddingAnswer:
+    def _attempt(self, body: bytes, read: Callable[[bytes], AnswerT], most: int) -> AnswerT:
         """Ask once, within ``timeout`` for the whole; a server that sends a byte now and then is left to its own thread."""
         received: Future[bytes] = Future()
-        client, most = self._opened(), n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE
-        Thread(target=self._send, args=(client, body, most, received), name="nlp_retrieval-embeddings", daemon=True).start()
+        sending = (self._opened(), body, most, received)
+        Thread(target=self._send, args=sending, name=f"nlp_retrieval-{self._endpoint.what}", daemon=True).start()
         if not wait([received], self._limits.timeout).done:
             raise _FailedError(f"no whole answer within {self._limits.timeout:g} s", temporary=True)
         content = received.result()
         try:
-            return read_embeddings(content, n_texts)
+            return read(content)
         except ValueError as error:
             raise _FailedError(
-                f"what it answered are no embeddings: {error}; is it the URL of an OpenAI-compatible API?"
+                f"what it answered is no answer of {self._endpoint.what}: {error}; is it the URL of {self._endpoint.kind}?"
             ) from None
 
     def _send(self, client: httpx.Client, body: bytes, most: int, received: Future[bytes]) -> None:
@@ -178,11 +190,13 @@ class EmbeddingCalls:
         import httpx
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        key = self._endpoint.key()
+        key = self._endpoint.key.read()
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         try:
-            with client.stream("POST", f"{self._endpoint.url}/embeddings", content=body, headers=headers) as response:
+            with client.stream(
+                "POST", f"{self._endpoint.url}/{self._endpoint.what}", content=body, headers=headers
+            ) as response:
                 if response.status_code != 200:
                     raise self._refused(response)
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -203,7 +217,7 @@ class EmbeddingCalls:
         said = _first_bytes(response)
         reason = f"HTTP {status}: {printable(' '.join(said.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
-            return _FailedError(f"{reason}; {self._endpoint.cure}")
+            return _FailedError(f"{reason}; {self._endpoint.key.cure}")
         temporary = status in _TEMPORARY and "insufficient_quota" not in said
         return _FailedError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
 
@@ -211,7 +225,7 @@ class EmbeddingCalls:
         try:
             import httpx
         except ImportError as error:
-            raise DependencyError("encoders behind an endpoint need httpx: pip install 'nlp_retrieval[endpoint]'") from error
+            raise DependencyError("models behind an endpoint need httpx: pip install 'nlp_retrieval[endpoint]'") from error
         with self._lock:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))

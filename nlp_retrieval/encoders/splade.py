@@ -1,0 +1,183 @@
+"""Learned sparse encoding by sentence-transformers' ``SparseEncoder``: SPLADE models, also with queries that are looked up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.own_weights import own_weights
+from nlp_retrieval.encoders.sentence_transformer import Precision, longer_than_read, resolved_precision
+from nlp_retrieval.encoders.shared_models import ModelHolder
+from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
+from nlp_retrieval.errors import DependencyError, ModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+    from sentence_transformers import SparseEncoder
+
+Task = Literal["encode_query", "encode_document"]
+
+
+class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
+    """Weights of a vocabulary's terms, by a masked language model (SPLADE: Formal et al., SIGIR 2021 and 2022).
+
+    Any model that sentence-transformers opens as a ``SparseEncoder``, and masked language models with SPLADE's pooling
+    (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086). Where the model looks queries up in a table instead
+    of computing them (inference-free: Geng et al., 2024, https://arxiv.org/abs/2411.04403), so does this.
+
+    The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
+    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
+
+    Args:
+        model: a hub name, or a local folder. A name is looked for in the hub's cache, then on the hub.
+        max_active_dims: the most terms kept of a passage, those with the highest weights; by default what the model says.
+        max_query_dims: the same for a query.
+        precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32.
+        max_length: tokens that are read of a text; by default the model's own limit.
+        batch_size: texts encoded at once. A passage of 256 tokens takes 30 MB with a vocabulary of 30,000.
+        device: ``cpu``, ``cuda``, ...; by default the best there is.
+        revision: commit, tag or branch on the hub.
+        trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
+    """
+
+    name = "splade"
+    search_only = frozenset({"max_query_dims", "batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "max_active_dims", "max_query_dims"})
+
+    def __init__(
+        self,
+        model: str = "naver/splade-cocondenser-ensembledistil",
+        max_active_dims: Annotated[int, Field(ge=1)] | None = None,
+        max_query_dims: Annotated[int, Field(ge=1)] | None = None,
+        precision: Precision = "float32",
+        max_length: Annotated[int, Field(ge=1)] | None = None,
+        batch_size: Annotated[int, Field(ge=1)] = 16,
+        device: str | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        self.model = model
+        self.max_active_dims = max_active_dims
+        self.max_query_dims = max_query_dims
+        self.precision: Precision = precision
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.revision = revision
+        self.trust_remote_code = trust_remote_code
+        self._dimension: int | None = None
+
+    @property
+    def dimension(self) -> int:
+        if self._dimension is None:  # the library may take that of the layer below
+            self._dimension = int(self._encoded(["a"], "encode_document", 1).shape[1])
+        return self._dimension
+
+    def encode_queries(self, queries: list[str]) -> TermWeights:
+        return self._encode(check_queries(queries), "encode_query", self.max_query_dims)
+
+    def encode_passages(self, passages: list[str]) -> TermWeights:
+        return self._encode(check_queries(passages, "passage", "passages"), "encode_document", self.max_active_dims)
+
+    def term_names(self, terms: list[int]) -> list[str]:
+        model = self.open_model()
+        with turn_of(model):
+            return [str(token) for token in model.tokenizer.convert_ids_to_tokens(terms)]
+
+    def cut_passages(self, passages: list[str]) -> int:
+        return longer_than_read(self.open_model(), check_queries(passages, "passage", "passages"))
+
+    def _encode(self, texts: list[str], task: Task, most: int | None) -> TermWeights:
+        says = [place for place, text in enumerate(texts) if text.strip()]
+        counts = np.zeros(len(texts), np.int64)
+        if not says:
+            return TermWeights(offsets_of(counts), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        encoded = self._encoded([texts[place] for place in says], task, most)
+        rows, terms = encoded.indices().numpy()
+        weights = encoded.values().float().numpy()
+        kept = weights != 0  # what a cut leaves may be 0
+        counts[says] = np.bincount(rows[kept], minlength=len(says))
+        return TermWeights(offsets_of(counts), terms[kept].astype(np.int32), weights[kept])
+
+    def _encoded(self, texts: list[str], task: Task, most: int | None) -> torch.Tensor:
+        """A sparse tensor ``[texts, dimension]``."""
+        model = self.open_model()
+        with turn_of(model):
+            encoded: torch.Tensor = getattr(model, task)(
+                texts,
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+                convert_to_sparse_tensor=True,
+                save_to_cpu=True,
+                max_active_dims=most,
+            )
+        return encoded.coalesce()
+
+    def load_model(self) -> SparseEncoder:
+        folder = self.files.folder
+        try:
+            import torch
+            from sentence_transformers import SparseEncoder
+            from transformers.utils import logging as transformers_logging
+
+            # its progress bar would disturb the one of the command line
+            transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            _require_sparse(self.model, folder)
+            model = SparseEncoder(
+                str(folder),
+                device=self.device,
+                trust_remote_code=self.trust_remote_code,
+                model_kwargs={"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
+                local_files_only=True,
+            )
+        except ImportError as error:
+            raise DependencyError(
+                f"learned sparse retrieval needs sentence-transformers 6.2 or newer ({error}): "
+                "pip install 'nlp_retrieval[dense]'"
+            ) from error
+        except ModelError:
+            raise
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"{self.model} ({folder}) does not load as a sparse encoder: {reason}") from error
+        own_weights(model)
+        if self.max_length is not None:
+            model.max_seq_length = self.max_length
+        return model
+
+
+def _require_sparse(model: str, folder: Path) -> None:
+    """Refuse a model of another kind: the library would add random weights to it, other ones each time.
+
+    Raises:
+        ModelError: neither a sparse encoder of sentence-transformers nor a masked language model.
+    """
+
+    def said(file: str, key: str) -> object:
+        try:
+            content = read_json_file(folder / file)
+        except (OSError, ValueError):
+            return None
+        return content.get(key) if isinstance(content, dict) else None
+
+    if said("config_sentence_transformers.json", "model_type") == "SparseEncoder":
+        return
+    architectures = said("config.json", "architectures")
+    masked = isinstance(architectures, list) and any(str(one).endswith("ForMaskedLM") for one in architectures)
+    if masked and not (folder / "modules.json").exists():
+        return
+    found = said("config_sentence_transformers.json", "model_type") or architectures
+    raise ModelError(
+        f"{model} ({folder}) is no learned sparse model (found: {json.dumps(found)[:200]}): that takes a SparseEncoder of "
+        "sentence-transformers or a masked language model trained as SPLADE, such as naver/splade-cocondenser-ensembledistil"
+    )

@@ -1,0 +1,132 @@
+"""Reranking by a server: Cohere's and Jina's, and any other that speaks the same protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
+from nlp_retrieval.lm.counting import CallCounter, CallCounts
+from nlp_retrieval.lm.endpoint.calls import EndpointCalls, ModelEndpoint
+from nlp_retrieval.lm.endpoint.keys import EndpointKey, check_url
+from nlp_retrieval.lm.endpoint.parallel import side_by_side
+from nlp_retrieval.rerankers.endpoint.answer import RerankAnswer, largest_answer, read_scores
+
+
+class _Request(NamedTuple):
+    """A query, and which pairs it is asked about."""
+
+    query: str
+    pairs: list[int]
+
+
+class HttpReranker(BaseReranker):
+    """A reranker behind a Cohere- or Jina-compatible endpoint (Cohere, Jina, vLLM, llama.cpp, LocalAI, a gateway).
+
+    ``/rerank`` of the server is asked with a query and documents, and answers with a ``relevance_score`` for each, which is
+    the score. Requests and tokens count as those of language models do, in benchmarks too; a price is that of the model
+    ``http/<model>``.
+
+    Args:
+        base_url: what ``/rerank`` is added to (``https://api.cohere.com/v2``, ``https://api.jina.ai/v1``,
+            ``http://localhost:8000/v1``). Redirects are not followed.
+        model: name of the model, as the server knows it.
+        api_key_env: the environment variable that holds the key; by default none is sent.
+        max_characters: how much of a passage is sent; the rest is left out. By default all of it.
+        documents_per_call: the most passages in a request.
+        calls_at_once: the most requests under way at the same time.
+        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
+        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
+            says how long to wait, no request begins before (at most 60 s).
+        timeout: seconds for an attempt, from the connection to the last byte of the answer.
+        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+    """
+
+    name = "http"
+    search_only = frozenset(
+        {"documents_per_call", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls", "api_key_env"}
+    )
+    batch_size = 2**62  # all pairs of a call at once, so that those of a query are sent together
+
+    def __init__(
+        self,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
+        api_key_env: str | None = None,
+        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
+        calls_at_once: Annotated[int, Field(ge=1)] = 4,
+        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
+        retries: Annotated[int, Field(ge=0)] = 4,
+        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
+        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        blend: Blend = "replace",
+    ) -> None:
+        self.base_url = base_url
+        self.model = model
+        self.api_key_env = api_key_env
+        self.max_characters = max_characters
+        self.documents_per_call = documents_per_call
+        self.calls_at_once = calls_at_once
+        self.calls_per_minute = calls_per_minute
+        self.retries = retries
+        self.backoff = backoff
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.blend: Blend = blend
+        check_url(type(self).__name__, base_url)
+        self._counter = CallCounter(f"{self.name}/{model}")
+        key = EndpointKey(type(self).__name__, model, api_key_env)
+        endpoint = ModelEndpoint(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
+        self._calls = EndpointCalls(endpoint, self, self._counter)
+
+    @property
+    def counts(self) -> CallCounts:
+        """The requests so far."""
+        return self._counter.counts
+
+    def calls_per_query(self) -> None:
+        """Not known: it depends on how many candidates come."""
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.base_url}
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        pairs_of: dict[str, list[int]] = {}
+        for pair, query in enumerate(queries):
+            pairs_of.setdefault(query, []).append(pair)
+        size = self.documents_per_call
+        requests = [
+            _Request(query, pairs[first : first + size])
+            for query, pairs in pairs_of.items()
+            for first in range(0, len(pairs), size)
+        ]
+        texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse a text without a character
+        scores = np.zeros(len(items))
+        for request, answer in zip(
+            requests, side_by_side(partial(self._ask, texts), requests, self.calls_at_once), strict=True
+        ):
+            scores[request.pairs] = answer.scores
+        return {"score": scores}
+
+    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
+        del queries
+        most = self.max_characters
+        return {} if most is None else {"passages": (sum(len(item.text) > most for item in items), len(items))}
+
+    def _ask(self, texts: list[str], request: _Request, go_on: Callable[[], bool]) -> RerankAnswer:
+        documents = [texts[pair] for pair in request.pairs]
+        asked = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}
+        return self._calls.ask(asked, partial(read_scores, documents=documents), largest_answer(documents), go_on)

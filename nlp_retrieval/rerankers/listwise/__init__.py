@@ -1,0 +1,1 @@
+"""Reranking by a language model that orders passages, a window at a time."""

@@ -1,0 +1,1 @@
+"""Learned sparse retrieval: weights of terms by a model, in an inverted index."""

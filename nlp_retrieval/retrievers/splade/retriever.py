@@ -1,0 +1,170 @@
+"""Learned sparse retrieval: a model weighs the terms of passages and queries, and an inverted index finds what shares them.
+
+A score is the inner product of the weights, added up in the order of the terms (SPLADE: Formal, Piwowarski and Clinchant,
+SIGIR 2021, https://arxiv.org/abs/2107.05720). It depends on the weights of query and passage and on nothing else, so segments
+are searched side by side, and joined without encoding anything.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.backend import Backend
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.ranking import search_parts
+from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders.passages import encoded_terms
+from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
+from nlp_retrieval.encoders.splade import SpladeEncoder
+from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.retrievers.bm25s.scoring import Scorer
+from nlp_retrieval.retrievers.splade.files import WeightedPostings, build_files, join_files, open_files
+
+_BATCH = 1024
+_TERMS_SHOWN = 5
+
+
+class SpladeRetriever(BaseRetriever):
+    """Finds passages by the weights that a model gives to terms, also to terms that do not stand in the text.
+
+    The score of a passage is the inner product of its weights and the query's, exact for every passage that shares a term. A
+    posting takes 8 bytes. Added passages are searched beside the earlier ones, with the scores of an index built at once, and
+    joining segments encodes nothing. An explanation names the terms that gave most of a score.
+
+    Args:
+        encoder: a model's hub name, a local folder, or a sparse encoder.
+        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
+            same results.
+    """
+
+    name = "splade"
+    search_only = frozenset({"merge", "backend"})
+
+    def __init__(
+        self,
+        encoder: str | BaseSparseEncoder = "naver/splade-cocondenser-ensembledistil",
+        merge: MergeRule = "max",
+        backend: Backend = "auto",
+    ) -> None:
+        self.encoder = SpladeEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.merge = merge
+        self.backend: Backend = backend
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        build_files(folder, self._encoded(items), self.encoder.dimension)
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        """Merge the postings of segments; nothing is encoded."""
+        del items
+        join_files(folder, [(open_files(segment.folder, len(segment)), segment.live) for segment in segments])
+
+    def load(self, folder: Path) -> None:
+        self._open([open_files(folder)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._open([open_files(segment.folder, len(segment)) for segment in segments])
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        with stage(f"{self.name}.encode"):
+            weights = self.encode(queries)
+        return self.search_weights(weights, k, allowed)
+
+    def encode(self, queries: list[str]) -> TermWeights:
+        """Return the weights of queries; for an opened retriever.
+
+        Raises:
+            ModelError: the encoder gave weights that cannot be searched, or has another number of terms than the index.
+        """
+        indexed = len(self._postings[0].indptr) - 1
+        if self.encoder.dimension != indexed:
+            raise ModelError(
+                f"{self.encoder!r} has {self.encoder.dimension} terms, and the index {indexed}; use the model that was "
+                "indexed, or index again"
+            )
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_terms(self.encoder.encode_queries(part), part, self.encoder)
+            for part in tracked("splade: encoding queries", slices, len(queries))
+        ]
+        counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+        terms = np.concatenate([np.zeros(0, np.int32), *(part.terms for part in parts)])
+        return TermWeights(np.cumsum(counts), terms, np.concatenate([np.zeros(0, np.float32), *(p.weights for p in parts)]))
+
+    def search_weights(self, weights: TermWeights, k: int, allowed: Mask | None) -> Hits:
+        """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""
+        counts, factors = np.diff(weights.offsets), weights.weights.astype(np.float64)
+        parts = [
+            (rows, partial(scorer.search, counts, weights.terms, factors=factors))
+            for rows, scorer in zip(self._rows, self._scorers, strict=True)
+        ]
+        return search_parts(parts, len(counts), k, allowed)
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        _, terms, weights = self.encode([query])
+        found = [self._contributions(terms, weights, row) for row in rows.tolist()]
+        names = dict(zip(terms.tolist(), self.encoder.term_names(terms.tolist()), strict=True))
+        return [
+            Explanation(item, _told(self.name, given, names), (), 1.0) if given else None
+            for item, given in zip(items.items(rows), found, strict=True)
+        ]
+
+    def _contributions(
+        self, terms: NDArray[np.int32], weights: NDArray[np.float32], row: int
+    ) -> list[tuple[float, int, float, float]]:
+        """What each term of a query adds to the score of an item, most first: score, term, weight in query and in item."""
+        number = next(number for number, part in enumerate(self._rows) if row < part.stop)
+        postings, local = self._postings[number], row - self._rows[number].start
+        found = []
+        for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
+            begin, end = postings.indptr[term : term + 2].tolist()
+            place = begin + int(np.searchsorted(postings.rows[begin:end], local))
+            if place < end and postings.rows[place] == local:
+                held = float(postings.weights[place])
+                found.append((weight * held, term, weight, held))
+        return sorted(found, reverse=True)
+
+    def _open(self, segments: Sequence[WeightedPostings]) -> None:
+        ends = np.cumsum([len(postings.counts) for postings in segments]).tolist()
+        self._postings = segments
+        self._rows = [slice(end - len(postings.counts), end) for end, postings in zip(ends, segments, strict=True)]
+        self._scorers = [
+            Scorer(postings.rows, postings.indptr, postings.weights, len(postings.counts), self.backend)
+            for postings in segments
+        ]
+
+    def _encoded(self, items: ItemTable) -> Iterator[TermWeights]:
+        n_cut = 0
+        for batch in encoded_terms(self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items)), len(items)):
+            n_cut += batch.n_cut
+            yield batch.weights
+        if n_cut:
+            warnings.warn(
+                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
+                "left out (where the model can read more, raise max_length; or index smaller chunks)",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+
+
+def _told(name: str, given: list[tuple[float, int, float, float]], names: dict[int, str]) -> str:
+    shown = [
+        f"{names[term]!r} {score:.3g} ({in_query:.3g} in the query x {in_item:.3g} in the passage)"
+        for score, term, in_query, in_item in given[:_TERMS_SHOWN]
+    ]
+    rest = given[_TERMS_SHOWN:]
+    more = [f"{len(rest)} more {sum(score for score, *_ in rest):.3g}"] if rest else []
+    return f"{name} scores {sum(score for score, *_ in given):.4g} by the terms {', '.join(shown + more)}"

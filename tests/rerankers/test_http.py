@@ -1,0 +1,240 @@
+"""Rerankers behind an endpoint: what is asked and counted, and whatever a server may answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from embedding_server import EmbeddingServer, Raw
+from hashed_words import items_of, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
+from rerank_server import relevance, rerank_server, reranked
+
+from nlp_retrieval import Bm25sRetriever, HttpReranker, RetrievalResult, RetrievalWarning, Searcher
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.endpoint import calls
+from nlp_retrieval.rerankers.endpoint.answer import read_scores
+
+KEY = "quite-a-secret-0123456789"
+TEXTS = ["red fox", "a blue whale", "the red fox and the blue whale", "green", "", "东京 red"]
+
+Make = Callable[..., HttpReranker]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with rerank_server() as running:
+        yield running
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long it would have waited each time; nobody waits."""
+    waited: list[float] = []
+    monkeypatch.setattr(calls, "_sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def make(server: EmbeddingServer, waits: list[float]) -> Make:
+    return lambda **given: HttpReranker(**({"base_url": server.url, "model": "rerank-small", "timeout": 20.0} | given))
+
+
+def results() -> list[RetrievalResult]:
+    return [RetrievalResult(item=item, score=9.0 - row, signals={}) for row, item in enumerate(items_of(TEXTS))]
+
+
+def scores_of(reranker: HttpReranker, query: str = "red whale") -> dict[int, float]:
+    (found,) = reranker.rerank([query], [results()], 100)
+    return {int(hit.item.item_id[1:]): hit.signals["http.score"] for hit in found}
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_scores_are_those_of_the_server_in_any_number_of_requests(make, server, size):
+    wanted = {row: relevance("red whale", text or " ") for row, text in enumerate(TEXTS)}
+    assert scores_of(make(documents_per_call=size)) == pytest.approx(wanted)
+    assert len(server.bodies) == -(-len(TEXTS) // size)
+    assert {headers["path"] for headers in server.headers} == {"/v1/rerank"}
+    for body in server.bodies:
+        assert set(body) == {"model", "query", "documents", "top_n"}
+        assert (body["model"], body["query"], body["top_n"]) == ("rerank-small", "red whale", len(body["documents"]))
+    assert sorted(one for body in server.bodies for one in body["documents"]) == sorted(text or " " for text in TEXTS)
+
+
+def test_a_searcher_asks_once_for_each_query(make, server, tmp_path):
+    searcher = Searcher([Bm25sRetriever()], reranker=make(), depth=10)
+    searcher.index(items_of(TEXTS), tmp_path)
+    first, second = searcher.search(["red fox", "blue whale"], 2)
+    assert (rows_of(first)[0], rows_of(second)[0]) == (0, 1)
+    assert sorted(body["query"] for body in server.bodies) == ["blue whale", "red fox"]
+
+
+def test_requests_and_tokens_are_counted_for_the_model_and_for_a_recording(make):
+    reranker = make(documents_per_call=4)
+    with record_calls() as recorded:
+        scores_of(reranker)
+    assert reranker.counts == CallCounts(calls=2, tokens_in=sum(len(text.split()) for text in TEXTS))
+    assert recorded.by_model == {"http/rerank-small": reranker.counts}
+    assert reranker.calls_per_query() is None
+
+
+@pytest.mark.parametrize(
+    ("told", "tokens"),
+    [
+        ({"usage": {"total_tokens": 7}}, 7),
+        ({"usage": None, "meta": {"tokens": {"input_tokens": 7.0}, "billed_units": {"search_units": 1}}}, 7),
+        ({"usage": {"total_tokens": -1}}, 0),
+        ({"usage": {"total_tokens": 2**70}}, 0),
+        ({"usage": "7"}, 0),
+    ],
+)
+def test_tokens_are_read_as_jina_and_as_cohere_tell_them(make, server, told, tokens):
+    server.answer = lambda body: reranked(body) | told
+    reranker = make()
+    scores_of(reranker)
+    assert reranker.counts.tokens_in == tokens
+
+
+def test_the_limit_of_characters_decides_what_is_sent_and_is_told(make, server):
+    with pytest.warns(RetrievalWarning, match="http: 4 of 6 passages are longer than"):
+        scores_of(make(max_characters=5))
+    assert max(len(one) for one in server.bodies[0]["documents"]) == 5
+
+
+# keys and URLs
+
+
+def test_a_key_goes_to_the_server_and_into_nothing_else(make, server, monkeypatch):
+    monkeypatch.setenv("SOME_SERVER", KEY)
+    reranker = make(api_key_env="SOME_SERVER")
+    scores_of(reranker)
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    server.answer = lambda body: 401
+    with pytest.raises(ModelError, match=r"HTTP 401: .*check the key in SOME_SERVER") as error:
+        scores_of(reranker)
+    assert KEY not in f"{error.value} {reranker!r} {reranker.config} {reranker.identity} {vars(reranker)}"
+
+
+def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
+    monkeypatch.delenv("SOME_SERVER", raising=False)
+    with pytest.raises(ConfigurationError, match=r"HttpReranker: rerank-small needs a key, and .* SOME_SERVER is not set"):
+        make(api_key_env="SOME_SERVER")
+    with pytest.raises(ConfigurationError, match="is not shown"):
+        make(api_key_env="sk-0123456789012345678901")
+    with pytest.raises(ConfigurationError, match="HttpReranker: base_url") as error:
+        make(base_url="http://me:password@a/v1")
+    assert "password@" not in str(error.value)
+
+
+def test_a_redirect_is_not_followed(make, server):
+    with rerank_server() as other:
+        server.answer = lambda body: Raw(status=307, headers={"Location": f"{other.url}/rerank"})
+        with pytest.raises(ModelError, match="HTTP 307: it redirects"):
+            scores_of(make())
+        assert other.bodies == []
+
+
+# what a server may answer
+
+
+def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A sound answer whose entries are changed."""
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        return {"results": [entry | change(entry) for entry in reranked(body)["results"]]}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda body: Raw(b"<html>welcome</html>"), "no answer of rerank: .*Cohere- or Jina-compatible"),
+        (lambda body: Raw(b""), "no answer of rerank: "),
+        (lambda body: Raw(b"[1]"), 'no list "results"'),
+        (lambda body: Raw(b"[" * 10_000), "no answer of rerank: "),
+        (lambda body: {"data": []}, 'no list "results"'),
+        (lambda body: {"results": []}, "0 scores for 6 documents"),
+        (lambda body: reranked(body | {"top_n": 4}), "4 scores for 6 documents"),
+        (each(lambda entry: {"index": 0}), 'two entries of "results" have the "index" 0'),
+        (each(lambda entry: {"index": entry["index"] + 1}), 'no "index" from 0 to 5'),
+        (each(lambda entry: {"index": -1}), 'no "index" from 0 to 5'),
+        (each(lambda entry: {"index": True}), 'no "index"'),
+        (each(lambda entry: {"index": "0"}), 'no "index"'),
+        (lambda body: {"results": [1, 2]}, 'no "index"'),
+        (each(lambda entry: {"relevance_score": None}), 'no finite "relevance_score"'),
+        (each(lambda entry: {"relevance_score": "0.5"}), 'no finite "relevance_score"'),
+        (each(lambda entry: {"relevance_score": True}), 'no finite "relevance_score"'),
+        (each(lambda entry: {"relevance_score": float("nan")}), "no answer of rerank|no finite"),
+        (each(lambda entry: {"relevance_score": float("inf")}), "no answer of rerank|no finite"),
+        (each(lambda entry: {"relevance_score": 1e300}), 'no finite "relevance_score"'),
+        (each(lambda entry: {"relevance_score": 10**400}), 'no finite "relevance_score"'),
+        (lambda body: Raw(b"x" * 2**20), "longer than"),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error_that_says_why(make, server, answer, message):
+    server.answer = answer
+    with pytest.raises(ModelError, match=message):
+        scores_of(make())
+    assert len(server.bodies) == 1, "it would be no better the next time"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["results", "index", "relevance_score", "usage", "meta"]), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@given(content=JSON, n=st.integers(1, 3))
+def test_whatever_a_server_sends_it_is_scores_or_a_value_error(content, n):
+    try:
+        answer = read_scores(json.dumps(content).encode(), ["x"] * n)
+    except ValueError:
+        return
+    assert answer.scores.shape == (n,)
+    assert np.isfinite(answer.scores).all()
+
+
+def failing(server: EmbeddingServer, *replies: Any) -> None:
+    """Give these replies first."""
+    left = list(replies)
+    server.answer = lambda body: left.pop(0) if left else reranked(body)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_be_temporary_is_tried_again(make, server, waits, status):
+    failing(server, status, status)
+    assert len(scores_of(make())) == len(TEXTS)
+    assert len(server.bodies) == 3
+    assert len(waits) == 2
+
+
+def test_after_the_last_retry_or_the_limit_of_requests_it_is_an_error(make, server):
+    failing(server, *[503] * 9)
+    with pytest.raises(ModelError, match=r"HTTP 503: .* \(3 attempts\)"):
+        scores_of(make(retries=2))
+    failing(server)
+    with pytest.raises(ModelError, match="max_calls=2"):
+        scores_of(make(documents_per_call=1, max_calls=2, calls_at_once=1))
+
+
+def test_a_server_that_hangs_is_given_up(make, server):
+    failing(server, Raw(b"{}", dripping=True, length=2**20))
+    with pytest.raises(ModelError, match=r"no whole answer within 0.2 s|ReadTimeout"):
+        scores_of(make(timeout=0.2, retries=0))
+
+
+def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
+        scores_of(make())

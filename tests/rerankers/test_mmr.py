@@ -1,0 +1,109 @@
+"""Maximal marginal relevance chooses as the formula by hand does, one candidate after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords, items_of, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval import Bm25sRetriever, RetrievalResult, Searcher
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.rerankers.mmr import MmrReranker, chosen_by_mmr
+
+TEXTS = [
+    "red fox in the snow",
+    "red fox in the snow",
+    "red fox in snow",
+    "blue whale in the sea",
+    "the fox and the whale",
+    "green tree",
+    "",
+]
+
+
+def by_hand(relevance: list[float], vectors: np.ndarray, weight: float) -> list[tuple[int, float]]:
+    """The places in the order of choice, each with its value, as the paper has it."""
+    left, chosen = list(range(len(relevance))), []
+    while left:
+        values = {
+            place: weight * relevance[place]
+            - (1 - weight) * max((float(vectors[place] @ vectors[one]) for one, _ in chosen), default=0.0)
+            for place in left
+        }
+        best = max(left, key=lambda place: (round(values[place], 6), -place))
+        chosen.append((best, values[best]))
+        left.remove(best)
+    return chosen
+
+
+def reranked(reranker: MmrReranker, query: str, texts: list[str], k: int = 100) -> list[RetrievalResult]:
+    given = [RetrievalResult(item=item, score=10.0 - row, signals={}) for row, item in enumerate(items_of(texts))]
+    (found,) = reranker.rerank([query], [given], k)
+    return found
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("query", ["red fox", "whale tree", "unheard of"])
+def test_the_order_is_that_of_the_formula_by_hand(weight, query):
+    encoder = HashedWords(32)
+    vectors = encoder.encode_passages(TEXTS).astype(np.float64)
+    relevance = (vectors @ encoder.encode_queries([query])[0].astype(np.float64)).tolist()
+    wanted = by_hand(relevance, vectors, weight)
+    found = reranked(MmrReranker(encoder, weight), query, TEXTS)
+    assert rows_of(found) == [place for place, _ in wanted]
+    values = np.minimum.accumulate([value for _, value in wanted])
+    np.testing.assert_allclose([hit.score for hit in found], values, atol=1e-6)
+    np.testing.assert_allclose([hit.signals["mmr.relevance"] for hit in found], np.array(relevance)[rows_of(found)], atol=1e-6)
+
+
+def test_relevance_alone_is_the_order_of_cosines_and_what_is_alike_comes_later_otherwise():
+    assert rows_of(reranked(MmrReranker(HashedWords(32), 1.0), "red fox", TEXTS))[:2] == [2, 0]
+    diverse = reranked(MmrReranker(HashedWords(32), 0.5), "red fox", TEXTS)
+    assert rows_of(diverse).index(1) > rows_of(diverse).index(4)
+    (twin,) = [hit for hit in diverse if hit.item.item_id == "d1"]
+    assert twin.signals["mmr.redundancy"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_incoming_scores_are_normalised_within_their_list():
+    found = reranked(MmrReranker(HashedWords(32), 1.0, relevance="incoming"), "anything", TEXTS)
+    assert rows_of(found) == list(range(len(TEXTS)))
+    assert [hit.signals["mmr.relevance"] for hit in found] == pytest.approx(np.linspace(1, 0, len(TEXTS)))
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-3, 3)), min_size=1, max_size=12), st.floats(0, 1))
+def test_scores_fall_in_the_order_of_choice_also_where_vectors_point_apart(candidates, weight):
+    relevance = np.array([value for value, _ in candidates])
+    vectors = np.array([(np.cos(angle), np.sin(angle)) for _, angle in candidates], np.float32)
+    scores, _ = chosen_by_mmr(relevance, vectors, weight)
+    assert len(set(scores.tolist())) == len(scores)
+    order = np.argsort(-scores).tolist()
+    nearest = np.full(len(scores), -np.inf)
+    left = list(range(len(scores)))
+    for turn, place in enumerate(order):
+        values = weight * relevance[left] - (1 - weight) * (nearest[left] if turn else 0.0)
+        assert weight * relevance[place] - (1 - weight) * (nearest[place] if turn else 0.0) >= values.max() - 1e-6
+        nearest = np.maximum(nearest, vectors @ vectors[place])
+        left.remove(place)
+
+
+def test_a_searcher_gives_the_k_that_were_chosen_first(tmp_path):
+    searcher = Searcher([Bm25sRetriever()], reranker=MmrReranker(HashedWords(32), 0.4), depth=6)
+    searcher.index(items_of(TEXTS), tmp_path)
+    whole = searcher.search("red fox whale", 5)[0]
+    assert rows_of(searcher.search("red fox whale", 2)[0]) == rows_of(whole)[:2]
+    assert {"bm25s.score", "mmr.score", "mmr.relevance", "mmr.redundancy"} <= set(whole[0].signals)
+
+
+def test_an_encoder_of_other_dimensions_for_queries_or_of_no_numbers_is_an_error():
+    class Torn(HashedWords):
+        name = "torn"
+
+        def encode_queries(self, queries):
+            return super().encode_queries(queries)[:, 1:]
+
+    with pytest.raises(ModelError, match="dimension 16"):
+        reranked(MmrReranker(Torn()), "fox", TEXTS)
+    with pytest.raises(ConfigurationError, match="lambda_mult"):
+        MmrReranker(HashedWords(), 1.1)
