@@ -45,7 +45,7 @@ class SpladeRetriever(BaseRetriever):
 
     Args:
         encoder: a model's hub name, a local folder, or a sparse encoder.
-        merge: how sub-queries of one query are merged: ``max``, ``rrf`` or ``round_robin``.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would. All give the
             same results.
     """
@@ -56,7 +56,7 @@ class SpladeRetriever(BaseRetriever):
     def __init__(
         self,
         encoder: str | BaseSparseEncoder = "naver/splade-cocondenser-ensembledistil",
-        merge: MergeRule = "max",
+        merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
         self.encoder = SpladeEncoder(encoder) if isinstance(encoder, str) else encoder
