@@ -27,8 +27,20 @@ _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
 _SEARCHERS = ("searchers", "grid")
-_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "mlflow", "tensorboard", "group_by", "latency_queries", "seed")
-_OPTIONAL += ("prices", "answerer", "where")
+_TRACKERS = ("wandb", "mlflow", "tensorboard")
+_OPTIONAL = (
+    "k",
+    "baseline",
+    "output",
+    "stages",
+    *_TRACKERS,
+    "group_by",
+    "latency_queries",
+    "seed",
+    "prices",
+    "answerer",
+    "where",
+)
 
 
 @dataclass(frozen=True)
