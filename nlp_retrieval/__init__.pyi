@@ -15,6 +15,7 @@ from nlp_retrieval.benchmarks.runs.compare import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.runs.folder import SavedRun as SavedRun
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources as read_sources
+from nlp_retrieval.benchmarks.settings import MlflowSettings as MlflowSettings
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun as TrecRun
 from nlp_retrieval.core.answer import Answer as Answer
@@ -154,6 +155,10 @@ from nlp_retrieval.profiles.profile import ProfileQuestion as ProfileQuestion
 from nlp_retrieval.profiles.profile import SignalWeights as SignalWeights
 from nlp_retrieval.profiles.profile import load_profile as load_profile
 from nlp_retrieval.reports.policy.page import write_study_page as write_study_page
+from nlp_retrieval.reports.tracking.mlflow import MlflowLogger as MlflowLogger
+from nlp_retrieval.reports.tracking.run_logger import RunLogger as RunLogger
+from nlp_retrieval.reports.tracking.tensorboard import TensorboardLogger as TensorboardLogger
+from nlp_retrieval.reports.wandb.runs import WandbLogger as WandbLogger
 from nlp_retrieval.reports.wandb.runs import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker

@@ -12,7 +12,7 @@ from nlp_retrieval.benchmarks.cost.prices import read_prices
 from nlp_retrieval.benchmarks.filters.of_queries import check_where_from
 from nlp_retrieval.benchmarks.grid.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings, WandbSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, MlflowSettings, WandbSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
@@ -27,7 +27,20 @@ _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
 _TYPE_NAMES = {str: "text", int: "an integer"}
 _SEARCHERS = ("searchers", "grid")
-_OPTIONAL = ("k", "baseline", "output", "stages", "wandb", "group_by", "latency_queries", "seed", "prices", "answerer", "where")
+_TRACKERS = ("wandb", "mlflow", "tensorboard")
+_OPTIONAL = (
+    "k",
+    "baseline",
+    "output",
+    "stages",
+    *_TRACKERS,
+    "group_by",
+    "latency_queries",
+    "seed",
+    "prices",
+    "answerer",
+    "where",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,9 @@ class BenchmarkConfig:
         index: the index directory.
         output: the folder for the files of the run.
         stages: the folder where results of stages are kept; None: ``stages`` in the output folder.
-        wandb: None: nothing is logged.
+        wandb: where Weights & Biases keeps runs; None: nothing is logged there.
+        mlflow: where MLflow keeps runs; None: nothing is logged there.
+        tensorboard: whether event files for TensorBoard are written.
         options: further fields of :class:`~nlp_retrieval.benchmarks.settings.BenchmarkSettings`, as far as the file names them.
         grid: None where the file has none.
         halving: how configurations are left out before all queries are searched; None: they are not.
@@ -54,6 +69,8 @@ class BenchmarkConfig:
     output: Path
     stages: Path | None
     wandb: WandbSettings | None
+    mlflow: MlflowSettings | None
+    tensorboard: bool
     options: dict[str, Any]
     grid: Grid | None = None
     halving: Halving | None = None
@@ -117,6 +134,8 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         output=_path(settings.get("output", f"runs/{Path(path).stem}"), f"{where}: output"),
         stages=_path(settings["stages"], f"{where}: stages") if "stages" in settings else None,
         wandb=_wandb(settings.get("wandb"), where),
+        mlflow=_mlflow(settings.get("mlflow"), where),
+        tensorboard=_switch(settings.get("tensorboard", False), f"{where}: tensorboard"),
         options=options,
         grid=grid,
         halving=read_halving(halving, f"{where}: grid.halving") if halving is not None else None,
@@ -176,12 +195,29 @@ def _path(value: Any, where: str) -> Path:
 def _wandb(settings: Config | None, where: str) -> WandbSettings | None:
     if settings is None:
         return None
-    if not isinstance(settings, dict):
-        raise ConfigurationError(f"{where}: wandb: expected settings such as {{project: hover}}, found {settings!r}")
-    check_keys(settings, ("project", "mode", "group", "entity"), (), f"{where}: wandb")
-    for key, value in settings.items():
-        if value is not None and not isinstance(value, str):
-            raise ConfigurationError(f"{where}: wandb.{key}: expected text, found {value!r}")
+    _check_tracker(settings, ("project", "mode", "group", "entity"), f"{where}: wandb", "{project: hover}")
     if settings.get("mode") not in {None, "online", "offline"}:
         raise ConfigurationError(f"{where}: wandb.mode: {settings['mode']!r}; valid: online, offline")
     return WandbSettings(**settings)
+
+
+def _mlflow(settings: Config | None, where: str) -> MlflowSettings | None:
+    if settings is None:
+        return None
+    _check_tracker(settings, ("experiment", "uri"), f"{where}: mlflow", "{experiment: hover}")
+    return MlflowSettings(**{key: value for key, value in settings.items() if value})
+
+
+def _check_tracker(settings: Config, keys: tuple[str, ...], where: str, example: str) -> None:
+    if not isinstance(settings, dict):
+        raise ConfigurationError(f"{where}: expected settings such as {example}, found {settings!r}")
+    check_keys(settings, keys, (), where)
+    for key, value in settings.items():
+        if value is not None and not isinstance(value, str):
+            raise ConfigurationError(f"{where}.{key}: expected text, found {value!r}")
+
+
+def _switch(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{where}: expected true or false, found {value!r}")
+    return value

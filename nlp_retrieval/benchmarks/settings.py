@@ -149,3 +149,17 @@ class WandbSettings:
     mode: WandbMode | None = None
     group: str | None = None
     entity: str | None = None
+
+
+@dataclass(frozen=True)
+class MlflowSettings:
+    """Where MLflow keeps runs.
+
+    Args:
+        experiment: made where there is none of this name.
+        uri: of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, without one, an SQLite file in the
+            output folder.
+    """
+
+    experiment: str = "nlp_retrieval"
+    uri: str | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +16,18 @@ from nlp_retrieval.errors import DependencyError, RetrievalError
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.config import BenchmarkConfig
     from nlp_retrieval.benchmarks.results import BenchmarkReport
+    from nlp_retrieval.reports.tracking.run_logger import RunLogger
 
 NAME = "benchmark"
+
+
+class Tracker(StrEnum):
+    """Where runs can be logged."""
+
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
+    TENSORBOARD = "tensorboard"
+
 
 _HANDFUL = 5
 """So many configurations need no plan."""
@@ -26,13 +39,18 @@ def command(
         Path | None, typer.Option("--output", help="Folder for the run's files, instead of the file's own.")
     ] = None,
     wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases, where the file says so.")] = True,
+    log_to: Annotated[
+        list[Tracker] | None,
+        typer.Option("--log-to", help="Log to this tracker instead of those that the file names; may be repeated."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and do nothing: no index, no model, no file.")
     ] = False,
 ) -> None:
     """Compare searchers over the same queries.
 
-    Prints a table; writes a page, results, tables for papers, costs, a manifest, TREC runs, and Weights & Biases runs.
+    Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; logs to Weights & Biases, MLflow
+    or TensorBoard where that is asked for.
     What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
     stopped when it is run again. With a grid, or many searchers, what is going to be done is printed first. A configuration
     that fails does not keep the others from being compared; the command then ends with 1, or with 4 where all that is missing
@@ -43,15 +61,19 @@ def command(
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans.plan import plan_of
     from nlp_retrieval.reports.terminal.plan import PlanTables
+    from nlp_retrieval.reports.tracking.loggers import loggers_of
 
     described = read_benchmark_config(config)
+    if not wandb:
+        described = replace(described, wandb=None)
+    loggers = loggers_of(described, log_to or ())
     if dry_run:
-        _check_output(described, output or described.output, log=wandb)
+        _check_output(output or described.output, loggers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid, described.halving)
         Console(stderr=not dry_run).print(PlanTables(plan))
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, log=wandb))
+        refuse_failures(run_benchmark(described, output, loggers))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -70,42 +92,39 @@ def refuse_failures(report: BenchmarkReport) -> None:
         )
 
 
-def _check_output(config: BenchmarkConfig, folder: Path, *, log: bool) -> None:
-    """Find out before the work whether what comes of it can be put where it is wanted."""
+def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
+    """Find out before the work whether what comes of it can be put where it is wanted, and say where runs are logged."""
     from nlp_retrieval.core.files.output import check_folder_for_output
-    from nlp_retrieval.reports.wandb.ready import mode_of
 
     check_folder_for_output(folder)
-    if config.wandb is not None and log:
-        mode_of(config.wandb)
+    for logger in loggers:
+        say(logger.check(folder))
 
 
-def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) -> BenchmarkReport:
-    """Run a benchmark, print the table, and say where the files are."""
+def run_benchmark(config: BenchmarkConfig, output: Path | None, loggers: Sequence[RunLogger]) -> BenchmarkReport:
+    """Run a benchmark, print the table, log the runs, and say where everything is."""
     from rich.console import Console
 
+    from nlp_retrieval.benchmarks.grid.recorded import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.reports.terminal.summary import summary_table
-    from nlp_retrieval.reports.wandb.runs import log_to_wandb
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output
-    _check_output(config, folder, log=log)
+    _check_output(folder, loggers)
     settings = config.settings(folder)
     halved = halve(settings, config.halving, say) if config.halving is not None else None
     run = run_searchers(settings if halved is None else halved.settings, say)
+    if config.grid is not None:
+        run = with_grid(run, config.grid)
     report = write_run_files(run if halved is None else with_record(run, halved), folder)
     Console().print(summary_table(report))
     if halved is not None:
         say(halved.note)
     say(f"page: {report.files['report']}")
     say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
-    if config.wandb is not None and log:
-        say("logging to Weights & Biases")
-        runs = log_to_wandb(report, config.wandb, folder)
-        say(f"Weights & Biases runs: {runs[0].parent}")
-        if runs[0].name.startswith("offline-"):
-            say(f"  look at them in a terminal: wandb leet {runs[0].parent}")
-            say(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
+    for logger in loggers:
+        for line in logger.log(report, folder):
+            say(line)
     return report

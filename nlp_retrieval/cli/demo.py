@@ -58,6 +58,7 @@ def command(
         return
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
+    from nlp_retrieval.reports.tracking.loggers import loggers_of
 
     chosen = shipped_claims(claims)
     model = _language_model(lm, lm_base_url, lm_api_key_env)
@@ -66,7 +67,7 @@ def command(
     config = write_demo(output, chosen, model)
     say(f"collection and configuration: {output}")
     settings = read_benchmark_config(config)
-    refuse_failures(run_benchmark(settings, None, log=wandb))
+    refuse_failures(run_benchmark(settings, None, loggers_of(settings) if wandb else []))
     _explain_one(settings.searchers["link graph"])
     if model is None:
         say(

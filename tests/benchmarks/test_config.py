@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from nlp_retrieval import (
     CombSUM,
     FaissRetriever,
     HoverLoader,
+    MlflowLogger,
+    MlflowSettings,
     ModelPrice,
     OverlapReranker,
     Prices,
@@ -22,13 +25,16 @@ from nlp_retrieval import (
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
+    TensorboardLogger,
     TrecRun,
+    WandbLogger,
     WandbSettings,
 )
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.reports.tracking.loggers import loggers_of
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -124,11 +130,22 @@ def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -
     )
 
 
+def test_trackers_are_named_beside_one_another(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
+    design |= {"mlflow": {"experiment": "hover"}, "tensorboard": True}
+    config = read_benchmark_config(written(tmp_path, design))
+    assert (config.mlflow, config.tensorboard) == (MlflowSettings("hover", None), True)
+    both = [type(one) for one in loggers_of(config, ["tensorboard", "wandb"])]
+    assert both == [WandbLogger, TensorboardLogger]
+    assert [type(one) for one in loggers_of(config)] == [WandbLogger, MlflowLogger, TensorboardLogger]
+    assert loggers_of(replace(config, wandb=None, mlflow=None, tensorboard=False)) == []
+
+
 def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
     for key in ("k", "baseline", "output", "wandb"):
         del design[key]
     config = read_benchmark_config(written(tmp_path, design))
     assert (config.output, config.wandb, config.options) == (Path("runs/sweep"), None, {})
+    assert (config.mlflow, config.tensorboard) == (None, False)
     assert config.settings().baseline == "bm25"
 
 
@@ -250,6 +267,10 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("wandb.mode", "off", r"wandb\.mode: 'off'; valid: online, offline"),
         ("wandb", "hover", "wandb: expected settings"),
         ("wandb.project", 5, r"wandb\.project"),
+        ("mlflow", {"experment": "x"}, r"mlflow: unknown key 'experment'; did you mean 'experiment'"),
+        ("mlflow", "hover", "mlflow: expected settings"),
+        ("mlflow", {"uri": 5}, r"mlflow\.uri: expected text"),
+        ("tensorboard", "yes", "tensorboard: expected true or false, found 'yes'"),
         ("searchers", {}, "searchers: expected searchers by name"),
         ("searchers.bm25", "pyserini", r"searchers\.bm25: expected the settings of a searcher"),
         ("searchers.bm25.retrievers", [], r"searchers\.bm25: .*retrievers is empty"),

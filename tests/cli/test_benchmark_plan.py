@@ -67,7 +67,8 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     config = written(tmp_path)
     before = files(tmp_path)
     done = run("benchmark", config, "--dry-run", folder=tmp_path, COLUMNS="80")
-    assert (done.returncode, done.stderr) == (0, "")
+    told = "Weights & Biases: offline, as asked for; runs go to run/wandb, for wandb sync\n"
+    assert (done.returncode, done.stderr) == (0, told)
     assert files(tmp_path) == before
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith("plan: 6 configurations, 6 queries, k = 1, 2, baseline k1=0.4, reranker=none")

@@ -74,7 +74,8 @@ GOOD: dict[str, list[list[str]]] = {
         ["folder", "--project", "-r", "bm25s", "--mcp-http", "--port", "0"],
     ],
     "benchmark": [
-        ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"]
+        ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
+        ["sweep.yaml", "--log-to", "tensorboard", "--output", "out"],
     ],
     "compare": [
         ["run", "other.trec", "--k", "2", "--output", "compared"],

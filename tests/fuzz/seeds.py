@@ -98,6 +98,8 @@ baseline: bm25
 index: indexes/wiki
 prices: {openai/gpt: {input: 0.15, output: 0.6}, currency: USD}
 wandb: {project: p, mode: offline}
+mlflow: {experiment: p, uri: "sqlite:///runs.db"}
+tensorboard: true
 seed: 3
 searchers:
   bm25: {retrievers: [{name: bm25s}]}

@@ -37,11 +37,15 @@ class Grid:
         searchers: by name.
         combinations: how many there are; more than searchers where they were sampled.
         equal: combinations that stand under another name, by their own.
+        axes: the path of each axis, by the short name that tells it from the others.
+        values: of the axes by short name, for each searcher: numbers and text as they are, components by their labels.
     """
 
     searchers: dict[str, Benchmarkable]
     combinations: int
     equal: dict[str, str] = field(default_factory=dict)
+    axes: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[str, str | int | float]] = field(default_factory=dict)
 
 
 def expand_grid(
@@ -106,7 +110,8 @@ def build_grid(
             searchers[name] = made
         else:
             equal[name] = first
-    return Grid(searchers, expanded.combinations, {name: equal.get(first, first) for name, first in equal.items()})
+    equal = {name: equal.get(first, first) for name, first in equal.items()}
+    return Grid(searchers, expanded.combinations, equal, expanded.axes, {name: expanded.values[name] for name in searchers})
 
 
 def read_grid(settings: object, seed: int, where: str) -> Grid:
@@ -138,6 +143,8 @@ class _Expanded:
     settings: dict[str, Config]
     combinations: int
     equal: dict[str, str]
+    axes: dict[str, str]
+    values: dict[str, dict[str, str | int | float]]
 
 
 def _expanded(searcher: object, vary: object, skip: object, sample: object, seed: int, where: str) -> _Expanded:
@@ -155,14 +162,25 @@ def _expanded(searcher: object, vary: object, skip: object, sample: object, seed
     settings: dict[str, Config] = {}
     name_of: dict[str, str] = {}
     equal: dict[str, str] = {}
+    short = [_short_path(axis, axes) for axis in axes]
+    values: dict[str, dict[str, str | int | float]] = {}
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
         made = _settings(searcher, axes, chosen, name, where)
         first = name_of.setdefault(value_key(made), name)
         if first == name:
             settings[name] = made
+            values[name] = {key: _told(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
         else:
             equal[name] = first
-    return _Expanded(settings, combinations.count, equal)
+    return _Expanded(
+        settings, combinations.count, equal, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values
+    )
+
+
+def _told(axis: Axis, value: int) -> str | int | float:
+    """A value of an axis: itself where it is a number or text, else its label."""
+    given = axis.values[value]
+    return given if isinstance(given, str | int | float) and not axis.named else axis.labels[value]
 
 
 def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combination, name: str, where: str) -> Config:

@@ -7,21 +7,20 @@ configurations, other data or another baseline make another one, with runs and a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.reports.tracking.run_logger import run_id, sweep_id
 
 _FILE = "wandb-logged.json"
 _FORMAT = 1
-_ID_LENGTH = 16
 
 
 class Ledger:
@@ -35,7 +34,7 @@ class Ledger:
 
     def __init__(self, folder: Path, sweep: Config, group: str) -> None:
         self._folder = folder
-        self._sweep = hashlib.sha256(canonical_json(sweep).encode()).hexdigest()
+        self._sweep = sweep_id(sweep)
         self._sweeps = _read(folder / _FILE)
         self._own = self._sweeps.setdefault(self._sweep, {"group": group, "runs": {}})
 
@@ -46,7 +45,7 @@ class Ledger:
 
     def id_of(self, name: str) -> str:
         """Return the id of a run, the same whenever it is logged."""
-        return hashlib.sha256(f"{self._sweep} {name}".encode()).hexdigest()[:_ID_LENGTH]
+        return run_id(self._sweep, name)
 
     def finished(self, name: str) -> Path | None:
         """Return where a run was logged; None where it was not, or is not there any more."""

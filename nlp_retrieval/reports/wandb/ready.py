@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
-from nlp_retrieval.errors import ConfigurationError, DependencyError
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError
+from nlp_retrieval.reports.tracking.run_logger import is_reachable
 
 
-def mode_of(settings: WandbSettings) -> WandbMode:
-    """Return in which mode runs are logged.
+def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
+    """Return in which mode runs are logged, and why, in half a sentence.
 
     Raises:
         DependencyError: wandb is not installed.
         ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
+        OutputError: online, and the server cannot be reached.
     """
     try:
         import wandb
@@ -26,14 +29,23 @@ def mode_of(settings: WandbSettings) -> WandbMode:
     except (wandb.errors.UsageError, ValueError) as error:
         raise ConfigurationError(f"wandb: {first_line(error)}; choose another name") from None
     if settings.mode == "offline":
-        return "offline"
+        return "offline", "offline, as asked for"
     with quiet():
         has_key = bool(wandb.api.api_key)
-    if settings.mode == "online" and not has_key:
-        raise ConfigurationError(
-            "wandb.mode is online, and no API key is configured; run wandb login, set WANDB_API_KEY, or write mode: offline"
-        )
-    return "online" if has_key else "offline"
+    if not has_key:
+        if settings.mode == "online":
+            raise ConfigurationError(
+                "wandb.mode is online, and no API key is configured; run wandb login, set WANDB_API_KEY, or write mode: offline"
+            )
+        return "offline", "no API key is configured"
+    with quiet():
+        address = str(wandb.setup().settings.base_url)
+    server = without_secrets(address)
+    if is_reachable(address):
+        return "online", f"online, at {server}"
+    if settings.mode == "online":
+        raise OutputError(f"wandb.mode is online, and {server} cannot be reached; check the network, or write mode: offline")
+    return "offline", f"{server} cannot be reached"
 
 
 def first_line(error: Exception) -> str:

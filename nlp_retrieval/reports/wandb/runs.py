@@ -5,34 +5,61 @@ Runs are offline unless the user is logged in or says otherwise, and nothing tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
-from nlp_retrieval.benchmarks.runs.comparable import RunCorpus
+from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
-from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import OutputError
-from nlp_retrieval.evaluation.measure import Measure
-from nlp_retrieval.reports.view import ReportView, Row, view_of
-from nlp_retrieval.reports.wandb.artifacts import log_manifest, log_run, parameters, sweep_of
+from nlp_retrieval.reports.tracking.logged_run import SUMMARY, LoggedRun, runs_of, sweep_of
+from nlp_retrieval.reports.tracking.run_logger import RunLogger
+from nlp_retrieval.reports.view import ReportView, view_of
+from nlp_retrieval.reports.wandb.comparison import comparison_table
 from nlp_retrieval.reports.wandb.ledger import Ledger
 from nlp_retrieval.reports.wandb.ready import first_line, mode_of, quiet
 
-_FRONTS = {"latency_ms": "pareto", "price_per_1000_queries": "pareto_price"}
+_LONGEST_NAME = 100
+_LONGEST_TAG = 64
+
+
+class WandbLogger(RunLogger):
+    """Logs to Weights & Biases.
+
+    Args:
+        settings: where to.
+    """
+
+    def __init__(self, settings: WandbSettings | None = None) -> None:
+        self.settings = settings or WandbSettings()
+
+    def check(self, folder: Path) -> str:
+        """Say whether runs go online, and why not; see :meth:`RunLogger.check`."""
+        mode, reason = mode_of(self.settings)
+        place = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
+        return f"Weights & Biases: {reason}; runs go to {place}"
+
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; see :func:`log_to_wandb`."""
+        runs = log_to_wandb(report, self.settings, folder)
+        said = [f"Weights & Biases runs: {runs[0].parent}"]
+        if runs[0].name.startswith("offline-"):
+            said.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
+            said.append(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
+        return said
 
 
 def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
     """Log a finished benchmark.
 
     In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
-    curves over ``k``, and the summary holds every measure and cost by name, whether the configuration is on the Pareto front
-    of quality and latency (``pareto``) or price (``pareto_price``), and what the tests found over all queries under
-    ``significance``. Its lists are an artifact. A configuration that failed is a run that failed, and says why. The last run,
-    ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
+    curves over ``k``, for all queries and for each group, and the summary holds every measure with its interval and every cost
+    by name, whether the configuration is on the Pareto front of quality and latency (``pareto``) or price (``pareto_price``),
+    and what the tests found over all queries under ``significance``. The config is flat, with each setting once, and the axes
+    of a grid under ``grid/``. Its lists are an artifact. A configuration that failed is a run that failed, and says why. The
+    last run, ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
 
     Each run is logged once: what was logged of the same results before, by this function into this folder, is not logged
     again.
@@ -50,7 +77,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
         ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
         OutputError: the folder cannot be made, or Weights & Biases does not take the runs.
     """
-    mode = mode_of(settings)
+    mode, _ = mode_of(settings)
     import wandb
 
     target = Path(folder).absolute()
@@ -61,52 +88,21 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
     where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
     ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
-    logging, view = _Logging(settings, mode, ledger, target), view_of(report)
-    notes = {"notes": view.cautions} if view.cautions else {}
+    view, folders = view_of(report), []
+    runs = runs_of(view)
     with quiet(), _told(wandb, target):
-        for row in view.groups[0].rows:
-            name = row.result.name
-            with logging.run(name, "configuration", _flat_config(row, report, view.corpora[name]) | notes) as run:
-                if run is not None:
-                    _log_configuration(run, row, view)
-                    log_run(run, name, report)
-        for failed in report.failed:
-            with logging.run(failed.name, "configuration", _failed_config(failed), exit_code=1) as run:
-                if run is not None:
-                    run.summary.update({"failed": failed.reason, "error": failed.error})
-        config = {"baseline": report.baseline, "k": report.k_values, "manifest": without_secrets(report.manifest)}
-        with logging.run("summary", "summary", config | notes) as run:
-            if run is not None:
-                _log_summary(wandb, run, view)
-                log_manifest(run, report)
-    return logging.folders
-
-
-class _Logging:
-    """Begins and ends runs, each once."""
-
-    def __init__(self, settings: WandbSettings, mode: WandbMode, ledger: Ledger, folder: Path) -> None:
-        self._settings = settings
-        self._mode = mode
-        self._ledger = ledger
-        self._folder = folder
-        self.folders: list[Path] = []
-
-    @contextmanager
-    def run(self, name: str, job: str, config: dict[str, Any], exit_code: int = 0) -> Iterator[Any]:
-        """Give a run to log into; None where it was logged before."""
-        key = f"{job}: {name}"
-        before = self._ledger.finished(key)
-        if before is not None:
-            self.folders.append(before)
-            yield None
-            return
-        self._ledger.begin(key)
-        with _run(self._settings, self._mode, self._ledger, (name, key, job), config, self._folder, exit_code) as run:
-            yield run
-            where = Path(run.dir).parent
-        self._ledger.finish(key, where)
-        self.folders.append(where)
+        for logged in runs:
+            before = ledger.finished(logged.key)
+            if before is None:
+                ledger.begin(logged.key)
+                with _run(settings, mode, ledger, logged, target) as run:
+                    _log(run, logged)
+                    if logged.job == SUMMARY:
+                        _log_comparison(wandb, run, view, runs)
+                    before = Path(run.dir).parent
+                ledger.finish(logged.key, before)
+            folders.append(before)
+    return folders
 
 
 @contextmanager
@@ -122,27 +118,19 @@ def _told(wandb: Any, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _run(
-    settings: WandbSettings,
-    mode: WandbMode,
-    ledger: Ledger,
-    called: tuple[str, str, str],
-    config: dict[str, Any],
-    folder: Path,
-    exit_code: int,
-) -> Iterator[Any]:
+def _run(settings: WandbSettings, mode: WandbMode, ledger: Ledger, logged: LoggedRun, folder: Path) -> Iterator[Any]:
     import wandb
 
-    name, key, job = called
     run = wandb.init(
         project=settings.project,
         entity=settings.entity,
         group=ledger.group,
-        id=ledger.id_of(key),
+        id=ledger.id_of(logged.key),
         resume="allow" if mode == "online" else None,
-        name=name,
-        job_type=job,
-        config=config,
+        name=logged.name,
+        job_type=logged.job,
+        tags=[tag[:_LONGEST_TAG] for tag in logged.tags],
+        config=logged.config,
         mode=mode,
         dir=str(folder),
         reinit="finish_previous",
@@ -156,93 +144,38 @@ def _run(
     except BaseException:
         run.finish(exit_code=1)
         raise
-    run.finish(exit_code=exit_code)
+    run.finish(exit_code=1 if logged.failed else 0)
 
 
-def _flat_config(row: Row, report: BenchmarkReport, corpus: RunCorpus | None) -> dict[str, Any]:
-    """The configuration, flat enough to filter and group by, and complete beside it."""
-    result = row.result
-    retrievers = result.config.get("retrievers", [])
-    parts = list(retrievers.values()) if isinstance(retrievers, dict) else retrievers
-    named = {kind: (result.config.get(kind) or {}).get("name", "none") for kind in ("processor", "fusion", "reranker")}
-    flat = {
-        "retrievers": "+".join(part["name"] for part in parts) or result.config.get("name"),
-        "parameters": parameters(result.config),
-        "scope": result.config.get("scope"),
-        "fingerprint": result.fingerprint,
-        "baseline": row.is_baseline,
-        "queries": report.query_counts[""],
-        "items": report.n_items if corpus is None else corpus.items,
-        "corpus": None if corpus is None else corpus.fingerprint,
-        "searcher": result.config,
-    }
-    cleaned: dict[str, Any] = without_secrets(named | flat)
-    return cleaned
-
-
-def _failed_config(failed: FailedConfiguration) -> dict[str, Any]:
-    cleaned: dict[str, Any] = without_secrets({"failed": True, "searcher": failed.config})
-    return cleaned
-
-
-def _log_configuration(run: Any, row: Row, view: ReportView) -> None:
-    result = row.result
+def _log(run: Any, logged: LoggedRun) -> None:
+    """Log curves, with the headline measures in their last row, then the summary and the files."""
     run.define_metric("k")
-    parsed = map(Measure.parse, result.measures)
-    families = list(dict.fromkeys(measure.family for measure in parsed if measure.cutoff is not None))
-    for family in families:
-        run.define_metric(family, step_metric="k")
-    for k in view.report.k_values:
-        run.log({"k": k} | {family: result.measures[str(Measure(family, k))] for family in families})
-    run.summary.update(
-        result.measures
-        | {f"{group}/{name}": value for group, measures in result.groups.items() for name, value in measures.items()}
-        | {f"cost/{key}": value for key, value in _figures(row).items()}
-        | {f"cost/stage_ms/{stage}": value for stage, value in (result.cost.stage_ms if result.cost else {}).items()}
-        | _on_fronts(row, view)
-        | {"empty_queries": result.empty_queries}
-        | {
-            f"significance/{one.measure}/{figure}": value
-            for one in view.groups[0].comparisons
-            if one.system == result.name
-            for figure, value in (("difference", one.difference), ("p_holm", one.p_holm))
-        }
-    )
+    for name in logged.curves:
+        run.define_metric(name, step_metric="k", summary="none")
+    for name in logged.headline:
+        run.define_metric(name, step_metric="k", summary="last")
+    cutoffs = sorted({k for curve in logged.curves.values() for k in curve})
+    for k in cutoffs:
+        last = {name: logged.figures[name] for name in logged.headline} if k == cutoffs[-1] else {}
+        run.log({"k": k} | {name: curve[k] for name, curve in logged.curves.items() if k in curve} | last)
+    run.summary.update(dict(logged.figures) | dict(logged.words))
+    if logged.files:
+        import wandb
+
+        summary = logged.job == SUMMARY
+        name = "benchmark" if summary else f"run-{logged.files[0].stem}"
+        short = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST_NAME]
+        artifact = wandb.Artifact(f"{short}-{run.id}", type="benchmark" if summary else "trec-run")
+        for file in logged.files:
+            artifact.add_file(str(file), name=file.name)
+        run.log_artifact(artifact)
 
 
-def _figures(row: Row) -> dict[str, float]:
-    """The single figures of a cost by name; those of language models only where one was asked, and prices where known."""
-    if row.result.cost is None:
-        return {}
-    figures: dict[str, Any] = asdict(row.result.cost)
-    del figures["stage_ms"]
-    asked: dict[str, float] = figures.pop("language_model") or {}
-    asked.pop("models", None)
-    answering: dict[str, float] = figures.pop("answering") or {}
-    of_parts = {f"language_model/{key}": value for key, value in asked.items()}
-    return figures | of_parts | {f"answering/{key}": value for key, value in answering.items()} | row.prices
-
-
-def _on_fronts(row: Row, view: ReportView) -> dict[str, bool]:
-    """Whether a configuration is on each front that it has a place in."""
-    name = row.result.name
-    return {_FRONTS[key]: name in front.names for key, front in view.fronts.items() if name in front.placed}
-
-
-def _log_summary(wandb: Any, run: Any, view: ReportView) -> None:
-    report, rows = view.report, view.groups[0].rows
-    measures = list(report.configurations[0].measures)
-    costs = [_figures(row) | _on_fronts(row, view) for row in rows]
-    kinds = list(dict.fromkeys(key for cost in costs for key in cost))
-    main = view.main_measure
-    tested = [f"{main} p_holm"] if view.comparisons else []
-    table = wandb.Table(columns=["configuration", *measures, *tested, *kinds])
-    for row, cost in zip(rows, costs, strict=True):
-        compared = row.cells[main].comparison
-        p_holm = [compared.p_holm if compared is not None else None for _ in tested]
-        figures = (row.result.measures[name] for name in measures)
-        table.add_data(row.result.name, *figures, *p_holm, *(cost.get(key) for key in kinds))
-    depth = report.k_values[-1]
+def _log_comparison(wandb: Any, run: Any, view: ReportView, runs: list[LoggedRun]) -> None:
+    """Log the table of all configurations, plots of it, and the page."""
+    report = view.report
+    columns, rows = comparison_table(view, runs)
+    table = wandb.Table(columns=columns, data=rows)
     curves = wandb.plot.line_series(
         xs=report.k_values,
         ys=[[result.measures[f"recall@{k}"] for k in report.k_values] for result in report.configurations],
@@ -251,9 +184,9 @@ def _log_summary(wandb: Any, run: Any, view: ReportView) -> None:
         xname="k",
     )
     logged: dict[str, Any] = {"comparison": table, "recall over k": curves}
-    if "latency_ms" in kinds:
+    if "latency_ms" in columns:
         logged["quality against latency"] = wandb.plot.scatter(
-            table, "latency_ms", f"recall@{depth}", title="Quality against latency"
+            table, "latency_ms", f"recall@{report.k_values[-1]}", title="Quality against latency"
         )
     if page := report.files.get("report"):
         logged["report"] = wandb.Html(Path(page).read_text("utf-8"), inject=False)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from benchmarks.small_benchmark import benchmarker, searchers
 
-from nlp_retrieval import BenchmarkReport, Searcher, WandbSettings, log_to_wandb, write_run_files
+from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb, write_run_files
 from nlp_retrieval.benchmarks.results import FailedConfiguration
-from nlp_retrieval.reports.wandb.artifacts import parameters
 from nlp_retrieval.reports.wandb.ledger import Ledger
 
 from .test_runs import overview, records
@@ -103,16 +102,6 @@ def test_lists_and_manifest_are_artifacts(first: tuple[Path, list[Path]], report
         assert len(own) == 1, logged
         entries = own[0]["manifest"]["contents"]
         assert {entry["path"] for entry in entries} == files
-
-
-def test_parameters_are_flat_by_part_and_told_apart_where_two_share_a_name() -> None:
-    hybrid = searchers()["hybrid + overlap"]
-    flat = parameters(hybrid.config)
-    assert flat["bm25s"]["k1"] == 1.2
-    assert flat["overlap"]["blend"] == "rank" if "overlap" in flat else flat["reranker"]["blend"] == "rank"
-    assert flat["fusion"]["k"] == 60
-    twice = Searcher([hybrid.retrievers["bm25s"], type(hybrid.retrievers["bm25s"])(k1=0.7)])
-    assert [parameters(twice.config)[f"bm25s-{number}"]["k1"] for number in (1, 2)] == [1.2, 0.7]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 1, "sweeps": {"a": 3}}', '{"format": 2, "sweeps": {}}'])

@@ -79,30 +79,61 @@ def test_history_holds_every_measure_over_k_value_by_value(report: BenchmarkRepo
         assert [line["k"] for line in history] == [3, 5, 10]
         for line in history:
             for family in ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr"):
-                assert line[family] == pytest.approx(result.measures[f"{family}@{line['k']}"], abs=1e-12)
+                name = f"{family}@{line['k']}"
+                assert line[family] == pytest.approx(result.measures[name], abs=1e-12)
+                for group in ("hops=2", "hops=3", "hops=4"):
+                    assert line[f"{group}/{family}"] == pytest.approx(result.groups[group][name], abs=1e-12)
 
 
-def test_the_config_of_a_run_can_be_filtered_by_flat_fields(report: BenchmarkReport, logged: list[Path]) -> None:
-    wanted = [
-        {"retrievers": "bm25s", "fusion": "none", "reranker": "none", "processor": "none", "scope": "pooled", "baseline": True},
-        {"retrievers": "bm25s+faiss", "baseline": False},
-    ]
-    for run, fields, result in zip(logged, wanted, report.configurations, strict=False):
-        config = overview(run)["config"]
-        assert {key: config[key] for key in fields} == fields
-        assert config["fingerprint"] == result.fingerprint
-        assert (config["queries"], config["items"]) == (20, 80)
-        assert config["corpus"] == report.manifest["corpus"]["fingerprint"]
-        assert "notes" not in config
+def test_headline_measures_are_defined_and_in_the_last_row_of_the_history(report: BenchmarkReport, logged: list[Path]) -> None:
+    headline = {"recall@3", "recall@5", "recall@10", "perfect_recall@3", "perfect_recall@5", "perfect_recall@10", "ndcg@10"}
+    for run, result in zip(logged, report.configurations, strict=False):
+        *before, last = [line["history"]["item"] for line in records(run) if line["type"] == "history"]
+        assert {name: last[name] for name in headline} == pytest.approx({name: result.measures[name] for name in headline})
+        assert not [name for line in before for name in line if "@" in name]
+        defined = [line["metric"] for line in records(run) if line["type"] == "metric"]
+        assert {one["name"] for one in defined if one.get("step_metric") == "k"} >= headline | {"recall", "hops=3/ndcg"}
+        assert "recall" not in overview(run)["summary"]
+
+
+def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkReport, logged: list[Path]) -> None:
+    shared = {
+        "queries": 20,
+        "query_set": report.manifest["query_fingerprint"],
+        "k": [3, 5, 10],
+        "baseline": "bm25",
+        "corpus": report.manifest["corpus"]["fingerprint"],
+        "items": 80,
+        "processor": "none",
+        "reranker": "none",
+        "scope": "pooled",
+    }
+    lexical = {f"bm25s/{key}": value for key, value in Bm25sRetriever().config.items() if key != "name" and value is not None}
+    bm25, hybrid, summary = (overview(run)["config"] for run in logged)
+    assert bm25 == shared | {"retrievers": "bm25s", "fusion": "none"} | lexical
+    told = {key: value for key, value in hybrid.items() if not key.startswith("faiss/")}
+    encoder = {"retrievers": "bm25s+faiss", "encoder": "hashed-words", "fusion": "rrf", "fusion/k": 60}
+    assert told == shared | lexical | encoder | {"bm25s/k1": 1.2}
+    assert (hybrid["faiss/encoder/dimension"], hybrid["faiss/encoder/api_key"]) == (16, "***")
+    assert "faiss/encoder" not in hybrid
+    assert summary == {key: shared[key] for key in ("queries", "query_set", "k", "baseline")}
+
+
+def test_tags_are_short_names_of_parts(logged: list[Path]) -> None:
+    told = [next(line["run"] for line in records(run) if line["type"] == "run").get("tags", []) for run in logged]
+    assert told == [["bm25s", "baseline"], ["bm25s", "faiss", "hashed-words", "rrf"], []]
 
 
 def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: BenchmarkReport, logged: list[Path]) -> None:
     for run, result in zip(logged, report.configurations, strict=False):
         summary = overview(run)["summary"]
         wanted = result.measures | {"hops=3/recall@10": result.groups["hops=3"]["recall@10"], "empty_queries": 0}
+        wanted |= dict(zip(("recall@10/low", "recall@10/high"), result.intervals[""]["recall@10"], strict=True))
+        assert wanted["recall@10/low"] < wanted["recall@10"] < wanted["recall@10/high"]
         assert result.cost is not None
         wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/stage_ms/bm25s": result.cost.stage_ms["bm25s"]}
         assert {name: summary[name] for name in wanted} == pytest.approx(wanted)
+        assert summary["fingerprint"] == result.fingerprint
         assert overview(run)["state"] == "finished"
 
 
@@ -156,8 +187,16 @@ def test_all_runs_are_of_one_group_under_their_names(logged: list[Path]) -> None
 def test_the_last_run_holds_the_table_the_plots_and_the_page(report: BenchmarkReport, logged: list[Path]) -> None:
     tables = [json.loads(path.read_text()) for path in logged[-1].rglob("comparison*.table.json")]
     assert len(tables) == 1
-    assert tables[0]["columns"][:2] == ["configuration", "precision@3"]
-    assert [row[0] for row in tables[0]["data"]] == ["bm25", "hybrid"]
+    made_of = ["configuration", "retrievers", "encoder", "processor", "fusion", "reranker"]
+    assert tables[0]["columns"][:7] == [*made_of, "precision@3"]
+    assert [row[:6] for row in tables[0]["data"]] == [
+        ["bm25", "bm25s", None, "none", "none", "none"],
+        ["hybrid", "bm25s+faiss", "hashed-words", "none", "rrf", "none"],
+    ]
+    bounds = [tables[0]["columns"].index(f"recall@10/{bound}") for bound in ("low", "high")]
+    assert [tuple(row[at] for at in bounds) for row in tables[0]["data"]] == [
+        pytest.approx(one.intervals[""]["recall@10"]) for one in report.configurations
+    ]
     place = tables[0]["columns"].index("recall@10")
     assert [row[place] for row in tables[0]["data"]] == [c.measures["recall@10"] for c in report.configurations]
     pages = list(logged[-1].rglob("report*.html"))

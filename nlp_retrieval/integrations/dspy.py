@@ -1,0 +1,51 @@
+"""A searcher as a DSPy retrieval model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.errors import DependencyError
+
+try:
+    from dspy import Example
+except ImportError:
+    raise DependencyError("a searcher in DSPy needs dspy: pip install 'nlp_retrieval[llm]'") from None
+
+__all__ = ["DspyRetriever"]
+
+
+class DspyRetriever:
+    """Searches an opened index for DSPy: ``dspy.configure(rm=DspyRetriever(searcher))``, and ``dspy.Retrieve`` uses it.
+
+    Args:
+        searcher: with an opened index.
+        k: at most this many passages, where a call does not say how many.
+        where: a filter that holds for all calls; see :mod:`nlp_retrieval.core.filters`.
+    """
+
+    def __init__(self, searcher: BaseSearcher, k: int = 3, where: Where | None = None) -> None:
+        self.searcher = searcher
+        self.k = k
+        self.where = where
+
+    def __call__(self, query: str, k: int | None = None, where: Where | None = None) -> list[Any]:
+        """Return passages, best first: examples with ``long_text``, ``pid``, ``score``, ``signals`` and ``metadata``.
+
+        Args:
+            query: what is searched for.
+            k: instead of its own.
+            where: instead of its own.
+        """
+        (results,) = self.searcher.search([query], self.k if k is None else k, where=self.where if where is None else where)
+        return [
+            Example(
+                long_text=result.item.text,
+                pid=result.item.item_id,
+                score=result.score,
+                signals=result.signals,
+                metadata=result.item.metadata,
+            )
+            for result in results
+        ]

@@ -1,0 +1,75 @@
+"""A searcher as a LangChain retriever, and LangChain's documents as items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.loaders.records import as_id, make_item
+
+try:
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+except ImportError:
+    raise DependencyError("a searcher in LangChain needs langchain-core: pip install langchain-core") from None
+
+__all__ = ["LangChainRetriever", "to_documents", "to_items"]
+
+
+class LangChainRetriever(BaseRetriever):
+    """Searches an opened index for a LangChain chain.
+
+    ``invoke(query, k=..., where=...)`` overrides the settings for one call; ``ainvoke`` and ``batch`` search in threads. See
+    :func:`to_documents` for what it returns.
+
+    Args:
+        searcher: with an opened index.
+        k: at most this many documents.
+        where: a filter that holds for all calls; see :mod:`nlp_retrieval.core.filters`.
+    """
+
+    searcher: BaseSearcher
+    k: int = 10
+    where: dict[str, Any] | None = None
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, where: Where | None = None
+    ) -> list[Document]:
+        del run_manager
+        (results,) = self.searcher.search([query], self.k if k is None else k, where=self.where if where is None else where)
+        return to_documents(results)
+
+
+def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
+    """Return results as LangChain documents, whose metadata tells the ``score`` and the ``signals`` too.
+
+    Args:
+        results: of one query.
+    """
+    return [
+        Document(
+            id=result.item.item_id,
+            page_content=result.item.content,
+            metadata=result.item.metadata | {"score": result.score, "signals": result.signals},
+        )
+        for result in results
+    ]
+
+
+def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
+    """Yield LangChain's documents as items, one at a time.
+
+    Args:
+        documents: with ids; a text splitter gives none.
+
+    Raises:
+        SourceError: a document has no id, or metadata that is no JSON.
+    """
+    for number, document in enumerate(documents, 1):
+        place = f"document {number}"
+        yield make_item(place, as_id(place, "id", document.id), document.page_content, document.metadata)

@@ -1,0 +1,27 @@
+"""Which trackers a benchmark is logged to: those that its file names, or those that are asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.reports.tracking.mlflow import MlflowLogger
+from nlp_retrieval.reports.tracking.run_logger import RunLogger
+from nlp_retrieval.reports.tracking.tensorboard import TensorboardLogger
+from nlp_retrieval.reports.wandb.runs import WandbLogger
+
+
+def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
+    """Return the loggers of a benchmark.
+
+    Args:
+        config: which says where each tracker keeps its runs.
+        names: of the trackers; empty: those that the configuration names.
+    """
+    named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
+    loggers: dict[str, RunLogger] = {
+        "wandb": WandbLogger(config.wandb),
+        "mlflow": MlflowLogger(config.mlflow),
+        "tensorboard": TensorboardLogger(),
+    }
+    return [logger for name, logger in loggers.items() if (name in names if names else named[name])]

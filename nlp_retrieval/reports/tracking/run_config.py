@@ -1,0 +1,221 @@
+"""A configuration as flat values that a dashboard filters and groups by: each setting under one name, and once.
+
+What an axis of a grid decides stands under ``grid/<axis>`` and nowhere else, so that two runs that differ in one parameter
+differ in one value. The parts of a searcher are told by short names (``retrievers``, ``encoder``, ``links``, ``processor``,
+``fusion``, ``reranker``), their parameters by their places (``bm25s/k1``); what is null is left out. A fingerprint, which would
+differ wherever anything does, is none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from nlp_retrieval.benchmarks.grid.paths import Place, with_value
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.reports.view import ReportView
+
+PARTS = ("retrievers", "encoder", "links", "processor", "fusion", "reranker")
+"""The short names that are columns of tables, and tags."""
+
+_AT_ROOT = ("processor", "fusion", "reranker")
+_FILES_OF_ANY_SET = frozenset(
+    "corpus collection docs documents passages items data train dev test validation queries main default".split()
+)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    key: str
+    value: Any
+    places: tuple[Place, ...]
+
+
+def configs_of(view: ReportView) -> dict[str, Config]:
+    """Return the flat configuration of each configuration that was run, by its name.
+
+    Args:
+        view: a finished benchmark.
+    """
+    report = view.report
+    shared = shared_config(report)
+    settings = {result.name: _settings(without_secrets(result.config)) for result in report.configurations}
+    short = _short_names([one.value for several in settings.values() for one in several if one.key == "encoder"])
+    settings = {
+        name: [_Setting(one.key, short[one.value], one.places) if one.key == "encoder" else one for one in several]
+        for name, several in settings.items()
+    }
+    axes, values = _grid(report)
+    decided = {result.name: _decided(axes, result.config) for result in report.configurations if result.name in values}
+    found = {}
+    for result in report.configurations:
+        corpus = view.corpora[result.name]
+        about = {} if corpus is None else {"corpus": corpus.fingerprint, "items": corpus.items}
+        own = {one.key: one.value for one in settings[result.name]}
+        for one in settings[result.name] if result.name in decided else ():
+            of_axis = any(place[: len(axis)] == axis for place in one.places for axis in decided[result.name])
+            if of_axis and not all(_has(settings[other], one) for other in decided):
+                del own[one.key]
+        of_grid = {f"grid/{axis.replace('.', '/')}": value for axis, value in values.get(result.name, {}).items()}
+        found[result.name] = shared | about | own | of_grid
+    return found
+
+
+def failed_config(report: BenchmarkReport, config: Config) -> Config:
+    """Return the flat configuration of one that failed."""
+    return shared_config(report) | {one.key: one.value for one in _settings(without_secrets(config))}
+
+
+def shared_config(report: BenchmarkReport) -> Config:
+    """Return what all configurations of a benchmark have in common: data set, queries, cutoffs and baseline."""
+    queries = report.manifest.get("query_fingerprint")
+    told = {
+        "dataset": dataset_of(report.manifest),
+        "queries": report.query_counts[""],
+        "query_set": queries,
+        "k": list(report.k_values),
+        "baseline": report.baseline,
+    }
+    return {key: value for key, value in told.items() if value not in (None, "")}
+
+
+def tags_of(config: Config, *, baseline: bool = False) -> list[str]:
+    """Return short words to find a run by: the data set, the parts of its searcher, and whether it is the baseline.
+
+    Args:
+        config: as :func:`configs_of` gives it.
+        baseline: whether it is.
+    """
+    said = [str(config["dataset"])] if "dataset" in config else []
+    for part in PARTS:
+        value = config.get(part, config.get(f"grid/{part}"))
+        said += [word for word in str(value).split("+") if word] if value not in (None, "none") else []
+    return list(dict.fromkeys([*said, *(["baseline"] if baseline else [])]))
+
+
+def dataset_of(manifest: Config) -> str:
+    """Return a short name of the data set: the last part of its path or name that says anything; empty where none is known.
+
+    Args:
+        manifest: of a run.
+    """
+    loader = (manifest.get("corpus") or {}).get("loader") or {}
+    while isinstance(loader, dict) and isinstance(loader.get("loader"), dict):
+        loader = loader["loader"]  # cut into passages by another
+    source = next((loader[key] for key in ("dataset", "dataset_id", "path", "table", "url") if loader.get(key)), "")
+    parts = [part.partition(".")[0] for part in PurePosixPath(str(source).replace("\\", "/")).parts]
+    said = [part for part in parts if part and part.lower() not in _FILES_OF_ANY_SET and part != "/"]
+    return said[-1] if said else ""
+
+
+def _grid(report: BenchmarkReport) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Paths of the axes by short name, and their values by configuration; empty where there was no grid."""
+    told = report.manifest.get("grid")
+    if not isinstance(told, Mapping) or not isinstance(told.get("axes"), dict) or not isinstance(told.get("values"), dict):
+        return {}, {}
+    values = without_secrets(told["values"])
+    return told["axes"], {name: own for name, own in values.items() if isinstance(own, dict)}
+
+
+def _decided(axes: Mapping[str, str], config: Config) -> list[Place]:
+    """The places in a configuration that axes decide."""
+    places = []
+    for path in axes.values():
+        try:
+            places.append(with_value(config, str(path).split("."), None)[1])
+        except ConfigurationError:
+            continue  # another axis took its place away here
+    return places
+
+
+def _has(settings: Sequence[_Setting], wanted: _Setting) -> bool:
+    return any(one.key == wanted.key and one.value == wanted.value for one in settings)
+
+
+def _settings(config: Config) -> list[_Setting]:
+    """The parameters of a searcher, flat, each with the places in the configuration that it stands for."""
+    found: list[_Setting] = []
+    for key, value in config.items():
+        if key == "retrievers" and isinstance(value, dict | list) and value:
+            labels = list(value) if isinstance(value, dict) else _numbered(value)
+            parts = list(value.values()) if isinstance(value, dict) else value
+            found.append(_Setting("retrievers", "+".join(map(_name, parts)), (("retrievers",),)))
+            for place, label, part in zip(value if isinstance(value, dict) else range(len(value)), labels, parts, strict=True):
+                found += _inside(part, label, ("retrievers", place))
+        elif key in _AT_ROOT:
+            found.append(_Setting(key, _name(value) if value else "none", ((key,),)))
+            found += _inside(value, key, (key,))
+        elif key != "name" or value != "searcher":
+            found += _flat("searcher" if key == "name" else key, value, (key,))
+    shared = {key: [one for one in found if one.key == key] for key in ("encoder", "links")}
+    joined = [
+        _Setting(key, _joined([one.value for one in several]), tuple(place for one in several for place in one.places))
+        for key, several in shared.items()
+        if several
+    ]
+    return [one for one in found if one.key not in shared] + joined
+
+
+def _inside(part: Any, prefix: str, place: Place) -> Iterator[_Setting]:
+    """The parameters of a component, without its name."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key != "name":
+                yield from _flat(f"{prefix}/{key}", value, (*place, key))
+
+
+def _flat(key: str, value: Any, place: Place) -> Iterator[_Setting]:
+    kind = key.rpartition("/")[2]
+    if value is None:
+        return
+    if _is_component(value):
+        model = value.get("model")
+        if kind == "encoder":
+            yield _Setting("encoder", str(model or value["name"]), ((*place, "model" if model else "name"),))
+        if kind != "encoder" or model:
+            yield _Setting(key, value["name"], ((*place, "name"),))
+        for name, inner in value.items():
+            if name not in ("name", *(("model",) if kind == "encoder" else ())):
+                yield from _flat(f"{key}/{name}", inner, (*place, name))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(f"{key}/{name}", inner, (*place, name))
+    elif isinstance(value, list) and value and all(map(_is_component, value)):
+        yield _Setting("links" if kind == "links" else key, "+".join(map(_name, value)), (place,))
+        for number, (label, inner) in enumerate(zip(_numbered(value), value, strict=True)):
+            yield from _inside(inner, f"{key}/{label}", (*place, number))
+    else:
+        yield _Setting(key, value, (place,))
+
+
+def _is_component(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
+
+
+def _name(part: Any) -> str:
+    return str(part.get("name")) if isinstance(part, dict) else str(part)
+
+
+def _numbered(parts: Sequence[Any]) -> list[str]:
+    """The names of components, with a number where several share one."""
+    names = [_name(part) for part in parts]
+    return [f"{name}-{names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
+
+
+def _joined(values: Sequence[str]) -> str:
+    return values[0] if len(set(values)) == 1 else "+".join(values)
+
+
+def _short_names(values: Sequence[str]) -> dict[str, str]:
+    """The last part of each model's name, or all of it where another model has the same."""
+
+    def short(value: str) -> str:
+        return "+".join(PurePosixPath(model).name or model for model in value.split("+"))
+
+    lasts = {value: short(value) for value in values}
+    return {value: value if list(lasts.values()).count(last) > 1 else last for value, last in lasts.items()}

@@ -1,0 +1,80 @@
+"""The interface of trackers of experiments: asked before the work whether they can log, told of the results after it."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from abc import ABC, abstractmethod
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.core.components.component import Config, canonical_json
+
+_ID_LENGTH = 16
+_PATIENCE_S = 3.0
+
+
+class RunLogger(ABC):
+    """Logs finished benchmarks to a tracker: a run for each configuration, and one that sums up, each once.
+
+    What is logged is what :func:`nlp_retrieval.reports.tracking.logged_run.runs_of` gives; a logger only hands it on.
+    """
+
+    @abstractmethod
+    def check(self, folder: Path) -> str:
+        """Find out before the work whether runs can be logged, and say in one line where they will be.
+
+        Args:
+            folder: of the benchmark's files.
+
+        Raises:
+            DependencyError: the tracker is not installed.
+            ConfigurationError: a name or an address that it does not take.
+            OutputError: its server cannot be reached.
+        """
+
+    @abstractmethod
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; return in lines where the runs are, and how to look at them.
+
+        Args:
+            report: with its files.
+            folder: of these files.
+
+        Raises:
+            OutputError: the runs cannot be written, or are not taken; the benchmark's files are whole all the same.
+        """
+
+
+def sweep_id(sweep: Config) -> str:
+    """Return the id of a sweep."""
+    return hashlib.sha256(canonical_json(sweep).encode()).hexdigest()
+
+
+def run_id(sweep: str, key: str) -> str:
+    """Return the id of a run, the same whenever it is logged.
+
+    Args:
+        sweep: the id of its sweep.
+        key: what tells it from the others there.
+    """
+    return hashlib.sha256(f"{sweep} {key}".encode()).hexdigest()[:_ID_LENGTH]
+
+
+def is_reachable(url: str) -> bool:
+    """Whether a server takes connections; taken on trust behind a proxy.
+
+    Args:
+        url: with http or https.
+    """
+    parts = urlsplit(url)
+    if parts.scheme in getproxies():
+        return True
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
+    except (OSError, ValueError):
+        return False
+    return True

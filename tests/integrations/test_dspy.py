@@ -1,0 +1,38 @@
+"""In DSPy a searcher is the retrieval model of ``dspy.Retrieve``."""
+
+from __future__ import annotations
+
+import dspy
+
+from nlp_retrieval import Searcher
+from nlp_retrieval.integrations.dspy import DspyRetriever
+
+from .conftest import QUERY
+
+
+def test_passages_are_the_results_of_a_search_with_titles_and_scores(searcher: Searcher) -> None:
+    found = DspyRetriever(searcher)(QUERY, k=10)
+    results = searcher.search(QUERY, 10)[0]
+    assert len(found) == 4
+    for passage, result in zip(found, results, strict=True):
+        assert (passage.long_text, passage.pid, passage.score) == (result.item.text, result.item.item_id, result.score)
+        assert (passage.signals, passage.metadata) == (result.signals, result.item.metadata)
+
+
+def test_a_program_retrieves_with_it(searcher: Searcher) -> None:
+    class Asking(dspy.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.retrieve = dspy.Retrieve(k=2)
+
+        def forward(self, question: str) -> dspy.Prediction:
+            return dspy.Prediction(context=self.retrieve(question).passages)
+
+    with dspy.context(rm=DspyRetriever(searcher)):
+        assert Asking()(question=QUERY).context == [result.item.text for result in searcher.search(QUERY, 2)[0]]
+
+
+def test_k_and_filter_hold_for_all_calls_or_for_one(searcher: Searcher) -> None:
+    retriever = DspyRetriever(searcher, k=1, where={"country": "Japan"})
+    assert [passage.metadata["country"] for passage in retriever(QUERY)] == ["Japan"]
+    assert {passage.pid for passage in retriever(QUERY, k=5, where={"country": "Norway"})} == {"oslo", "bergen"}

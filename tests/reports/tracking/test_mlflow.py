@@ -1,0 +1,167 @@
+"""MLflow's own client reads the benchmark back, value by value, from a file beside the results."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from nlp_retrieval import BenchmarkReport, MlflowLogger, MlflowSettings
+from nlp_retrieval.errors import ConfigurationError, OutputError
+from nlp_retrieval.reports.tracking.mlflow import ID_TAG, WHOLE_TAG
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # of MLflow's own queries
+
+FINISHED, FAILED = "FINISHED", "FAILED"
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+@pytest.fixture
+def folder(report: BenchmarkReport, tmp_path: Path) -> Path:
+    MlflowLogger().log(report, tmp_path)
+    return tmp_path
+
+
+def runs(folder: Path, experiment: str = "nlp_retrieval"):  # type: ignore[no-untyped-def]
+    """The runs by name, and the client that reads them."""
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    by_name = {run.info.run_name: run for run in found}
+    assert len(by_name) == len(found)
+    return by_name, client
+
+
+def test_there_is_one_run_per_configuration_under_one_that_sums_up(folder: Path) -> None:
+    found, _ = runs(folder)
+    assert {name: run.info.status for name, run in found.items()} == {
+        "bm25": FINISHED, "hybrid + overlap": FINISHED, "missing": FAILED, "summary": FINISHED,
+    }  # fmt: skip
+    above = found["summary"].info.run_id
+    assert {run.data.tags.get("mlflow.parentRunId") for name, run in found.items() if name != "summary"} == {above}
+    assert found["missing"].data.tags["failed"] == "the model is not here"
+
+
+def test_parameters_are_flat_and_tags_are_the_short_names(report: BenchmarkReport, folder: Path) -> None:
+    found, _ = runs(folder)
+    params = found["hybrid + overlap"].data.params
+    told = {"retrievers": "bm25s+faiss", "encoder": "hashed-words", "fusion": "rrf", "reranker": "overlap", "bm25s/k1": "1.2"}
+    told |= {"baseline": "bm25", "k": "[3, 5, 10]", "corpus": report.manifest["corpus"]["fingerprint"], "items": "80"}
+    assert {key: params[key] for key in told} == told
+    assert "searcher" not in params
+    assert found["bm25"].data.tags["fingerprint"] == report.configurations[0].fingerprint
+    assert {"tag/bm25s", "tag/baseline"} <= set(found["bm25"].data.tags)
+
+
+def test_every_measure_interval_group_and_cost_is_a_metric(report: BenchmarkReport, folder: Path) -> None:
+    found, _ = runs(folder)
+    for result in report.configurations:
+        metrics, cost = found[result.name].data.metrics, result.cost
+        assert cost is not None
+        wanted = {name.replace("@", "_at_"): value for name, value in result.measures.items()}
+        wanted |= {"hops:3/recall_at_10": result.groups["hops=3"]["recall@10"], "cost/latency_ms": cost.latency_ms}
+        low, high = result.intervals[""]["recall@10"]
+        wanted |= {"recall_at_10/low": low, "recall_at_10/high": high, "empty_queries": 0.0}
+        assert {name: metrics[name] for name in wanted} == pytest.approx(wanted)
+
+
+def test_curves_are_histories_whose_step_is_k(report: BenchmarkReport, folder: Path) -> None:
+    found, client = runs(folder)
+    for result in report.configurations:
+        for name, measures in (("recall", result.measures), ("hops:2/ndcg", result.groups["hops=2"])):
+            history = client.get_metric_history(found[result.name].info.run_id, name)
+            family = name.rpartition("/")[2]
+            assert {one.step: one.value for one in history} == pytest.approx({k: measures[f"{family}@{k}"] for k in (3, 5, 10)})
+
+
+def test_lists_manifest_and_page_are_artifacts(report: BenchmarkReport, folder: Path) -> None:
+    found, client = runs(folder)
+    names = {name: {one.path for one in client.list_artifacts(run.info.run_id)} for name, run in found.items()}
+    assert names == {
+        "bm25": {"bm25.trec"},
+        "hybrid + overlap": {"hybrid___overlap.trec"},
+        "missing": set(),
+        "summary": {"manifest.json", "results.json", "qrels.txt", "report.html"},
+    }
+    manifest = client.download_artifacts(found["summary"].info.run_id, "manifest.json", str(folder))
+    assert Path(manifest).read_bytes() == Path(report.files["manifest"]).read_bytes()
+    assert (folder / "mlflow-artifacts").is_dir()
+
+
+def test_what_was_logged_is_not_logged_again_and_what_was_begun_is_logged_anew(report: BenchmarkReport, folder: Path) -> None:
+    before, client = runs(folder)
+    client.delete_tag(before["bm25"].info.run_id, WHOLE_TAG)
+    client.delete_tag(before["summary"].info.run_id, WHOLE_TAG)
+    MlflowLogger().log(report, folder)
+    after, _ = runs(folder)
+    same = {name for name in before if before[name].info.run_id == after[name].info.run_id}
+    assert (set(after), same) == (set(before), {"hybrid + overlap", "missing"})
+    assert after["bm25"].data.tags[ID_TAG] == before["bm25"].data.tags[ID_TAG]
+    assert after["bm25"].data.metrics == before["bm25"].data.metrics
+    above = after["summary"].info.run_id
+    assert {run.data.tags.get("mlflow.parentRunId") for name, run in after.items() if name != "summary"} == {above}
+    MlflowLogger().log(replace(report, configurations=report.configurations[:1], comparisons={}, pairwise=None), folder)
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("nlp_retrieval").experiment_id
+    assert len(client.search_runs([experiment])) == 7
+
+
+def test_a_named_store_and_experiment_are_used(
+    report: BenchmarkReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    uri = f"sqlite:///{other / 'mlflow.db'}"
+    logger = MlflowLogger(MlflowSettings("hover", uri))
+    assert logger.check(tmp_path) == f"MLflow: runs go to experiment 'hover' of {uri}"
+    monkeypatch.chdir(tmp_path)  # the store's own place for artifacts is relative
+    logger.log(report, tmp_path)
+    assert set(runs(other, "hover")[0]) == {"bm25", "hybrid + overlap", "missing", "summary"}
+    assert not (tmp_path / "mlflow.db").exists()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    assert MlflowLogger().check(tmp_path) == f"MLflow: runs go to experiment 'nlp_retrieval' of {uri}"
+
+
+def test_a_server_that_is_not_there_is_told_of_before_the_work_without_its_password(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    logger = MlflowLogger(MlflowSettings(uri=f"http://ann:word@127.0.0.1:{port}"))
+    with pytest.raises(OutputError, match="cannot be reached") as raised:
+        logger.check(tmp_path)
+    assert "word" not in str(raised.value)
+
+
+def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_so(
+    report: BenchmarkReport, folder: Path
+) -> None:
+    (folder / "broken.db").write_text("no database")
+    with pytest.raises(OutputError, match="MLflow did not take the runs"):
+        MlflowLogger(MlflowSettings(uri=f"sqlite:///{folder / 'broken.db'}")).log(report, folder)
+    _, client = runs(folder)
+    client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)
+    with pytest.raises(ConfigurationError, match="'nlp_retrieval' was deleted"):
+        MlflowLogger().log(report, folder)
+
+
+def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
+    program = """
+from pathlib import Path
+from nlp_retrieval import MlflowLogger
+MlflowLogger().check(Path())
+from mlflow.telemetry import get_telemetry_client
+print(get_telemetry_client())
+"""
+    clean = {key: value for key, value in os.environ.items() if key not in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "CI")}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "None"
