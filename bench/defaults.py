@@ -46,8 +46,8 @@ What the defaults of sub-queries and of the reranker `overlap` bring, against th
 
 `phrases` are those of `EntityPhrases()`, `clauses` those of `ClauseSplit()`; both search for the query too, first, but where
 the table says otherwise. 100 candidates of each sub-query are merged. `overlap` reorders the first 100 candidates of the query.
-The rule `alternate` (every other place to the query) was made after a look at these four collections, so its rows are in sample;
-it has no parameter.
+The rule `alternate` (every other place to the query) was made after a look at these four collections, so its rows are in
+sample; it has no parameter.
 
 $tables
 """
@@ -81,13 +81,9 @@ def main() -> int:
     data = Data.of(sys.argv[1])
     tables = []
     for name, corpus, queries in collections(data):
-        run = compared(
-            searchers(), corpus, queries, (5, 10, 21), data.work / f"defaults-{corpus.config['path'].split('/')[-1]}"
-        )
+        run = compared(searchers(), corpus, queries, (5, 10, 21), data.work / f"defaults-{name.lower()}")
         families = [query.family for query in queries.queries()]
-        figures = Figures(
-            {one: evaluation.per_query for one, evaluation in run.evaluations.items()}, families, [None] * len(families), {}
-        )
+        figures = Figures(run.per_query, families, [None] * len(families), {})
         alone = [f"{figures.mean(_ALONE, measure):.3f}" for measure in _MEASURES]
         gains = {one: [figures.gain(one, _ALONE, measure) for measure in _MEASURES] for one in figures.values if one != _ALONE}
         tables.append(f"## {name}\n\n" + table([f"{len(families)} queries", *_MEASURES], {_ALONE: alone} | gains))
