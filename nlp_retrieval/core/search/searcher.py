@@ -16,6 +16,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.measure import stage
@@ -41,7 +42,8 @@ class Searcher(BaseSearcher):
 
     Args:
         retrievers: at least one; a mapping gives each the label under which its signals appear (by default its registry
-            name, with a number where two share it).
+            name, with a number where two share it). They and the other parts may be given by their registry names
+            (``["bm25s", "faiss"]``), or as ``{"name": "bm25s", "k1": 1.2}``.
         processor: turns each query into sub-queries; by default it is searched as it is.
         fusion: joins the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
         reranker: reorders the fused candidates against the original query.
@@ -58,29 +60,32 @@ class Searcher(BaseSearcher):
 
     def __init__(
         self,
-        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        processor: BaseUserQueryProcessor | None = None,
-        fusion: BaseFusion | None = None,
-        reranker: BaseReranker | None = None,
+        retrievers: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        processor: BaseUserQueryProcessor | ByName | None = None,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: BaseReranker | ByName | None = None,
         scope: Scope = "pooled",
         depth: Annotated[int, Field(ge=1)] | Literal["all"] | None = None,
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
-        self.retrievers = _labelled(retrievers)
-        self.processor = processor
+        parts = {"retrievers": retrievers, "processor": processor, "fusion": fusion, "reranker": reranker}
+        made = with_parts_made(self, Searcher, **parts)
+        self.retrievers = _labelled(made["retrievers"])
+        self.processor: BaseUserQueryProcessor | None = made["processor"]
         several = len(self.retrievers) > 1
-        self.fusion: BaseFusion = fusion or (ReciprocalRankFusion() if several else RawScore())
+        self.fusion: BaseFusion = made["fusion"] or (ReciprocalRankFusion() if several else RawScore())
         if several:
             self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
-        self.reranker = reranker
+        self.reranker: BaseReranker | None = made["reranker"]
         self.scope: Scope = scope
         self.depth = depth
         self.quota = quota
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
-        if reranker is not None and reranker.name in self.retrievers:
+        if self.reranker is not None and self.reranker.name in self.retrievers:
             raise ConfigurationError(
-                f"Searcher: a retriever and the reranker are both called {reranker.name!r}; give the retriever another label"
+                f"Searcher: a retriever and the reranker are both called {self.reranker.name!r}; give the retriever another "
+                "label"
             )
         require_distinct_names([self])
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
@@ -57,23 +58,24 @@ class MultiHopSearcher(BaseSearcher):
 
     def __init__(
         self,
-        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel,
-        fusion: BaseFusion | None = None,
-        reranker: BaseReranker | None = None,
+        retrievers: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        lm: LanguageModel | ByName,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: BaseReranker | ByName | None = None,
         hops: Annotated[int, Field(ge=1, le=9)] = 3,
         per_hop: Annotated[int, Field(ge=1)] = 7,
         passage_characters: Annotated[int, Field(ge=1)] = 1500,
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
-        self.lm = lm
+        made = with_parts_made(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        self.lm: LanguageModel = made.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
         self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
-        self._searcher = Searcher(retrievers, fusion=fusion, reranker=reranker)
+        self._searcher = Searcher(**made)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
         self._asked: Any = None
