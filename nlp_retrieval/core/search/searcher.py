@@ -17,7 +17,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
-from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult
@@ -26,6 +26,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrieve
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.search.interleave import interleave
+from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
@@ -117,7 +118,7 @@ class Searcher(BaseSearcher):
         k: int = 10,
         where: Where | None = None,
         subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> list[list[RetrievalResult]]:
+    ) -> RankedLists:
         """Search.
 
         Args:
@@ -128,7 +129,7 @@ class Searcher(BaseSearcher):
             subqueries: for each query the sub-queries to search for, instead of those of the processor.
 
         Returns:
-            One list per query, best first.
+            One list per query, best first; lists like any other, with ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
 
         Raises:
             QueryError: a query is not a string, k is not a positive integer, the filter does not fit these items, or there
@@ -143,7 +144,7 @@ class Searcher(BaseSearcher):
         allowed = opened.generation.items.mask(where)
         if allowed is not None and not allowed.any():
             warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
-            return [[] for _ in nlqs]
+            return RankedLists(nlqs, ([] for _ in nlqs))
         with stage("process"):
             if subqueries is not None:
                 processed = check_processed(subqueries, len(nlqs))
@@ -159,14 +160,14 @@ class Searcher(BaseSearcher):
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
             batch = interleave(self._ranked(opened, originals, alone, cut, allowed), counts, cut, self.quota)
         with stage("items"):
-            return to_results(batch, opened.generation.items)
+            return RankedLists(nlqs, to_results(batch, opened.generation.items))
 
     @property
     def explains(self) -> bool:
         """Whether one of the retrievers can say why it found an item."""
         return any(type(retriever).explain is not BaseRetriever.explain for retriever in self.retrievers.values())
 
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
         """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
 
         Args:
@@ -187,7 +188,7 @@ class Searcher(BaseSearcher):
         subqueries = [nlq]
         if self.processor is not None:
             (subqueries,) = check_processed(self.processor.process([nlq]), 1)
-        explanations: list[dict[str, Explanation]] = [{} for _ in results]
+        explanations = Explanations({} for _ in results)
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
