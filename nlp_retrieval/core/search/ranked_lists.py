@@ -68,7 +68,7 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
     """
 
     def __init__(self, queries: Sequence[str] = (), lists: Iterable[list[RetrievalResult]] = ()) -> None:
-        super().__init__(map(RankedList, lists, queries))
+        super().__init__(RankedList(found, query) for query, found in zip(queries, lists, strict=True))
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> RankedList: ...

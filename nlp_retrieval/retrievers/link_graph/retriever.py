@@ -79,7 +79,7 @@ class LinkGraphRetriever(BaseRetriever):
     def __init__(
         self,
         seeds: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
-        links: Sequence[BaseLinkExtractor] | None = None,
+        links: Sequence[BaseLinkExtractor | ByName] | None = None,
         encoder: str | BaseEncoder | None = None,
         depth: Annotated[int, Field(ge=1)] = 50,
         seed_power: Annotated[float, Field(gt=0, le=100)] = 4.0,
@@ -91,8 +91,9 @@ class LinkGraphRetriever(BaseRetriever):
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "max",
     ) -> None:
-        self.seeds = labelled(with_parts_made(self, LinkGraphRetriever, seeds=seeds)["seeds"], "link_graph: seeds")
-        self.links = default_links() if links is None else list(links)
+        made = with_parts_made(self, LinkGraphRetriever, seeds=seeds, links=links)
+        self.seeds = labelled(made["seeds"], "link_graph: seeds")
+        self.links: list[BaseLinkExtractor] = default_links() if links is None else made["links"]
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # defaults and names, spelled out, are the same
         self.depth = depth

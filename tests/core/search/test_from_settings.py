@@ -10,8 +10,18 @@ import yaml
 from core.engines import TermCount, documents
 from nlp_retrieval import (
     Bm25sRetriever,
+    Chain,
+    ChunkingLoader,
+    ClaimDecomposition,
     ClauseSplit,
+    EntityPhrases,
+    EntitySentencesRetriever,
     FaissRetriever,
+    FeedbackRetriever,
+    HopRetriever,
+    HyDE,
+    Hyperlinks,
+    JsonlLoader,
     LanguageModel,
     LinkGraphRetriever,
     MultiHopSearcher,
@@ -21,6 +31,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
+    TitleMentions,
     Unfiltered,
     WeightedSum,
 )
@@ -30,6 +41,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
 
 LM = {"name": "dspy", "model": "openai/small", "base_url": "http://127.0.0.1:1/v1"}
+OWN_LM = LanguageModel("openai/small", base_url=LM["base_url"])
 TEXTS = ["red fox", "blue whale", "red panda"]
 TITLED = [
     SearchableItem(item_id="d0", content="A red animal.", metadata={"title": "Red Fox"}),
@@ -57,12 +69,20 @@ TITLED = [
                 reranker=OverlapReranker(blend="rank"),
             ),
         ),
-        (LinkGraphRetriever(seeds=["bm25s"]), LinkGraphRetriever(seeds=[Bm25sRetriever()])),
+        (
+            LinkGraphRetriever(seeds=["bm25s"], links=["hyperlinks", {"name": "title_mentions", "rarity": 0.5}]),
+            LinkGraphRetriever(seeds=[Bm25sRetriever()], links=[Hyperlinks(), TitleMentions(rarity=0.5)]),
+        ),
+        (FeedbackRetriever(seeds=["bm25s", "faiss"]), FeedbackRetriever(seeds=[Bm25sRetriever(), FaissRetriever()])),
+        (EntitySentencesRetriever(seeds=["bm25s"]), EntitySentencesRetriever(seeds=[Bm25sRetriever()])),
+        (HopRetriever("bm25s"), HopRetriever(Bm25sRetriever())),
+        (Chain(["clauses", "entity_phrases"]), Chain([ClauseSplit(), EntityPhrases()])),
+        (HyDE(LM), HyDE(OWN_LM)),
+        (ClaimDecomposition(LM), ClaimDecomposition(OWN_LM)),
+        (ChunkingLoader({"loader": "jsonl", "path": "a.jsonl"}), ChunkingLoader(JsonlLoader("a.jsonl"))),
         (
             MultiHopSearcher(["bm25s"], LM, fusion="rrf"),
-            MultiHopSearcher(
-                [Bm25sRetriever()], LanguageModel("openai/small", base_url=LM["base_url"]), fusion=ReciprocalRankFusion()
-            ),
+            MultiHopSearcher([Bm25sRetriever()], OWN_LM, fusion=ReciprocalRankFusion()),
         ),
         (Unfiltered(["bm25s"], reranker="overlap"), Unfiltered([Bm25sRetriever()], reranker=OverlapReranker())),
     ],
