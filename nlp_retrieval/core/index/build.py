@@ -73,6 +73,7 @@ class IndexReport:
 
     def __repr__(self) -> str:
         done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
+        done += [f"{self.resumed:,} passages were encoded before"] if self.resumed else []
         return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 
