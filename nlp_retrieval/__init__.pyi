@@ -42,9 +42,12 @@ from nlp_retrieval.core.search.fusion import RawScore as RawScore
 from nlp_retrieval.core.search.fusion import ReciprocalRankFusion as ReciprocalRankFusion
 from nlp_retrieval.core.search.fusion import WeightedSum as WeightedSum
 from nlp_retrieval.core.search.list_reranker import BaseListReranker as BaseListReranker
+from nlp_retrieval.core.search.ranked_lists import RankedList as RankedList
+from nlp_retrieval.core.search.ranked_lists import RankedLists as RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher as Searcher
+from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.encoders.base import BaseEncoder as BaseEncoder
 from nlp_retrieval.encoders.base import Vectors as Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder as ColbertEncoder

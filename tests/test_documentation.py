@@ -46,7 +46,7 @@ def test_the_searcher_in_the_readme_prints_what_the_readme_shows(tmp_path: Path,
     assert printed == blocks(README, "text")[0]
 
 
-@pytest.mark.parametrize("name", ["UPDATES.md", "EVIDENCE.md", "POLICY.md"])
+@pytest.mark.parametrize("name", ["UPDATES.md", "EVIDENCE.md", "POLICY.md", "NOTEBOOKS.md"])
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / name).read_text("utf-8")

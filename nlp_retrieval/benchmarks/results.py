@@ -6,26 +6,32 @@ table, the page, Weights & Biases and the JSON files are all written from these 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+
+import pyarrow as pa
 
 from nlp_retrieval.benchmarks.cost.figures import Cost
-from nlp_retrieval.benchmarks.cost.prices import Prices
+from nlp_retrieval.benchmarks.cost.prices import Prices, price_per_1000_queries
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_text
+from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.answers.gold import GoldAnswer
 from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import Ranking, RunLists
+from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConfigurationResult:
     """One row of the comparison.
 
@@ -48,6 +54,10 @@ class ConfigurationResult:
     cost: Cost | None
     empty_queries: int
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        measures = ", ".join(f"{name} {value:.3f}" for name, value in self.measures.items())
+        return f"<{self.name!r}: {measures}>"
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ class ExplainedQuery:
     hits: list[ExplainedHit]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BenchmarkReport:
     """A finished benchmark.
 
@@ -150,8 +160,55 @@ class BenchmarkReport:
         halving = self.manifest.get("halving")
         return str(halving.get("note", "")) if isinstance(halving, dict) else ""
 
+    def table(self, group: str = "") -> DataTable:
+        """Return a row for each configuration: ``recall@5`` and the other measures, their intervals, and cost.
 
-@dataclass(frozen=True)
+        Costs are called as in :class:`Cost`; those of stages and of language models have the name of these before theirs.
+
+        Args:
+            group: of queries, such as ``"hops=3"``; by default all. Cost is that of all queries.
+
+        Raises:
+            ConfigurationError: there is no such group.
+        """
+        if group and group not in self.query_counts:
+            raise ConfigurationError(
+                f"no group of queries is called {group!r}; {nearest(group, filter(None, self.query_counts))}"
+            )
+        rows = [
+            {"configuration": result.name, "baseline": result.name == self.baseline}
+            | _quality(result, group)
+            | _cost(result.cost, self.prices)
+            for result in self.configurations
+        ]
+        return DataTable(pa.table(columns_of(rows)))
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        counts = f"{len(self.configurations)} configurations{failed}, {self.query_counts.get('', 0):,} queries"
+        return f"<benchmark: {counts}, {self.n_items:,} items; baseline {self.baseline!r}>"
+
+    def _repr_html_(self) -> str:
+        measured = {name for result in self.configurations for name in result.measures}
+        measures = sorted(map(Measure.parse, measured), key=lambda one: one.order)
+        shown = [one for one in measures if one.family in _SHOWN and one.cutoff in (None, max(self.k_values, default=0))]
+        shown = [Measure.parse(self.main_measure), *(one for one in shown if str(one) != self.main_measure)]
+        said = {(one.system, one.measure): verdict(one) for one in self.comparisons.get("", [])}
+        rows = [
+            [
+                result.name + (" (baseline)" if result.name == self.baseline else ""),
+                *(_figure(result, str(one), said.get((result.name, str(one)), "")) for one in shown),
+                "" if result.cost is None else f"{result.cost.latency_ms:.3g}",
+                "" if result.cost is None else f"{result.cost.index_bytes / 1e6:.3g}",
+            ]
+            for result in self.configurations
+        ]
+        marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. table() has all figures."
+        failed = "".join(f"<p>{html_text(f'{one.name} failed: {one.reason}')}</p>" for one in self.failed)
+        return html_table(["", *(one.label for one in shown), "median ms", "index MB"], rows, marks) + failed
+
+
+@dataclass(frozen=True, repr=False)
 class BenchmarkRun:
     """A finished run: the report, and the lists that it was made from.
 
@@ -172,6 +229,12 @@ class BenchmarkRun:
     answers: dict[str, list[AnsweredQuestion]] = field(default_factory=dict)
     right_answers: list[GoldAnswer] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        return repr(self.report)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
     @property
     def query_ids(self) -> list[str]:
         """Of the queries, in order."""
@@ -191,3 +254,39 @@ class BenchmarkRun:
     def rankings(self) -> dict[str, list[Ranking]]:
         """By configuration, one per query."""
         return {name: self.lists.rankings(name) for name in self.lists.listings}
+
+
+_SHOWN = ("perfect_recall", "recall", "ndcg", "answer_em", "answer_f1")
+_MARKS = {"better": " ▲", "worse": " ▼"}
+
+
+def _quality(result: ConfigurationResult, group: str) -> dict[str, object]:
+    """Every measure, each followed by its interval."""
+    measures = result.groups.get(group, {}) if group else result.measures
+    intervals = result.intervals.get(group, {})
+    row: dict[str, object] = {}
+    for name in sorted(measures, key=lambda name: Measure.parse(name).order):
+        low, high = intervals.get(name, (None, None))
+        row |= {name: measures[name], f"{name}.low": low, f"{name}.high": high}
+    return row
+
+
+def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
+    """What it costs, as figures by name; empty where it was not measured."""
+    if cost is None:
+        return {}
+    row: dict[str, object] = {}
+    for name, value in asdict(cost).items():
+        nested = value if isinstance(value, dict) else {}
+        row |= {f"{name}.{part}": figure for part, figure in nested.items() if not isinstance(figure, dict)}
+        row |= {} if isinstance(value, dict) or value is None else {name: value}
+    return row if prices is None else row | {"price_per_1000_queries": price_per_1000_queries(cost, prices)}
+
+
+def _figure(result: ConfigurationResult, measure: str, said: str) -> str:
+    value = result.measures.get(measure)
+    if value is None:
+        return ""
+    low, high = result.intervals.get("", {}).get(measure, (None, None))
+    interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{value:.3f}{interval}{_MARKS.get(said, '')}"

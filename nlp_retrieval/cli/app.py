@@ -138,7 +138,8 @@ def _told(error: BaseException, *, debug: bool) -> int:
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
-        say("interrupted; files and indexes are whole, as they were before or as they were to become")
+        whole = "files and indexes are whole, as they were before or as they were to become"
+        say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
         say(f"error: {error}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from nlp_retrieval.core.models import PlainModel
 
 __all__ = ["Answer", "Fact"]
 
@@ -10,7 +12,7 @@ Fact = tuple[str, int]
 """A sentence: the title of its passage (its item id where it has none), and its number there from 0, as HotpotQA counts."""
 
 
-class Answer(BaseModel):
+class Answer(PlainModel):
     """An answer to one question; no answer is an answer too.
 
     Args:
@@ -21,8 +23,6 @@ class Answer(BaseModel):
         dropped: how many citations named a passage or a sentence that the answerer was not given.
         failed: whether there is no answer because the answerer failed, and not because it found none.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     text: str
     reasoning: str = ""

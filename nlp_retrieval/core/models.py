@@ -7,7 +7,7 @@ with the same text are two items. Inside, candidates are passed as columns (:mod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
@@ -42,10 +42,23 @@ def _trusted(cls: type[_ModelT], values: dict[str, Any], fields: set[str]) -> _M
 
 _set = object.__setattr__
 _ITEM_FIELDS = {"item_id", "content", "metadata"}
+_SHORT = 60
 _RESULT_FIELDS = {"item", "score", "signals"}
 
 
-class SearchableItem(BaseModel):
+_OF_PYDANTIC = frozenset(name for name in dir(BaseModel) if not name.startswith("__"))
+
+
+class PlainModel(BaseModel):
+    """A frozen model that completes to its own names, and not to those of pydantic."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()) - _OF_PYDANTIC)
+
+
+class SearchableItem(PlainModel):
     """One thing that can be found: a passage, an abstract, a product description.
 
     Args:
@@ -53,8 +66,6 @@ class SearchableItem(BaseModel):
         content: the text, without the title.
         metadata: JSON values by name. By convention, ``title``, if it is a string, is the first sentence of ``text``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     item_id: str = Field(min_length=1)
     content: str
@@ -78,13 +89,18 @@ class SearchableItem(BaseModel):
         """What engines, encoders and rerankers read: the title, if there is one, then the content."""
         return join_title(self.title, self.content)
 
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        yield "item_id", self.item_id
+        yield from [("title", excerpt(self.title, _SHORT))] if self.title else []
+        yield "content", excerpt(self.content, _SHORT)
+
     @classmethod
     def trusted(cls, item_id: str, content: str, metadata: dict[str, Any]) -> SearchableItem:
         """Build an item from values that have been validated before (in an index's own file), at a tenth of the cost."""
         return _trusted(cls, {"item_id": item_id, "content": content, "metadata": metadata}, _ITEM_FIELDS)
 
 
-class RetrievalResult(BaseModel):
+class RetrievalResult(PlainModel):
     """One hit.
 
     Args:
@@ -94,16 +110,24 @@ class RetrievalResult(BaseModel):
             item, ``fusion.score``, and each part of a reranker's score. A component that did not see the item has no key.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     item: SearchableItem
     score: float = Field(allow_inf_nan=False)
     signals: dict[str, float] = Field(default_factory=dict)
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        yield "item", self.item
+        yield "score", float(f"{self.score:.4g}")
 
     @classmethod
     def trusted(cls, item: SearchableItem, score: float, signals: dict[str, float]) -> RetrievalResult:
         """Build a result from values that the engine's contract has already checked."""
         return _trusted(cls, {"item": item, "score": score, "signals": signals}, _RESULT_FIELDS)
+
+
+def excerpt(text: str, length: int = 160) -> str:
+    """Return the beginning of a text, in a line."""
+    line = " ".join(text[: 8 * length].split())
+    return line if len(line) <= length else f"{line[:length].rsplit(' ', 1)[0]} …"
 
 
 def join_title(title: str, content: str) -> str:
@@ -113,7 +137,7 @@ def join_title(title: str, content: str) -> str:
     return f"{title} {content}" if title[-1] in ".?!:" else f"{title}. {content}"
 
 
-class Query(BaseModel):
+class Query(PlainModel):
     """What a benchmark asks.
 
     Args:
@@ -123,15 +147,13 @@ class Query(BaseModel):
         metadata: JSON values by name: number of hops, label, type.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     query_id: str = Field(min_length=1)
     text: str
     family: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Gold(BaseModel):
+class Gold(PlainModel):
     """What a benchmark expects for one query.
 
     Args:
@@ -139,8 +161,6 @@ class Gold(BaseModel):
         relevance: grade by item id or by title; a grade above 0 is relevant, nDCG uses the grade as gain.
         by: what the keys of ``relevance`` are. Titles are compared in normalised form.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     query_id: str = Field(min_length=1)
     relevance: dict[str, int]

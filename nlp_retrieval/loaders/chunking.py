@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS
@@ -51,14 +52,14 @@ class ChunkingLoader(BaseLoader):
 
     def __init__(
         self,
-        source: BaseLoader,
+        source: BaseLoader | ByName,
         size: Annotated[int, Field(ge=1)] = 200,
         overlap: Annotated[int, Field(ge=0)] = 50,
         unit: Literal["words", "characters"] = "words",
     ) -> None:
         if overlap >= size:
             raise ConfigurationError(f"ChunkingLoader: overlap={overlap} must be less than size={size}")
-        self.source = source
+        self.source: BaseLoader = with_parts_made(self, ChunkingLoader, source=source)["source"]
         self.size = size
         self.overlap = overlap
         self.unit = unit

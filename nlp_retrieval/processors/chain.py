@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.queries import check_processed
 
 
@@ -25,8 +26,9 @@ class Chain(BaseUserQueryProcessor):
 
     name = "chain"
 
-    def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor], Field(min_length=1)]) -> None:
-        self.processors = list(processors)
+    def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor | ByName], Field(min_length=1)]) -> None:
+        made = with_parts_made(self, Chain, processors=processors)
+        self.processors: list[BaseUserQueryProcessor] = made["processors"]
 
     def calls_per_query(self) -> int | None:
         calls = 0

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_phrases
 from nlp_retrieval.processors.compiled import CompiledProcessor
@@ -40,13 +41,13 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
 
     def __init__(
         self,
-        lm: LanguageModel,
+        lm: LanguageModel | ByName,
         keep_query: bool = True,
         max_phrases: Annotated[int, Field(ge=1)] = MAX_PHRASES,
         max_words: Annotated[int, Field(ge=1)] = MAX_WORDS,
         program: str | Path | None = None,
     ) -> None:
-        self.lm = lm
+        self.lm: LanguageModel = with_parts_made(self, ClaimDecomposition, lm=lm)["lm"]
         self.keep_query = keep_query
         self.max_phrases = max_phrases
         self.max_words = max_words

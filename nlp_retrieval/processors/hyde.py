@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -59,13 +60,13 @@ class HyDE(CompiledProcessor[str]):
 
     def __init__(
         self,
-        lm: LanguageModel,
+        lm: LanguageModel | ByName,
         keep_query: bool = True,
         max_words: Annotated[int, Field(ge=1)] = 150,
         program: str | Path | None = None,
         form: Literal["separate", "concatenated"] = "separate",
     ) -> None:
-        self.lm = lm
+        self.lm: LanguageModel = with_parts_made(self, HyDE, lm=lm)["lm"]
         self.form = form
         self.keep_query = keep_query
         self.max_words = max_words

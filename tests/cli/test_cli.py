@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -352,3 +353,10 @@ def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path,
         words = {"add": [str(more), "-l", "beir"], "delete": ["p1"], "compact": []}[command]
         place = [words[0], str(tmp_path / "nowhere"), *words[1:]] if command == "add" else [str(tmp_path / "nowhere"), *words]
         refused(run(command, *place), 3, "there is no index at")
+
+
+def test_the_package_can_be_run_as_a_module(folder: Path) -> None:
+    words = ["search", str(folder / "nowhere"), "fox"]
+    done = subprocess.run([sys.executable, "-m", "nlp_retrieval", *words], capture_output=True, text=True, check=False)
+    refused(done, 3, "there is no index at")
+    assert done.stderr == run(*words).stderr

@@ -38,6 +38,7 @@ FLOORS = (
     "demo",
     "service",
     "testing cli integrations",
+    "__main__",
 )
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 

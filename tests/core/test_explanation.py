@@ -19,7 +19,7 @@ from nlp_retrieval import (
     SharedEntities,
     TitleMentions,
 )
-from nlp_retrieval.core.explanation import Explanation, Step, name_of
+from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import IndexMissingError, QueryError
@@ -284,3 +284,22 @@ def test_an_id_that_no_item_has_is_an_error_that_names_it(tmp_path: Path, unknow
     write_items([SearchableItem(item_id=f"id {row}", content="x") for row in range(5)], tmp_path)
     with pytest.raises(QueryError, match=f"no item of this index has the id '{unknown}'"):
         ItemTable(tmp_path / ITEMS_FILE).rows_of(["id 1", unknown])
+
+
+# in a notebook
+
+
+def test_an_explanation_is_short_and_escaped_in_a_notebook() -> None:
+    hostile = "<script>x</script> & \u202e"
+    item = page("d9", hostile, hostile)
+    step = Step(TOWER, item, "title_mentions", True, f"{hostile} ends", 0, 8)
+    told = Explanation(item, hostile, (step,), 0.25)
+    html = Explanations([{"link_graph": told}, {}])._repr_html_()
+    assert "<script" not in html
+    assert "\u202e" not in html
+    assert "<b>&lt;script&gt;</b>x&lt;/script&gt;" in html, "the mention stands out"
+    assert "no explanation" in html
+    assert repr(Explanation(ADA, "found", (), 0.5)) == "<explanation: Ada Quill; strength 0.5>"
+    assert repr(Explanation(ADA, "found", (Step(TOWER, ADA, "x", True),), 1 / 3)) == (
+        "<explanation: Old Tower → Ada Quill; strength 0.333>"
+    )

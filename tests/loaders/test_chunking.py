@@ -184,9 +184,9 @@ def test_the_inner_loader_is_part_of_the_settings() -> None:
     loader = ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
     assert loader.config["source"] == JsonlLoader("a.jsonl").config
     assert loader == ChunkingLoader(JsonlLoader("a.jsonl"), size=100)
-    wrong: Any = {"name": "jsonl", "path": "a.jsonl"}
-    with pytest.raises(ConfigurationError, match="source"):
-        ChunkingLoader(wrong)
+    assert loader == ChunkingLoader({"name": "jsonl", "path": "a.jsonl"}, size=100)
+    with pytest.raises(ConfigurationError, match="source: there is no loader called 'json'"):
+        ChunkingLoader({"name": "json", "path": "a.jsonl"})
 
 
 def test_random_texts_of_words_come_back_whole() -> None:

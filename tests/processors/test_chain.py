@@ -106,7 +106,7 @@ def test_its_configuration_holds_those_of_its_parts_and_builds_an_equal_one() ->
     assert repr(short) == "Chain(processors=[ClauseSplit(), EntityPhrases(max_phrases=2)])"
 
 
-@pytest.mark.parametrize("processors", [[], None, "clauses", ClauseSplit(), ["clauses"], [ClauseSplit(), 3]])
+@pytest.mark.parametrize("processors", [[], None, "clauses", ClauseSplit(), ["clause"], [ClauseSplit(), 3]])
 def test_what_is_no_list_of_processors_is_refused(processors: object) -> None:
     with pytest.raises(ConfigurationError, match="Chain: processors"):
         Chain(processors)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 
@@ -31,7 +31,7 @@ class Unfiltered(Searcher):
         k: int = 10,
         where: Where | None = None,
         subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> list[list[RetrievalResult]]:
+    ) -> RankedLists:
         """Search all items, as :class:`Searcher` does.
 
         Raises:

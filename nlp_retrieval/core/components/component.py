@@ -56,7 +56,8 @@ class Component:
     _arguments: dict[str, Any]
 
     def __init__(self) -> None:
-        """A component without parameters."""
+        # no docstring: every class whose own constructor has none would show it as its help
+        pass
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -124,7 +125,7 @@ class Component:
         Raises:
             ConfigurationError: an argument holds a secret, which would be in the pickle.
         """
-        _refuse_secrets(self)
+        refuse_secrets(self, "pickled")
         return _made_again, (type(self), self._arguments, self._kept())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Component:
@@ -180,15 +181,21 @@ def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str,
     return component
 
 
-def _refuse_secrets(component: Component) -> None:
+def refuse_secrets(component: Component, done: str) -> None:
+    """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret.
+
+    Args:
+        component: that would be written.
+        done: what is not done then, for the message.
+    """
     for part in held_components(component):
-        _refuse_secrets(part)
+        refuse_secrets(part, done)
     shown = without_secrets(component.config)
     for key, value in component._arguments.items():
         plain = to_plain(value)
         if HIDDEN in str(plain) or (shown.get(key) is not plain and shown.get(key) != plain):
             raise ConfigurationError(
-                f"{type(component).__name__}: {key} holds what looks like a secret, and is not pickled; name an environment "
+                f"{type(component).__name__}: {key} holds what looks like a secret, and is not {done}; name an environment "
                 "variable instead, or create the component in the other process"
             )
 

@@ -22,6 +22,10 @@ from nlp_retrieval.errors import ConfigurationError, nearest
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
 """Kinds whose components may be given as the name of a model, and the classes for it: the first that is a wanted class."""
 
+_BY_NAME = object()
+ByName = Annotated[str | Mapping[str, Any], _BY_NAME]
+"""What stands for a component where it is made in Python: its registry name, or a mapping with ``name`` and parameters."""
+
 ComponentT = TypeVar("ComponentT", bound=Component)
 
 
@@ -196,7 +200,29 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
     return plan(kind, settings, where, cls).make_as(cls)
 
 
-def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
+def with_parts_made(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
+    """Return arguments with the components that are :data:`ByName` in them created; the component's ``config`` holds these.
+
+    To be called by the ``__init__`` of a class whose type hints name :data:`ByName`.
+
+    Args:
+        component: that is being created.
+        owner: the class whose ``__init__`` it is.
+        **given: its arguments of these parameters.
+
+    Raises:
+        ConfigurationError: as :func:`build`.
+    """
+    hints = get_type_hints(owner.__init__, include_extras=True)
+    made = {
+        key: _made(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
+        for key, value in given.items()
+    }
+    component._arguments |= {key: value for key, value in made.items() if key in component._arguments}
+    return made
+
+
+def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> Any:
     """Plan the components that a parameter's type hint asks for; leave everything else as it is."""
     if isinstance(value, Component):
         return value
@@ -211,7 +237,7 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool) -> Any:
         if get_origin(option) in (Sequence, list) and isinstance(value, list) and _holds_component(inner[0]):
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
-            if "name" in value:
+            if "name" in value and not isinstance(value["name"], Component):
                 written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
                 raise ConfigurationError(f"{where}: one component is given and a list is expected; write {written}")
             return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
@@ -234,7 +260,7 @@ def _made(value: Any) -> Any:
 def _options(hint: Any) -> list[Any]:
     origin = get_origin(hint)
     if origin is Annotated:
-        return _options(get_args(hint)[0])
+        return [] if _BY_NAME in hint.__metadata__ else _options(get_args(hint)[0])
     if origin in (Union, UnionType):
         return [option for part in get_args(hint) for option in _options(part)]
     return [] if hint is None else [hint]

@@ -49,7 +49,7 @@ from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
 __all__ = ["Builder", "IndexReport", "build_index"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IndexReport:
     """What an indexing run did.
 
@@ -70,6 +70,11 @@ class IndexReport:
     seconds: float
     fingerprints: frozenset[str] = frozenset()
     resumed: int = 0
+
+    def __repr__(self) -> str:
+        done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
+        done += [f"{self.resumed:,} passages were encoded before"] if self.resumed else []
+        return f"<{self.n_items:,} items in {self.path}; {'; '.join(done)}; {self.seconds:.1f} s>"
 
 
 def build_index(

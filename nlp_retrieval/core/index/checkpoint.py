@@ -40,8 +40,7 @@ _HEAD = struct.Struct("<IIIQQ")
 """Of a batch: texts, dimension, texts that are longer than the encoder reads, rows, nanoseconds."""
 _DIGEST = hashlib.sha256().digest_size
 _NAMED = 16
-_LARGEST_BATCH = 2**31
-_LARGEST_DIMENSION = 2**20
+_LARGEST_BATCH, _LARGEST_DIMENSION = 2**31, 2**20
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a folder, a socket, another user's file
 
 
@@ -69,6 +68,7 @@ class Site:
         fingerprint: fingerprint of the retriever's index.
         rows: first row of the segment and the row after its last.
         resumed: how many texts were not encoded again.
+        kept: how many texts the checkpoints hold.
         seconds: how long it had taken to encode them.
     """
 
@@ -76,6 +76,7 @@ class Site:
     fingerprint: str
     rows: tuple[int, int]
     resumed: int = 0
+    kept: int = 0
     seconds: float = 0.0
 
 
@@ -131,6 +132,7 @@ def resumed_batches(
                 begin = time.perf_counter_ns()
                 batch = encode(texts)
                 checkpoint.add(texts, batch, time.perf_counter_ns() - begin)
+            site.kept += len(texts) if checkpoint._file is not None else 0
             yield batch
 
 
@@ -144,8 +146,7 @@ class _Checkpoint:
         self._chain = hashlib.sha256(self._start).digest()
         self._site, self._dtype, self._dimension = site, dtype, dimension
         self._file: BinaryIO | None = None
-        self._reading = False
-        self._taken = 0
+        self._reading, self._taken = False, 0
         self._end = 0
         """The file is as it should be up to here."""
 

@@ -62,6 +62,9 @@ class Generation:
         self.item_files = OpenedFiles(path, [*corpus.segments, *([corpus.deleted] if corpus.deleted else [])])
         self.items = open_items(path, corpus)
 
+    def __repr__(self) -> str:
+        return f"<generation {self.manifest.generation} of {self.path}: {self.manifest.corpus.n_items:,} items>"
+
     def checked_segments(self, record: RetrieverRecord) -> list[SegmentFolder]:
         """Return the segments of a retriever after comparing their files with their checksums.
 

@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -29,7 +30,7 @@ from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at
 from nlp_retrieval.core.index.lock_owner import owner_of, owning
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, read_manifest
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, manifest_state, read_manifest
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
@@ -42,6 +43,9 @@ _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
 """An empty file in every folder that this package published; only such folders are ever removed."""
 
+_sites: ContextVar[list[Site]] = ContextVar("nlp_retrieval_sites")
+"""What the writer of this context has encoded."""
+
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
@@ -49,6 +53,7 @@ def writing(directory: Path) -> Iterator[None]:
 
     Raises:
         IndexLockedError: another process is writing; the message names it if it is known.
+        KeyboardInterrupt: the user interrupted it; the message says what is there.
     """
     created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
     try:
@@ -63,14 +68,31 @@ def writing(directory: Path) -> Iterator[None]:
             owner.host,
             owner.since,
         ) from None
+    before, sites = manifest_state(directory), list[Site]()
+    token = _sites.set(sites)
     try:
         with owning(directory):
             _clear_scratch(directory)
             yield
+    except KeyboardInterrupt as error:
+        error.args = error.args or (_what_is_there(directory, before, sum(site.kept for site in sites)),)
+        raise
     finally:
-        _clear_scratch(directory)
-        _leave_nothing(directory, created)
-        lock.release()
+        _sites.reset(token)
+        try:
+            _clear_scratch(directory)
+            _leave_nothing(directory, created)
+        finally:
+            lock.release()
+
+
+def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
+    """What an interrupted writer leaves, for a message."""
+    if (now := manifest_state(directory)) != before:
+        return f"the index in {directory} was published before that, and is whole"
+    state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
+    going_on = f"; {kept:,} encoded passages are kept there: the same call goes on from them" if kept else ""
+    return f"{state}, and no lock is left{going_on}"
 
 
 def _leave_nothing(directory: Path, created: list[Path]) -> None:
@@ -155,6 +177,7 @@ def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, 
     compute_alone()
     begin = time.perf_counter()
     site = Site(directory, fingerprint, (items.first_row, items.end_row))
+    _sites.get([]).append(site)
     with PeakMemory() as peak, checkpoints_at(site):
         write(scratch)
     seconds = time.perf_counter() - begin + site.seconds

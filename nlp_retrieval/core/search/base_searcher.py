@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
@@ -18,8 +18,10 @@ from nlp_retrieval.core.index.manifest import Manifest, RetrieverRecord
 from nlp_retrieval.core.index.publishing import tidy
 from nlp_retrieval.core.index.update import UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.awaiting import in_thread
 from nlp_retrieval.core.search.composition import builders_of
 from nlp_retrieval.core.search.copying import OpenedIndex
+from nlp_retrieval.core.search.from_settings import FromSettings
 from nlp_retrieval.core.search.known_retrievers import resolver
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
@@ -38,7 +40,7 @@ class OpenedRetrievers(NamedTuple):
     retrievers: dict[str, BaseRetriever]
 
 
-class BaseSearcher(Component, ABC):
+class BaseSearcher(FromSettings, ABC):
     """Holds retrievers and the opened index; a subclass decides how they are searched.
 
     A call of ``search`` uses the same generation of the index throughout; ``refresh`` switches to a newer one.
@@ -66,6 +68,22 @@ class BaseSearcher(Component, ABC):
     @abstractmethod
     def search(self, queries: str | Sequence[str], k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:
         """Search: one list per query, best first."""
+
+    async def asearch(
+        self, queries: str | Sequence[str], k: int | None = None, where: Where | None = None, **others: Any
+    ) -> list[list[RetrievalResult]]:
+        """Search as :meth:`search` does, in a thread: an event loop goes on meanwhile.
+
+        A few searches of the process run at once, and further ones wait. A search that nobody waits for any more is not begun.
+
+        Args:
+            queries: a list of queries; a bare string counts as a list of one.
+            k: at most this many results per query; by default as many as :meth:`search` gives.
+            where: only items whose metadata meet this are found.
+            **others: further arguments of :meth:`search`.
+        """
+        cut = {} if k is None else {"k": k}
+        return await in_thread(partial(self.search, queries, where=where, **cut, **others))
 
     @property
     @abstractmethod
@@ -181,7 +199,7 @@ class BaseSearcher(Component, ABC):
         tidy(report.path)  # the previous generation was held until now
         return report
 
-    def open(self, path: str | Path) -> Self:
+    def _open(self, path: str | Path) -> Self:
         """Open an existing index; returns the searcher itself.
 
         Raises:

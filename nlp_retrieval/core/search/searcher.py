@@ -16,7 +16,8 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult
@@ -25,6 +26,7 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrieve
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.fusion import BaseFusion, RawScore, ReciprocalRankFusion
 from nlp_retrieval.core.search.interleave import interleave
+from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
@@ -41,7 +43,8 @@ class Searcher(BaseSearcher):
 
     Args:
         retrievers: at least one; a mapping gives each the label under which its signals appear (by default its registry
-            name, with a number where two share it).
+            name, with a number where two share it). They and the other parts may be given by their registry names
+            (``["bm25s", "faiss"]``), or as ``{"name": "bm25s", "k1": 1.2}``.
         processor: turns each query into sub-queries; by default it is searched as it is.
         fusion: joins the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
         reranker: reorders the fused candidates against the original query.
@@ -58,29 +61,32 @@ class Searcher(BaseSearcher):
 
     def __init__(
         self,
-        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        processor: BaseUserQueryProcessor | None = None,
-        fusion: BaseFusion | None = None,
-        reranker: BaseReranker | None = None,
+        retrievers: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        processor: BaseUserQueryProcessor | ByName | None = None,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: BaseReranker | ByName | None = None,
         scope: Scope = "pooled",
         depth: Annotated[int, Field(ge=1)] | Literal["all"] | None = None,
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
-        self.retrievers = _labelled(retrievers)
-        self.processor = processor
+        parts = {"retrievers": retrievers, "processor": processor, "fusion": fusion, "reranker": reranker}
+        made = with_parts_made(self, Searcher, **parts)
+        self.retrievers = _labelled(made["retrievers"])
+        self.processor: BaseUserQueryProcessor | None = made["processor"]
         several = len(self.retrievers) > 1
-        self.fusion: BaseFusion = fusion or (ReciprocalRankFusion() if several else RawScore())
+        self.fusion: BaseFusion = made["fusion"] or (ReciprocalRankFusion() if several else RawScore())
         if several:
             self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
-        self.reranker = reranker
+        self.reranker: BaseReranker | None = made["reranker"]
         self.scope: Scope = scope
         self.depth = depth
         self.quota = quota
         if quota is not None and scope != "per_subquery":
             raise ConfigurationError(f"Searcher: quota={quota} has a meaning only with scope='per_subquery'")
-        if reranker is not None and reranker.name in self.retrievers:
+        if self.reranker is not None and self.reranker.name in self.retrievers:
             raise ConfigurationError(
-                f"Searcher: a retriever and the reranker are both called {reranker.name!r}; give the retriever another label"
+                f"Searcher: a retriever and the reranker are both called {self.reranker.name!r}; give the retriever another "
+                "label"
             )
         require_distinct_names([self])
 
@@ -112,7 +118,7 @@ class Searcher(BaseSearcher):
         k: int = 10,
         where: Where | None = None,
         subqueries: Sequence[Sequence[str]] | None = None,
-    ) -> list[list[RetrievalResult]]:
+    ) -> RankedLists:
         """Search.
 
         Args:
@@ -123,7 +129,7 @@ class Searcher(BaseSearcher):
             subqueries: for each query the sub-queries to search for, instead of those of the processor.
 
         Returns:
-            One list per query, best first.
+            One list per query, best first; lists like any other, with ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
 
         Raises:
             QueryError: a query is not a string, k is not a positive integer, the filter does not fit these items, or there
@@ -138,7 +144,7 @@ class Searcher(BaseSearcher):
         allowed = opened.generation.items.mask(where)
         if allowed is not None and not allowed.any():
             warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
-            return [[] for _ in nlqs]
+            return RankedLists(nlqs, ([] for _ in nlqs))
         with stage("process"):
             if subqueries is not None:
                 processed = check_processed(subqueries, len(nlqs))
@@ -154,14 +160,14 @@ class Searcher(BaseSearcher):
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
             batch = interleave(self._ranked(opened, originals, alone, cut, allowed), counts, cut, self.quota)
         with stage("items"):
-            return to_results(batch, opened.generation.items)
+            return RankedLists(nlqs, to_results(batch, opened.generation.items))
 
     @property
     def explains(self) -> bool:
         """Whether one of the retrievers can say why it found an item."""
         return any(type(retriever).explain is not BaseRetriever.explain for retriever in self.retrievers.values())
 
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
         """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
 
         Args:
@@ -182,7 +188,7 @@ class Searcher(BaseSearcher):
         subqueries = [nlq]
         if self.processor is not None:
             (subqueries,) = check_processed(self.processor.process([nlq]), 1)
-        explanations: list[dict[str, Explanation]] = [{} for _ in results]
+        explanations = Explanations({} for _ in results)
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config, canonical_json, codes_in
-from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.explanation import Explanation, Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_queries
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.fusion import BaseFusion
+from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
@@ -57,23 +59,24 @@ class MultiHopSearcher(BaseSearcher):
 
     def __init__(
         self,
-        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        lm: LanguageModel,
-        fusion: BaseFusion | None = None,
-        reranker: BaseReranker | None = None,
+        retrievers: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        lm: LanguageModel | ByName,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: BaseReranker | ByName | None = None,
         hops: Annotated[int, Field(ge=1, le=9)] = 3,
         per_hop: Annotated[int, Field(ge=1)] = 7,
         passage_characters: Annotated[int, Field(ge=1)] = 1500,
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
-        self.lm = lm
+        made = with_parts_made(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        self.lm: LanguageModel = made.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
         self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
-        self._searcher = Searcher(retrievers, fusion=fusion, reranker=reranker)
+        self._searcher = Searcher(**made)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
         self._asked: Any = None
@@ -103,7 +106,7 @@ class MultiHopSearcher(BaseSearcher):
         told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
         return super().provenance() | told
 
-    def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> list[list[RetrievalResult]]:
+    def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> RankedLists:
         """Search.
 
         Args:
@@ -120,14 +123,14 @@ class MultiHopSearcher(BaseSearcher):
             DependencyError: DSPy is not installed.
         """
         nlqs, cut = check_queries(queries), check_k(k)
-        return [one.results()[:cut] for one in self._walked(nlqs, self._searching(), where)]
+        return RankedLists(nlqs, (one.results()[:cut] for one in self._walked(nlqs, self._searching(), where)))
 
     @property
     def explains(self) -> bool:
         """Always: a result is explained by the hop that found it."""
         return True
 
-    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
         """Say of results which hop found them first, by which query, and what the retrievers say of that query.
 
         The claim is walked with once more; answers of the language model that were kept are not asked for again.
@@ -149,7 +152,7 @@ class MultiHopSearcher(BaseSearcher):
         searcher.opened.items.rows_of([result.item.item_id for result in results])
         (walked,) = self._walked([nlq], searcher)
         first = walked.first_found()
-        told: list[dict[str, Explanation]] = [{} for _ in results]
+        told = Explanations({} for _ in results)
         for hop, asked in enumerate(walked.queries, start=1):
             ranks = [result.signals.get(f"hop{hop}.rank") for result in results]
             places = [at for at, one in enumerate(results) if first.get(one.item.item_id) == (hop, ranks[at])]

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -84,7 +85,7 @@ class EntitySentencesRetriever(BaseRetriever):
 
     def __init__(
         self,
-        seeds: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        seeds: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
         encoder: str | BaseEncoder | None = None,
         mentions: EntityRule = RULES,
         rounds: Annotated[int, Field(ge=0, le=10)] = 2,
@@ -99,7 +100,7 @@ class EntitySentencesRetriever(BaseRetriever):
         sentence_weight: Annotated[float, Field(ge=0, le=1000)] = 3.0,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.seeds = labelled(seeds, "entity_sentences: seeds")
+        self.seeds = labelled(with_parts_made(self, EntitySentencesRetriever, seeds=seeds)["seeds"], "entity_sentences: seeds")
         self.encoder = _encoder_of(self.seeds, encoder)
         self._arguments["encoder"] = self.encoder  # a name, a default and their encoder are the same configuration
         self.mentions = mentions

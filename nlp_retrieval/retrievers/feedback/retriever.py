@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -74,7 +75,7 @@ class FeedbackRetriever(BaseRetriever):
 
     def __init__(
         self,
-        seeds: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        seeds: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
         subject: str | None = None,
         document: str = "document",
         position: str = "position",
@@ -88,7 +89,7 @@ class FeedbackRetriever(BaseRetriever):
         pool: Annotated[int, Field(ge=1)] = 2000,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.seeds = labelled(seeds, "feedback: seeds")
+        self.seeds = labelled(with_parts_made(self, FeedbackRetriever, seeds=seeds)["seeds"], "feedback: seeds")
         self.subject = subject
         self.document = document
         self.position = position

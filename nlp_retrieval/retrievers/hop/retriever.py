@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -99,7 +100,7 @@ class HopRetriever(BaseRetriever):
 
     def __init__(
         self,
-        start: BaseRetriever | None = None,
+        start: BaseRetriever | ByName | None = None,
         encoder: str | BaseEncoder | None = None,
         subject: Annotated[str, Field(min_length=1)] = "country",
         document: Annotated[str, Field(min_length=1)] = "document",
@@ -122,8 +123,9 @@ class HopRetriever(BaseRetriever):
         newness_power: Annotated[float, Field(ge=0, le=100)] = 0.1,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.encoder = _encoder_of(start, encoder)
-        self.start = FaissRetriever(self.encoder) if start is None else start
+        given: BaseRetriever | None = with_parts_made(self, HopRetriever, start=start)["start"]
+        self.encoder = _encoder_of(given, encoder)
+        self.start = FaissRetriever(self.encoder) if given is None else given
         self._arguments |= {"encoder": self.encoder, "start": self.start}  # a default, spelled out, is the same
         self.subject = subject
         self.document = document

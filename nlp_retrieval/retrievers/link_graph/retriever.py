@@ -19,6 +19,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -77,8 +78,8 @@ class LinkGraphRetriever(BaseRetriever):
 
     def __init__(
         self,
-        seeds: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
-        links: Sequence[BaseLinkExtractor] | None = None,
+        seeds: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        links: Sequence[BaseLinkExtractor | ByName] | None = None,
         encoder: str | BaseEncoder | None = None,
         depth: Annotated[int, Field(ge=1)] = 50,
         seed_power: Annotated[float, Field(gt=0, le=100)] = 4.0,
@@ -90,8 +91,9 @@ class LinkGraphRetriever(BaseRetriever):
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.seeds = labelled(seeds, "link_graph: seeds")
-        self.links = default_links() if links is None else list(links)
+        made = with_parts_made(self, LinkGraphRetriever, seeds=seeds, links=links)
+        self.seeds = labelled(made["seeds"], "link_graph: seeds")
+        self.links: list[BaseLinkExtractor] = default_links() if links is None else made["links"]
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
         self._arguments |= {"links": self.links, "encoder": self.encoder}  # defaults and names, spelled out, are the same
         self.depth = depth

@@ -40,8 +40,8 @@ def searcher(tmp_path: Path) -> Searcher:
     ("make", "said"),
     [
         (lambda: Searcher(Bm25sRetriever()), "a list is expected; write retrievers=[Bm25sRetriever()]"),
-        (lambda: Searcher("bm25s"), "retrievers='bm25s': Input should be a list or a mapping"),
-        (lambda: Searcher(["bm25s"]), "retrievers[0]='bm25s': Input should be an instance of BaseRetriever"),
+        (lambda: Searcher("bm25s"), "retrievers='bm25s': a list is expected; write retrievers=['bm25s']"),
+        (lambda: Searcher([5]), "retrievers[0]=5: Input should be an instance of BaseRetriever or a valid string or a mapping"),
         (lambda: LinkGraphRetriever(seeds=Bm25sRetriever()), "write seeds=[Bm25sRetriever()]"),
         (lambda: Searcher([Bm25sRetriever()], reranker=[OverlapReranker()]), "not a list; write reranker=OverlapReranker()"),
         (lambda: Searcher({"name": Bm25sRetriever()}), "'name' cannot be a label"),

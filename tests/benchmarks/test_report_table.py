@@ -1,0 +1,71 @@
+"""A report as a table and in a notebook: its figures, and nothing that a name of a configuration would do."""
+
+from __future__ import annotations
+
+import polars
+import pytest
+from core.search.test_ranked_lists import HOSTILE, Seen
+
+from nlp_retrieval import BenchmarkReport, Searcher
+from nlp_retrieval.benchmarks.results import ConfigurationResult, FailedConfiguration
+from nlp_retrieval.errors import ConfigurationError
+
+from .small_benchmark import benchmarker, searchers
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkReport:
+    return benchmarker(tmp_path_factory.mktemp("table") / "index", searchers=searchers()).run().report
+
+
+def test_a_row_for_each_configuration_holds_its_measures_intervals_and_cost(report: BenchmarkReport) -> None:
+    rows = report.table().to_arrow().to_pylist()
+    assert [row["configuration"] for row in rows] == ["bm25", "dense", "hybrid + overlap"]
+    assert [row["baseline"] for row in rows] == [True, False, False]
+    for row, result in zip(rows, report.configurations, strict=True):
+        assert {name: row[name] for name in result.measures} == result.measures
+        for name, (low, high) in result.intervals[""].items():
+            assert (row[f"{name}.low"], row[f"{name}.high"]) == (low, high)
+        assert result.cost is not None
+        assert row["latency_ms"] == result.cost.latency_ms
+        assert row["index_bytes"] == result.cost.index_bytes
+        assert {name: row[f"stage_ms.{name}"] for name in result.cost.stage_ms} == result.cost.stage_ms
+    frame = report.table().to_pandas().set_index("configuration")
+    assert frame.loc["dense", "recall@5"] == report.configurations[1].measures["recall@5"]
+    assert polars.DataFrame(report.table()).height == 3
+
+
+def test_a_group_of_queries_has_a_table(report: BenchmarkReport) -> None:
+    rows = report.table("hops=3").to_arrow().to_pylist()
+    assert [row["recall@10"] for row in rows] == [result.groups["hops=3"]["recall@10"] for result in report.configurations]
+    assert [row["recall@10.low"] for row in rows] == [one.intervals["hops=3"]["recall@10"][0] for one in report.configurations]
+    with pytest.raises(ConfigurationError, match="called 'hops3'; did you mean 'hops=3'"):
+        report.table("hops3")
+
+
+def test_a_run_of_another_tool_has_no_cost() -> None:
+    theirs = ConfigurationResult("theirs", {}, "f", {"recall@5": 0.5}, {}, None, 0)
+    report = BenchmarkReport([theirs], "theirs", [5], {"": 3}, 10, {})
+    assert report.table().to_arrow().to_pylist() == [
+        {"configuration": "theirs", "baseline": True, "recall@5": 0.5, "recall@5.low": None, "recall@5.high": None}
+    ]
+    assert "0.500" in Seen(report._repr_html_()).text
+    assert len(BenchmarkReport([], "none", [5], {"": 0}, 0, {}).table()) == 0
+
+
+def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:
+    text = Seen(report._repr_html_()).text
+    for result in report.configurations:
+        low, high = result.intervals[""]["recall@10"]
+        assert f"{result.measures['recall@10']:.3f} [{low:.3f}, {high:.3f}]" in text
+    assert "bm25 (baseline)" in text
+    assert repr(report) == "<benchmark: 3 configurations, 20 queries, 80 items; baseline 'bm25'>"
+    assert repr(report.configurations[0]).startswith("<'bm25': ")
+
+
+def test_names_are_shown_and_do_nothing() -> None:
+    shown = ConfigurationResult(HOSTILE, Searcher(["bm25s"]).config, "f", {"recall@5": 0.5}, {}, None, 0)
+    failed = FailedConfiguration(HOSTILE, {}, "Error", HOSTILE)
+    seen = Seen(BenchmarkReport([shown], HOSTILE, [5], {"": 3}, 10, {}, failed=[failed])._repr_html_())
+    assert set(seen.tags) == {"table", "thead", "tbody", "tr", "th", "td", "span", "p"}
+    assert seen.text.count("<script>alert(1)</script>") == 3

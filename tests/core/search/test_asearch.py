@@ -1,0 +1,158 @@
+"""Awaited searches find what searches find, let the event loop go on, and leave nothing behind when nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextvars import ContextVar
+from typing import ClassVar
+
+import pytest
+from concurrency.forking import forked
+
+from core.engines import TermCount, documents
+from nlp_retrieval import Searcher
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.search.awaiting import AT_ONCE
+from nlp_retrieval.errors import IndexMissingError, QueryError
+
+TEXTS = [f"red fox {number} {'whale' * (number % 3)}" for number in range(50)]
+asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
+
+
+class Held(TermCount):
+    """Searches only when it may, and counts who is inside."""
+
+    name = "held_terms"
+    may = threading.Event()
+    inside: ClassVar[list[str]] = []
+    most = 0
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        Held.inside.append(asked_by.get())
+        Held.most = max(Held.most, len(Held.inside))
+        assert Held.may.wait(60)
+        try:
+            return super().search_batch(queries, k, allowed)
+        finally:
+            Held.inside.pop()
+
+
+@pytest.fixture
+def held(tmp_path):
+    Held.may.clear()
+    Held.inside, Held.most = [], 0
+    searcher = Searcher([Held()])
+    searcher.index(documents(TEXTS), tmp_path / "held")
+    yield searcher
+    Held.may.set()
+
+
+@pytest.fixture
+def searcher(tmp_path):
+    made = Searcher(["bm25s"])
+    made.index(documents(TEXTS), tmp_path / "index")
+    return made
+
+
+def test_many_at_once_find_what_one_after_the_other_finds(searcher):
+    queries = [f"fox {number} whale" for number in range(200)]
+
+    async def all_of_them():
+        return await asyncio.gather(*(searcher.asearch(query, 5) for query in queries))
+
+    assert asyncio.run(all_of_them()) == [searcher.search(query, 5) for query in queries]
+
+
+def test_arguments_are_those_of_search(searcher):
+    async def some():
+        return await searcher.asearch(["fox"]), await searcher.asearch(["x"], 3, subqueries=[["fox", "whale"]])
+
+    plain, with_subqueries = asyncio.run(some())
+    assert plain == searcher.search(["fox"])
+    assert with_subqueries == searcher.search(["x"], 3, subqueries=[["fox", "whale"]])
+
+
+def test_errors_are_those_of_search(searcher):
+    with pytest.raises(QueryError):
+        asyncio.run(searcher.asearch([5]))
+    with pytest.raises(IndexMissingError):
+        asyncio.run(Searcher(["bm25s"]).asearch("fox"))
+
+
+async def _until(true) -> None:
+    for _ in range(6000):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it does not come to that")
+
+
+def test_the_event_loop_goes_on_and_so_many_run_at_once(held):
+    async def many():
+        tasks = [asyncio.create_task(held.asearch("fox", 3)) for _ in range(3 * AT_ONCE)]
+        await _until(lambda: len(Held.inside) == AT_ONCE)  # which the loop sees, while all are searching
+        assert not any(task.done() for task in tasks)
+        Held.may.set()
+        return await asyncio.gather(*tasks)
+
+    found = asyncio.run(many())
+    assert found == [held.search("fox", 3)] * (3 * AT_ONCE)
+    assert Held.most <= AT_ONCE
+
+
+def test_a_cancelled_search_that_waits_is_not_begun_and_one_that_runs_ends_alone(held, caplog):
+    begun = []
+
+    async def cancelled():
+        running = [asyncio.create_task(held.asearch("fox", 3)) for _ in range(AT_ONCE)]
+        await _until(lambda: len(Held.inside) == AT_ONCE)
+        asked_by.set("the one that waits")
+        waiting = asyncio.create_task(held.asearch("fox", 3))
+        await asyncio.sleep(0.05)
+        for task in (waiting, running[0]):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        begun.extend(Held.inside)
+        Held.may.set()
+        asked_by.set("a later one")
+        later = await held.asearch("fox", 3)
+        return await asyncio.gather(*running[1:]), later
+
+    others, later = asyncio.run(cancelled())
+    assert others == [later] * (AT_ONCE - 1)
+    assert "the one that waits" not in begun
+    assert not caplog.records, "nothing is said of a result that nobody fetched"
+
+
+def test_a_search_may_be_given_up_for_a_timeout(held):
+    async def impatient():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(held.asearch("fox"), 0.05)
+        Held.may.set()
+        return await held.asearch("fox", 3)
+
+    assert asyncio.run(impatient()) == held.search("fox", 3)
+
+
+def test_context_variables_go_along(held):
+    async def one():
+        asked_by.set("me")
+        task = asyncio.create_task(held.asearch("fox"))
+        await _until(lambda: Held.inside == ["me"])
+        Held.may.set()
+        await task
+
+    asyncio.run(one())
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_searches_in_threads_of_its_own(searcher):
+    def ids():
+        return [os.getpid() != parent, [hit.item.item_id for hit in asyncio.run(searcher.asearch("fox 7", 5))[0]]]
+
+    parent = os.getpid()
+    mine = ids()
+    assert forked(ids) == [True, mine[1]]

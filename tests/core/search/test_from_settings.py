@@ -1,0 +1,242 @@
+"""Searchers made of names, of settings and of what an index holds are those made by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from core.engines import TermCount, documents
+from nlp_retrieval import (
+    Bm25sRetriever,
+    Chain,
+    ChunkingLoader,
+    ClaimDecomposition,
+    ClauseSplit,
+    EntityPhrases,
+    EntitySentencesRetriever,
+    FaissRetriever,
+    FeedbackRetriever,
+    HopRetriever,
+    HyDE,
+    Hyperlinks,
+    JsonlLoader,
+    LanguageModel,
+    LinkGraphRetriever,
+    MultiHopSearcher,
+    OverlapReranker,
+    PgvectorRetriever,
+    ReciprocalRankFusion,
+    SearchableItem,
+    Searcher,
+    SentenceTransformerEncoder,
+    TitleMentions,
+    Unfiltered,
+    WeightedSum,
+)
+from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.core.components.component import with_held
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
+
+LM = {"name": "dspy", "model": "openai/small", "base_url": "http://127.0.0.1:1/v1"}
+OWN_LM = LanguageModel("openai/small", base_url=LM["base_url"])
+TEXTS = ["red fox", "blue whale", "red panda"]
+TITLED = [
+    SearchableItem(item_id="d0", content="A red animal.", metadata={"title": "Red Fox"}),
+    SearchableItem(item_id="d1", content="A whale is no Red Fox.", metadata={"title": "Blue Whale"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("named", "by_hand"),
+    [
+        (Searcher(["bm25s", "faiss"]), Searcher([Bm25sRetriever(), FaissRetriever()])),
+        (Searcher(("bm25s",)), Searcher([Bm25sRetriever()])),
+        (Searcher([Bm25sRetriever(), "faiss"], fusion="combsum"), Searcher(["bm25s", "faiss"], fusion={"name": "combsum"})),
+        (
+            Searcher(
+                {"words": {"name": "bm25s", "k1": 1.2}, "vectors": {"name": "faiss", "encoder": "a/b"}},
+                processor="clauses",
+                fusion={"name": "rrf", "k": 7},
+                reranker={"name": "overlap", "blend": "rank"},
+            ),
+            Searcher(
+                {"words": Bm25sRetriever(k1=1.2), "vectors": FaissRetriever(SentenceTransformerEncoder("a/b"))},
+                processor=ClauseSplit(),
+                fusion=ReciprocalRankFusion(k=7),
+                reranker=OverlapReranker(blend="rank"),
+            ),
+        ),
+        (
+            LinkGraphRetriever(seeds=["bm25s"], links=["hyperlinks", {"name": "title_mentions", "rarity": 0.5}]),
+            LinkGraphRetriever(seeds=[Bm25sRetriever()], links=[Hyperlinks(), TitleMentions(rarity=0.5)]),
+        ),
+        (FeedbackRetriever(seeds=["bm25s", "faiss"]), FeedbackRetriever(seeds=[Bm25sRetriever(), FaissRetriever()])),
+        (EntitySentencesRetriever(seeds=["bm25s"]), EntitySentencesRetriever(seeds=[Bm25sRetriever()])),
+        (HopRetriever("bm25s"), HopRetriever(Bm25sRetriever())),
+        (Chain(["clauses", "entity_phrases"]), Chain([ClauseSplit(), EntityPhrases()])),
+        (HyDE(LM), HyDE(OWN_LM)),
+        (ClaimDecomposition(LM), ClaimDecomposition(OWN_LM)),
+        (ChunkingLoader({"loader": "jsonl", "path": "a.jsonl"}), ChunkingLoader(JsonlLoader("a.jsonl"))),
+        (
+            MultiHopSearcher(["bm25s"], LM, fusion="rrf"),
+            MultiHopSearcher([Bm25sRetriever()], OWN_LM, fusion=ReciprocalRankFusion()),
+        ),
+        (Unfiltered(["bm25s"], reranker="overlap"), Unfiltered([Bm25sRetriever()], reranker=OverlapReranker())),
+    ],
+)
+def test_parts_given_by_name_are_those_made_by_hand(named, by_hand):
+    assert named == by_hand
+    assert named.config == by_hand.config
+    assert repr(named) == repr(by_hand)
+    assert list(map(type, with_held(named))) == list(map(type, with_held(by_hand))), "its parts are known as parts"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Searcher(["bm25"]), "Searcher: retrievers[0]: there is no retriever called 'bm25'; did you mean 'bm25s'?"),
+        (lambda: Searcher([{"name": "bm25s", "k": 1}]), "retrievers[0]: bm25s has no parameter 'k'; did you mean 'k1'?"),
+        (
+            lambda: Searcher({"a": {"name": "bm25s", "k1": "x"}}),
+            "retrievers.a: Bm25sRetriever: k1='x': Input should be a",
+        ),
+        (lambda: Searcher(["bm25s"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
+        (lambda: Searcher([{"k1": 1}]), "retrievers[0]: no 'name' (found: 'k1')"),
+        (lambda: LinkGraphRetriever(seeds=["bm25"]), "LinkGraphRetriever: seeds[0]: there is no retriever called 'bm25'"),
+    ],
+)
+def test_a_name_that_is_none_is_told_with_its_place(make, said):
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+SEARCHERS = [
+    Searcher(["bm25s"]),
+    Searcher({"1e5": Bm25sRetriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
+    Searcher(["bm25s"], processor={"name": "keyword_expansion", "keywords": {"2020-01-01": ["on", "null"]}}),
+    Searcher([LinkGraphRetriever(seeds=["bm25s", "faiss"])], scope="per_subquery", quota=3),
+    Unfiltered(["bm25s"], reranker="overlap"),
+    MultiHopSearcher(["bm25s"], LM, hops=2),
+]
+
+
+@pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda one: f"{one.name}-{len(one.config['retrievers'])}")
+def test_a_searcher_is_made_again_of_its_configuration(searcher, tmp_path):
+    config = searcher.to_config()
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
+    (tmp_path / "one.json").write_text(json.dumps(config), "utf-8")
+    for source in (config, tmp_path / "one.yaml", str(tmp_path / "one.json")):
+        made = type(searcher).from_config(source)
+        assert made == searcher
+        assert type(made) is type(searcher)
+        assert made.fingerprint == searcher.fingerprint
+    assert build("searchers", config) == searcher, "it is the form of a benchmark's configuration"
+
+
+def test_a_configuration_is_nobody_elses_to_change():
+    searcher = Searcher(["bm25s"])
+    searcher.to_config()["retrievers"].clear()
+    searcher.to_config()["retrievers"][0]["k1"] = 7
+    assert searcher == Searcher(["bm25s"])
+
+
+def test_a_searcher_comes_out_of_the_file_of_a_benchmark(tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "corpus: {loader: jsonl, path: c.jsonl}\nqueries: {loader: hover, path: q.json}\nindex: indexes\nsearchers:\n"
+        "  bm25: {retrievers: [bm25s]}\n  both: {retrievers: [bm25s, faiss], fusion: combsum}\n",
+        "utf-8",
+    )
+    assert Searcher.from_config(file, "both") == read_benchmark_config(file).searchers["both"]
+    with pytest.raises(ConfigurationError, match="has 2 searchers: which one"):
+        Searcher.from_config(file)
+    with pytest.raises(ConfigurationError, match="no searcher 'bm26'; did you mean 'bm25'"):
+        Searcher.from_config(file, "bm26")
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"retrievers": ["bm25s"], "fusoin": "rrf"}, "config: searcher has no parameter 'fusoin'; did you mean 'fusion'"),
+        ({"name": "multi_hop", "retrievers": ["bm25s"], "lm": LM}, "config: 'multi_hop' is not a Searcher; these are: "),
+        ({}, "config: searcher needs 'retrievers'"),
+        ({"searchers": {"a": None}}, "config: searchers.a: expected settings such as"),
+    ],
+)
+def test_a_configuration_that_is_none_is_told(config, said):
+    with pytest.raises(ConfigurationError) as caught:
+        Searcher.from_config(config)
+    assert said in str(caught.value)
+    with pytest.raises(SourceError, match="there is no configuration file"):
+        Searcher.from_config("nowhere.yaml")
+    with pytest.raises(ConfigurationError, match="one searcher, without a name"):
+        Searcher.from_config({"retrievers": ["bm25s"]}, "both")
+
+
+def test_a_secret_is_not_written_into_a_configuration():
+    for retriever, setting in [
+        (PgvectorRetriever(url="postgresql://me:correct-horse@host/db"), "url"),
+        (_Keyed("correct-horse-battery"), "api_key"),
+    ]:
+        with pytest.raises(ConfigurationError, match=f"{setting} holds what looks like a secret, and is not written") as caught:
+            Searcher([retriever]).to_config()
+        assert "correct" not in str(caught.value)
+
+
+class _Keyed(TermCount):
+    name = "keyed_terms"
+
+    def __init__(self, api_key: str) -> None:
+        self.api_key = api_key
+
+
+# open
+
+
+def test_a_class_opens_an_index_with_the_retrievers_that_it_holds(tmp_path):
+    retrievers = [Bm25sRetriever(stopwords=None, k1=1.5), LinkGraphRetriever(seeds=[Bm25sRetriever()])]
+    by_hand = Searcher(retrievers)
+    by_hand.index(TITLED, tmp_path)
+    opened = Searcher.open(tmp_path)
+    assert opened == Searcher(retrievers), "and no mere parts"
+    assert opened.search("red fox") == by_hand.search("red fox")
+    again = Searcher.open(str(tmp_path), retrievers=["bm25s"], reranker="overlap", depth=2)
+    assert again == Searcher(["bm25s"], reranker="overlap", depth=2)
+    assert [hit.item.item_id for hit in again.search("whale")[0]] == ["d1"]
+    assert type(Unfiltered.open(tmp_path)) is Unfiltered
+
+
+def test_a_searcher_opens_an_index_with_its_own_retrievers(tmp_path):
+    Searcher([Bm25sRetriever(k1=1.5), "bm25s"]).index(documents(TEXTS), tmp_path)
+    searcher = Searcher(["bm25s"])
+    assert searcher.open(tmp_path) is searcher
+    assert [hit.item.item_id for hit in searcher.search("whale")[0]] == ["d1"]
+
+
+def test_an_index_that_cannot_be_opened_is_told(tmp_path):
+    with pytest.raises(IndexMissingError, match="there is no index at"):
+        Searcher.open(tmp_path / "nowhere")
+    Searcher(["bm25s"]).index(documents(TEXTS), tmp_path)
+    with pytest.raises(IndexMissingError, match="holds no index of 'link_graph'"):
+        Searcher.open(tmp_path, retrievers=[LinkGraphRetriever(seeds=["bm25s"])])
+    with pytest.raises(TypeError, match="depht"):
+        Searcher.open(tmp_path, depht=3)
+
+
+def test_an_index_of_a_stranger_loads_no_model_from_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    searcher = Searcher([TermCount()])
+    searcher.index(documents(TEXTS), tmp_path / "index")
+    from nlp_retrieval.core.index.manifest import read_manifest, write_manifest
+
+    manifest = read_manifest(tmp_path / "index")
+    assert manifest is not None
+    config = {"name": "faiss", "encoder": "./models/theirs"}
+    theirs = manifest.retrievers[0].model_copy(update={"config": config})
+    write_manifest(tmp_path / "index", manifest.model_copy(update={"retrievers": [theirs]}))
+    with pytest.raises(UntrustedError, match=r"read the model at '\./models/theirs'"):
+        Searcher.open(tmp_path / "index")

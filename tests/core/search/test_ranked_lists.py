@@ -1,0 +1,162 @@
+"""What a search returns is a list as before, and a table and HTML besides."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import polars
+import pyarrow as pa
+import pytest
+
+from nlp_retrieval import RankedList, RankedLists, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core.tables import DataTable, html_text
+
+ITEMS = [
+    SearchableItem(item_id="a", content="red fox", metadata={"title": "Fox", "year": 2001, "tags": ["x"], "odd": 1}),
+    SearchableItem(item_id="b", content="red fox and red panda", metadata={"year": 2002, "odd": "one", "large": 2**70}),
+    SearchableItem(item_id="c", content="blue whale", metadata={"nested": {"k": [1]}}),
+]
+
+
+@pytest.fixture
+def found(tmp_path) -> RankedLists:
+    searcher = Searcher({"words": "bm25s"})
+    searcher.index(ITEMS, tmp_path / "index")
+    return searcher.search(["red fox", "whale", "red fox"])
+
+
+class Seen(HTMLParser):
+    """The tags and the text of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert all("color" not in (value or "") and "background" not in (value or "") for _, value in attrs), "it has none"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_they_are_lists(found):
+    assert [[type(hit) for hit in hits] for hits in found] == [[RetrievalResult] * len(hits) for hits in found]
+    assert found == [list(hits) for hits in found]
+    assert isinstance(found, list)
+    assert isinstance(found[0], list)
+    assert json.dumps([[hit.item.item_id for hit in hits] for hits in found]) == '[["a", "b"], ["c"], ["a", "b"]]'
+    assert [one.query for one in found] == ["red fox", "whale", "red fox"]
+
+
+def test_a_part_of_them_is_one_of_them(found):
+    assert type(found[1:]) is RankedLists
+    assert [one.query for one in found[1:]] == ["whale", "red fox"]
+    assert type(found[0][:1]) is RankedList
+    assert found[0][:1].query == "red fox"
+    assert type(found[0][0]) is RetrievalResult
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_are_equal_and_know_their_queries(found, copied):
+    other = copied(found)
+    assert other == found
+    assert type(other) is RankedLists
+    assert [one.query for one in other] == [one.query for one in found]
+    assert other.to_arrow().equals(found.to_arrow())
+
+
+def rows_by_hand(found: RankedLists) -> list[dict[str, object]]:
+    return [
+        {"query_number": number, "query": one.query, "rank": rank, "item_id": hit.item.item_id, "title": hit.item.title}
+        | {"score": hit.score, "content": hit.item.content}
+        | hit.signals
+        | {"metadata.year": hit.item.metadata.get("year"), "metadata.tags": hit.item.metadata.get("tags")}
+        for number, one in enumerate(found)
+        for rank, hit in enumerate(one, start=1)
+    ]
+
+
+def test_tables_hold_every_hit_with_its_signals_and_metadata(found):
+    expected = rows_by_hand(found)
+    named = list(expected[0])
+    assert found.to_arrow().select(named).to_pylist() == expected
+    assert found.to_polars().select(named).to_dicts() == expected
+    frame = found.to_pandas()
+    assert frame["item_id"].tolist() == ["a", "b", "c", "a", "b"]
+    assert frame["words.rank"].tolist() == [1, 2, 1, 1, 2]
+    assert frame.groupby("query_number").size().tolist() == [2, 1, 2]
+    assert found[0].to_arrow().column_names == found[:1].to_arrow().column_names[1:], "one query has no number"
+    odd = found.to_arrow().select(["metadata.odd", "metadata.large"]).to_pylist()
+    assert odd[:3] == [
+        {"metadata.odd": "1", "metadata.large": None},
+        {"metadata.odd": "one", "metadata.large": str(2**70)},
+        {"metadata.odd": None, "metadata.large": None},
+    ]
+    assert "metadata.title" not in frame.columns
+
+
+def test_nothing_found_is_a_table_without_rows():
+    for one in (RankedList([], "fox"), RankedLists(["fox"], [[]]), RankedLists()):
+        table = one.to_arrow()
+        assert table.num_rows == 0
+        assert {"query", "rank", "item_id", "title", "score", "content"} <= set(table.column_names)
+        assert one.to_pandas().empty
+        assert Seen(one._repr_html_()).text in ("nothing found", "foxnothing found", "")
+
+
+def test_reprs_are_short(found):
+    assert repr(found) == "<3 queries: 2, 1, 2 results>"
+    first = found[0][0].score
+    assert repr(found[0]) == f"<2 results for 'red fox': Fox ({first:.4g}), b ({found[0][1].score:.4g})>"
+    long = RetrievalResult(item=SearchableItem(item_id="x", content="word " * 1000), score=1 / 3)
+    assert repr(long) == f"RetrievalResult(item=SearchableItem(item_id='x', content='{'word ' * 12}…'), score=0.3333)"
+    assert len(repr(RankedLists(["q"] * 100, [[long] * 100] * 100))) < 200
+    assert len(repr(RankedList([long] * 100, "q " * 1000))) < 300
+
+
+HOSTILE = "<script>alert(1)</script> & \"'\u202etxt.exe\x1b[31m\u2028"
+
+
+def test_html_shows_texts_and_no_tag_of_theirs():
+    item = SearchableItem(item_id=f"id {HOSTILE}", content=HOSTILE * 3, metadata={"title": HOSTILE})
+    lists = RankedLists([HOSTILE] * 7, [[RetrievalResult(item=item, score=1.0, signals={f"{HOSTILE}.score": 1.0})] * 12] * 7)
+    for html in (lists._repr_html_(), lists[0]._repr_html_(), lists[:1]._repr_html_()):
+        seen = Seen(html)
+        assert set(seen.tags) <= {"p", "b", "br", "table", "thead", "tbody", "tr", "th", "td", "span"}
+        assert "<script>alert(1)</script> & \"'" in seen.text
+        assert not set("\u202e\x1b\u2028") & set(html)
+        assert len(html) < 30_000
+    assert "and 2 more queries" in Seen(lists._repr_html_()).text
+    assert "and 2 more" in Seen(lists[0]._repr_html_()).text
+
+
+def test_letters_of_all_scripts_stay_in_html():
+    text = "\N{ARABIC LETTER MEEM}\N{ARABIC LETTER FARSI YEH}\u200c\N{ARABIC LETTER KHAH} 東京 Ωμέγα 👩\u200d🔬 naïve"
+    assert html_text(text) == text
+
+
+def test_a_table_is_taken_by_what_reads_arrow():
+    table = DataTable(pa.table({"name": ["a<b", "c"], "value": [0.123456, None]}))
+    assert polars.DataFrame(table).to_dicts() == table.to_arrow().to_pylist() == table.to_polars().to_dicts()
+    assert table.to_pandas()["name"].tolist() == ["a<b", "c"]
+    assert (len(table), "2 rows, 2 columns" in repr(table)) == (2, True)
+    assert Seen(table._repr_html_()).text == "namevaluea<b0.1235c"
+
+
+@pytest.mark.parametrize(("package", "method"), [("pandas", "to_pandas"), ("polars", "to_polars")])
+def test_a_missing_package_is_told_with_what_installs_it(package, method):
+    code = (
+        f"import sys; sys.modules['{package}'] = None\nfrom nlp_retrieval import RankedLists\n"
+        "from nlp_retrieval.errors import DependencyError\n"
+        f"try:\n    RankedLists().{method}()\nexcept DependencyError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"pip install {package}" in done.stdout

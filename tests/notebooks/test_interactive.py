@@ -1,0 +1,85 @@
+"""What IPython shows of this package: completion, help, and objects at the end of a cell."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+from nlp_retrieval import Answer, Gold, Query, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core.components.component import parameters_of
+from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import component_class
+
+from .shells import own_shell
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> InteractiveShell:
+    made = own_shell(tmp_path_factory.mktemp("ipython"))
+    made.run_cell("from nlp_retrieval import *").raise_error()
+    return made
+
+
+def help_of(shell: InteractiveShell, name: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        shell.run_cell(f"{name}?")
+    return printed.getvalue()
+
+
+ITEM = SearchableItem(item_id="a", content="red fox", metadata={"title": "Fox"})
+MODELS: list[tuple[Any, set[str]]] = [
+    (ITEM, {"content", "item_id", "metadata", "text", "title", "trusted"}),
+    (RetrievalResult(item=ITEM, score=1.0), {"item", "score", "signals", "trusted"}),
+    (Query(query_id="q", text="fox"), {"family", "metadata", "query_id", "text"}),
+    (Gold(query_id="q", relevance={}), {"by", "query_id", "relevance"}),
+    (Answer(text="x"), {"dropped", "facts", "failed", "passages", "reasoning", "text"}),
+]
+
+
+def test_models_complete_to_their_own_names(shell):
+    for model, names in MODELS:
+        shell.user_ns["model"] = model
+        with provisionalcompleter():
+            found = {one.text.lstrip(".") for one in shell.Completer.completions("model.", len("model."))}
+        assert {name for name in found if not name.startswith("_")} == names
+        assert model.model_copy() == model, "what is not shown is there"
+
+
+def test_help_of_a_component_says_what_each_parameter_does(shell):
+    for name in ("Searcher", "Bm25sRetriever", "FaissRetriever", "OverlapReranker", "LinkGraphRetriever"):
+        told = help_of(shell, name)
+        assert "Init docstring" not in told
+        for parameter in parameters_of(shell.user_ns[name]):
+            assert told.count(f"\n    {parameter}: ") == 2, "in the signature and in the documentation"
+    assert "trust: let the index decide" in help_of(shell, "Searcher.open")
+    shell.run_cell("made = Searcher(['bm25s'])")
+    assert "retrievers: at least one" in help_of(shell, "made")
+    assert "k: at most this many" in help_of(shell, "made.asearch")
+
+
+def test_every_component_documents_its_parameters_where_help_looks():
+    for kind in ("retrievers", "rerankers", "processors", "fusions", "loaders", "encoders", "searchers", "links"):
+        for name in registered(kind):
+            cls = component_class(kind, name)
+            for parameter in parameters_of(cls):
+                assert f"\n        {parameter}: " in (cls.__doc__ or ""), f"{name}: {parameter}"
+
+
+def test_a_cell_ends_with_what_was_found(shell, tmp_path):
+    shell.user_ns |= {"items": [ITEM], "path": tmp_path / "index"}
+    shell.run_cell("searcher = Searcher(['bm25s'])\nreport = searcher.index(items, path)").raise_error()
+    formats, _ = shell.display_formatter.format(shell.user_ns["searcher"].search("fox"))
+    assert "<b>Fox</b>" in formats["text/html"]
+    assert formats["text/plain"] == "<1 queries: 1 results>"
+    assert (
+        shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25sRetriever()])"
+    )
+    assert shell.display_formatter.format(shell.user_ns["report"])[0]["text/plain"].startswith("<1 items in ")
+    assert shell.run_cell("(await searcher.asearch('fox')) == searcher.search('fox')").result is True
+    assert isinstance(Searcher.open(tmp_path / "index"), Searcher)

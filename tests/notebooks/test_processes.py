@@ -1,0 +1,47 @@
+"""An opened searcher is handed to the pools that people use, and finds there what it finds here."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords, items_of
+from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
+
+from nlp_retrieval import FaissRetriever, RankedLists, Searcher
+
+PARTS = [[f"fox number {number}", "whale"] for number in range(4)]
+
+
+@pytest.fixture
+def searcher(tmp_path: Path) -> Searcher:
+    made = Searcher(["bm25s", FaissRetriever(HashedWords(16))], reranker="overlap")
+    made.index(items_of([f"{animal} number {row}" for animal in ("fox", "whale") for row in range(20)]), tmp_path / "index")
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_a_pool_of_processes_searches(searcher: Searcher, method: str) -> None:
+    here = [searcher.search(part, 5) for part in PARTS]
+    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        there = list(pool.map(searcher.search, PARTS, [5] * len(PARTS), timeout=300))
+    assert there == here
+    assert {type(one) for one in there} == {RankedLists}
+    assert there[1].to_arrow().equals(here[1].to_arrow())
+
+
+def test_joblib_searches(searcher: Searcher) -> None:
+    here = [searcher.search(part, 5) for part in PARTS]
+    try:
+        assert Parallel(n_jobs=2)(delayed(searcher.search)(part, 5) for part in PARTS) == here
+    finally:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def test_joblib_searches_in_threads(searcher: Searcher) -> None:
+    here = [searcher.search(part, 5) for part in PARTS]
+    assert Parallel(n_jobs=2, prefer="threads")(delayed(searcher.search)(part, 5) for part in PARTS) == here
