@@ -98,6 +98,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         else:
             lists.add(name, found.results)
     running.refuse_nothing()
+    lists.add_passages(pinned.passages(lists.without_passage(), row_of))
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
     with using_stages(running.stages):

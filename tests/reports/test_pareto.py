@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.page.charts import quality_latency, quality_price
 from nlp_retrieval.reports.page.page import render_page
+from nlp_retrieval.reports.page.scatter import quality_latency, quality_price
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.terminal.summary import summary_table

@@ -15,7 +15,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import ABSENT, Column
 from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS
-from nlp_retrieval.reports.pareto import ASCII_MARK, MARK
+from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
 from nlp_retrieval.reports.view import Cell, ReportView, view_of
 from nlp_retrieval.text.printable import printable
 
@@ -47,7 +47,7 @@ class SummaryTable:
             yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
         for reason, groups in view.out_of_reach.items():
             yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
-        for note in (*map(printable, view.cautions), *view.failures):
+        for note in (*filter(None, [view.small_sample]), *map(printable, view.cautions), *view.failures):
             yield Text(note)
         if view.model_columns:
             table, shown = _fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
@@ -87,7 +87,8 @@ class SummaryTable:
         ascii_only = options.ascii_only
         mark = (SIGNS if ascii_only else TRIANGLES).of(cell.comparison) or (" " if in_marked else "")
         if cell.column.key in self.view.fronts:
-            mark = (ASCII_MARK if ascii_only else MARK) if cell.on_front else " "
+            front, tie = (ASCII_MARK, ASCII_TIE) if ascii_only else (MARK, TIE)
+            mark = front if cell.on_front else tie if cell.tied else " "
         return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
 
     def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
