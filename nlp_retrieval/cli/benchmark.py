@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, names_of, print_comparison
 from nlp_retrieval.errors import DependencyError, RetrievalError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and do nothing: no index, no model, no file.")
     ] = False,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
 ) -> None:
     """Compare searchers over the same queries.
 
@@ -42,16 +45,19 @@ def command(
 
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans.plan import plan_of
+    from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+    from nlp_retrieval.reports.tables.plain import refuse_unknown_columns
     from nlp_retrieval.reports.terminal.plan import PlanTables
 
     described = read_benchmark_config(config)
+    refuse_unknown_columns(names_of(columns), described.options.get("k_values", BenchmarkSettings.k_values))
     if dry_run:
         _check_output(described, output or described.output, log=wandb)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid, described.halving)
-        Console(stderr=not dry_run).print(PlanTables(plan))
+        Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, log=wandb))
+        refuse_failures(run_benchmark(described, output, log=wandb, form=form, columns=columns))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -80,13 +86,17 @@ def _check_output(config: BenchmarkConfig, folder: Path, *, log: bool) -> None:
         mode_of(config.wandb)
 
 
-def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) -> BenchmarkReport:
+def run_benchmark(
+    config: BenchmarkConfig,
+    output: Path | None,
+    *,
+    log: bool,
+    form: TableFormat = TableFormat.TABLE,
+    columns: str | None = None,
+) -> BenchmarkReport:
     """Run a benchmark, print the table, and say where the files are."""
-    from rich.console import Console
-
     from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.running import run_searchers
-    from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.wandb.runs import log_to_wandb
     from nlp_retrieval.reports.write import write_run_files
 
@@ -96,7 +106,7 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, *, log: bool) ->
     halved = halve(settings, config.halving, say) if config.halving is not None else None
     run = run_searchers(settings if halved is None else halved.settings, say)
     report = write_run_files(run if halved is None else with_record(run, halved), folder)
-    Console().print(summary_table(report))
+    print_comparison(report, form, columns)
     if halved is not None:
         say(halved.note)
     say(f"page: {report.files['report']}")

@@ -8,7 +8,20 @@ from typing import Any
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.core.components.component import Config
 
-_SAY_LITTLE = {"corpus", "queries", "items", "documents", "docs", "passages", "collection", "data", "dataset", "test", "dev", "train"}
+_SAY_LITTLE = {
+    "corpus",
+    "queries",
+    "items",
+    "documents",
+    "docs",
+    "passages",
+    "collection",
+    "data",
+    "dataset",
+    "test",
+    "dev",
+    "train",
+}
 _NAMING = ("path", "dataset", "url", "name")
 
 

@@ -109,7 +109,9 @@ def small_sample_note(report: BenchmarkReport) -> str:
     timed = (report.manifest.get("latency") or {}).get("queries")
     few = [f"figures are means of {counted(queries, 'query', 'queries')}"] if 0 < queries < _FEW else []
     if isinstance(timed, int) and 0 < timed < _FEW and any(result.cost is not None for result in report.configurations):
-        few.append(f"latencies are medians of {timed:,}" if few else f"latencies are medians of {counted(timed, 'query', 'queries')}")
+        few.append(
+            f"latencies are medians of {timed:,}" if few else f"latencies are medians of {counted(timed, 'query', 'queries')}"
+        )
     return f"Small samples: {listed(few)}. Their intervals are wide." if few else ""
 
 

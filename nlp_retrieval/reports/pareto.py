@@ -117,4 +117,8 @@ def front_legend(report: BenchmarkReport, mark: str) -> str:
     return (
         f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
         "better in one. The front is of the values measured; neighbours on it may differ by chance."
-    ) + (f" {tie} tied with one on it: latency intervals overlap, and the test does not tell their quality apart." if ties else "")
+    ) + (
+        f" {tie} tied with one on it: latency intervals overlap, and the test does not tell their quality apart."
+        if ties
+        else ""
+    )

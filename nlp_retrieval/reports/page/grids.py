@@ -119,7 +119,9 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
                 for row_key, row in zip(rows.keys, rows.labels, strict=True)
             ],
         )
-        for key, label in ([((one,), said) for one, said in zip(third.keys, third.labels, strict=True)] if third else [((), "")])
+        for key, label in (
+            [((one,), said) for one, said in zip(third.keys, third.labels, strict=True)] if third else [((), "")]
+        )
     ]
     return HeatMaps(report.main_measure, rows, columns, third, maps, len(results) - len(inside))
 
@@ -137,7 +139,11 @@ def _grid(
             size *= len(set(own))
         if len(varied) in (2, 3) and len(set(zip(*keys.values(), strict=True))) >= _FULL * size:
             axes = [_axis(path, values, keys[path]) for path, values in varied.items()]
-            return inside, axes, {one.name: {path: own[place] for path, own in keys.items()} for place, one in enumerate(inside)}
+            return (
+                inside,
+                axes,
+                {one.name: {path: own[place] for path, own in keys.items()} for place, one in enumerate(inside)},
+            )
         rare = _rarest(keys)
         if rare is None:
             break

@@ -52,7 +52,9 @@ def _without(parts: Sequence[str], shared: set[str]) -> str:
 
 def _runs(parts: Sequence[str], shared: set[str]) -> list[tuple[int, int]]:
     """Where runs of shared parts begin and end."""
-    edges = [place for place in range(len(parts) + 1) if _is_shared(parts, place, shared) != _is_shared(parts, place - 1, shared)]
+    edges = [
+        place for place in range(len(parts) + 1) if _is_shared(parts, place, shared) != _is_shared(parts, place - 1, shared)
+    ]
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 

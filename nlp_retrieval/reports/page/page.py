@@ -88,7 +88,9 @@ def render_page(
         room = LIMIT - len(without.encode()) - _CONTENTS
         why = explorer_section(lists, report.baseline, report.k_values, per_query, retrievers or {}, room)
     explores = f'id="{DATA}"' in why
-    return rendered("page.html", **parts, header=_header(view, parts, why), why=why, script=with_explorer if explores else script)
+    return rendered(
+        "page.html", **parts, header=_header(view, parts, why), why=why, script=with_explorer if explores else script
+    )
 
 
 def write_page(

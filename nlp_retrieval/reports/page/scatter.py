@@ -89,7 +89,10 @@ def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: 
     body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
     marks = {place: (x.at(dear), y.at(value)) for place, (value, dear) in points.items()}
     if on_front:
-        body += [_steps([marks[place] for place in on_front]), *_front_legend(height + _LEGEND / 2, ties=bool(ties & set(points)))]
+        body += [
+            _steps([marks[place] for place in on_front]),
+            *_front_legend(height + _LEGEND / 2, ties=bool(ties & set(points))),
+        ]
     labels = labels_of_names([result.name for result in report.configurations])
     # what is named finds a place for its label in the order of its importance
     area = (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1)
