@@ -1,8 +1,8 @@
 """Sweeps of two or three parameters, found in the configurations themselves: heat maps of the main measure.
 
 What is varied is whatever differs between configurations: a parameter of components that are otherwise alike, or a whole
-component. Configurations that do not fit the grid, such as a baseline beside it, are left out of its drawing, as long as they are
-few.
+component. Configurations that do not fit the grid, such as a baseline beside it, are left out of its drawing, as long as they
+are few.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class HeatMaps:
 
 
 def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
-    """Return the main measure over the grid of a sweep; None where two or three parameters do not make most of the configurations.
+    """Return the main measure over the grid of a sweep; None where most configurations are not of a grid of two or three axes.
 
     Args:
         report: a finished benchmark.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from os.path import commonprefix
 
 from nlp_retrieval.text.printable import printable
 
@@ -69,9 +68,9 @@ def _cut(text: str) -> str:
 
 def _told_apart(names: Sequence[str]) -> list[str]:
     """What is left of each name without the beginning and the end that all of them share."""
-    begin = len(commonprefix(list(names)))
+    begin = _shared_start(names)
     rests = [name[begin:] for name in names]
-    end = min(len(commonprefix([rest[::-1] for rest in rests])), *map(len, rests))
+    end = _shared_start([rest[::-1] for rest in rests])
     room = LONGEST - 2 * len(DOTS)
     labels = []
     for name, rest in zip(names, rests, strict=True):
@@ -80,3 +79,9 @@ def _told_apart(names: Sequence[str]) -> list[str]:
         lead = max(0, room - len(differing))
         labels.append(f"{name[:lead]}{DOTS}{differing}" if begin > lead else f"{name[:begin]}{differing}")
     return labels
+
+
+def _shared_start(texts: Sequence[str]) -> int:
+    """How many characters all texts begin with."""
+    differing = (place for place, characters in enumerate(zip(*texts, strict=False)) if len(set(characters)) > 1)
+    return next(differing, min(map(len, texts)))

@@ -1,8 +1,8 @@
 """The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
 
 Columns are those of the terminal where it is wide enough. A dagger is a configuration better than the baseline, a double
-dagger one that is worse; a diamond stands after the cost of one on the Pareto front, a circle or an open diamond after that of one
-tied with it.
+dagger one that is worse; a diamond stands after the cost of one on the Pareto front, a circle or an open diamond after that of
+one tied with it.
 """
 
 from __future__ import annotations

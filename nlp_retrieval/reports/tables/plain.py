@@ -20,7 +20,6 @@ from nlp_retrieval.reports.columns import (
     COST_COLUMNS,
     LANGUAGE_MODEL_COLUMNS,
     Column,
-    price_columns,
 )
 from nlp_retrieval.reports.view import ReportView
 from nlp_retrieval.text.printable import printable

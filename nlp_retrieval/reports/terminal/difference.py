@@ -129,7 +129,8 @@ def _where(one: MissedGold, found: QueryDifference) -> str:
 
 def _texts(found: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
     """The text of each hit and of missed gold, once, with the words that it shares with the query in bold."""
-    shown = [one for one in (*found.hits, *found.missed) if passages.get(one.item_id)]
+    every: list[HitDifference | MissedGold] = [*found.hits, *found.missed]
+    shown = [one for one in every if passages.get(one.item_id)]
     if shown:
         yield Text("\nWhat they say:" if whole else "\nWhat they say of it:", "bold")
     for one in shown:

@@ -9,7 +9,7 @@
   const section = legend.closest("section");
   const chosen = new Set();
   const names = [...legend.querySelectorAll("li")].map((entry) => entry.querySelector("bdi").textContent);
-  const seriesOf = (target) => target.closest?.("[data-series]")?.dataset.series;
+  const seriesOf = (target) => (target.closest("[data-series]") ?? target.closest("tr")?.cells[0])?.dataset.series;
 
   function light(pointed) {
     const lit = new Set(pointed === undefined ? chosen : [...chosen, pointed]);

@@ -41,7 +41,7 @@ class SideBySide {
     const last = make("tr", { class: "differences" }, make("th", { scope: "row" }, "difference"), ...differences);
     const head = make("tr", {}, make("th", { scope: "col" }, "this query"), ...heads);
     const table = make("table", { class: "signals" }, make("thead", {}, head), make("tbody", {}, ...rows, last));
-    return make("div", { class: "scroll" }, table);
+    return make("div", { class: "scroll", role: "group", "aria-label": "Measures of this query", tabindex: 0 }, table);
   }
 
   list(which) {
@@ -121,7 +121,7 @@ class SideBySide {
     const heads = ["signal", "first list", "second list", "change"].map((head) => make("th", { scope: "col" }, head));
     const drawn = [["final score", ...scored], ...rows].map((row) => this.signalRow(...row));
     const table = make("table", { class: "signals" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...drawn));
-    return make("div", { class: "scroll" }, table);
+    return make("div", { class: "scroll", role: "group", "aria-label": "Signals", tabindex: 0 }, table);
   }
 
   signalRow(label, mine, theirs) {

@@ -95,6 +95,6 @@ class Passages {
 
   whole(item, query) {
     const text = this.of(item);
-    return make("p", { class: "passage", dir: "auto" }, ...this.marked(text, [0, text.length], this.spans(text, query)));
+    return make("p", { class: "passage", dir: "auto", tabindex: 0 }, ...this.marked(text, [0, text.length], this.spans(text, query)));
   }
 }
