@@ -1,6 +1,8 @@
-"""A snippet is the part of a passage that holds most of a query's words; what it shares with the query is found, and no more."""
+"""A snippet is the part of a passage that holds most of a query's words; what both share is found, and no more."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ def marked(passage: str, query: str, common: tuple[str, ...] = ()) -> list[str]:
     ("passage", "query", "shared"),
     [
         ("Kubrick filmed it; films by others.", "Which film did Kubrick make?", ["Kubrick", "filmed", "films"]),
-        ("The castle of a castor", "cast", []),
+        ("The castle of a castor", "castles cas", ["castle"]),
         ("A castle, casts", "casts", ["casts"]),
         ("C4 and B12", "b12 C", ["B12"]),
         ("東京都の城は大きい", "東京の城", ["東京", "の城"]),
@@ -43,7 +45,7 @@ def test_common_words_are_not_shared() -> None:
 def test_pieces_are_the_part_and_the_part_fits(passage: str, query: str, length: int) -> None:
     spans = shared_spans(passage, query)
     assert all(begin < end for begin, end in spans)
-    assert all(one[1] <= other[0] for one, other in zip(spans, spans[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
     begin, end = snippet(passage, spans, length)
     assert 0 <= begin <= end <= len(passage)
     assert end - begin <= length

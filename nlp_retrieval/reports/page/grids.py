@@ -30,11 +30,13 @@ class GridAxis:
         path: of the parameter, with dots.
         keys: of the values, in the order in which they are shown.
         labels: of the values.
+        is_number: whether all values are numbers.
     """
 
     path: str
     keys: Sequence[str]
     labels: Sequence[str]
+    is_number: bool
 
     @property
     def title(self) -> str:
@@ -94,7 +96,7 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
     inside, axes, places = _grid(results)
     if not axes:
         return None
-    axes = sorted(axes, key=lambda axis: len(axis.keys))
+    axes = sorted(axes, key=lambda axis: (len(axis.keys), axis.is_number))
     third = axes.pop(0) if len(axes) == 3 else None
     rows, columns = axes
     found: dict[tuple[str, ...], ConfigurationResult] = {}
@@ -195,4 +197,4 @@ def _axis(path: str, values: Sequence[Any], keys: Sequence[str]) -> GridAxis:
     distinct = dict(zip(keys, values, strict=True))
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct.values())
     order = sorted(distinct, key=distinct.__getitem__) if numbers else list(distinct)
-    return GridAxis(path, order, labels_of([distinct[key] for key in order]))
+    return GridAxis(path, order, labels_of([distinct[key] for key in order]), numbers)

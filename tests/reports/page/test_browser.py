@@ -87,20 +87,11 @@ def problems() -> Iterator[list[str]]:
     assert said == []
 
 
-def until(page: Page, condition: str) -> None:
-    """Wait; Playwright's own way evaluates text in the page, which the page's policy forbids."""
-    for _ in range(200):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"{condition} does not come true")
-
-
 def opened_page(browser: Browser, path: Path, problems: list[str], **look: Any) -> Page:
-    from bench.browser import opened
+    from bench.browser import opened, wait_for_texts
 
     page = opened(browser, path.as_uri(), problems, **look)
-    until(page, "document.getElementById('explorer').dataset.ready")
+    wait_for_texts(page)
     return page
 
 
@@ -239,6 +230,8 @@ def test_the_table_is_kept_as_csv_as_it_is_shown(
 ) -> None:
     page = opened_page(browser, path, problems)
     page.fill("#filter", "k1=1.6")
+    from bench.browser import wait_until
+
     tools = page.locator("section[aria-labelledby=results] .tools")
     with page.expect_download() as saved:
         tools.get_by_role("button", name="CSV").click()
@@ -254,21 +247,23 @@ def test_the_table_is_kept_as_csv_as_it_is_shown(
         assert float(row["median ms"]) == result.cost.latency_ms
         assert "MRR @5" not in row, "hidden columns stay out"
     tools.get_by_role("button", name="Copy").click()
-    until(page, "document.querySelector('.tools output').value === 'copied'")
+    wait_until(page, "document.querySelector('.tools output').value === 'copied'")
 
 
 def test_cost_is_to_be_seen_or_it_is_said_where_it_is(browser: Browser, path: Path, problems: list[str]) -> None:
     cost = "[...document.querySelectorAll('th.family')].find(e => e.textContent === 'Cost').getBoundingClientRect()"
     wide = opened_page(browser, path, problems)
     assert wide.evaluate(f"{cost}.right") <= 1280
+    from bench.browser import wait_until
+
     narrow = opened_page(browser, path, problems, width=390)
     more = narrow.locator("section[aria-labelledby=results] .more")
     assert "Cost" in more.inner_text()
     more.evaluate("button => button.click()")
-    until(narrow, f"{cost}.left < 390")
+    wait_until(narrow, f"{cost}.left < 390")
 
 
-BROKEN = """() => [...document.querySelectorAll('.name bdi, .facts li, data')].filter(e => e.checkVisibility()).flatMap((one) => {
+BROKEN = """() => [...document.querySelectorAll('.name bdi, .facts li, data')].filter(e => e.checkVisibility()).flatMap(one => {
   const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
   const broken = [];
   while (walker.nextNode()) {

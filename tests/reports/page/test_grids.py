@@ -42,8 +42,8 @@ def test_two_parameters_are_one_map_with_numbers_in_order() -> None:
     assert (list(heat.rows.labels), list(heat.columns.labels)) == (["0.3", "0.75"], ["0.4", "0.9", "1.2"])
     ((_, rows),) = heat.maps
     shown = {(row, column): cell.name for row, cells in rows for column, cell in zip(heat.columns.labels, cells, strict=True)}
-    assert shown == {("0.3", "0.4"): "c3", ("0.3", "0.9"): "c1", ("0.3", "1.2"): "c5", ("0.75", "0.4"): "c2", ("0.75", "0.9"): "c0",
-                     ("0.75", "1.2"): "c4"}  # fmt: skip
+    low, high = (f"c{n}" for n in (3, 1, 5)), (f"c{n}" for n in (2, 0, 4))
+    assert shown == dict(zip(product(("0.3", "0.75"), ("0.4", "0.9", "1.2")), [*low, *high], strict=True))
     cells = [cell for _, row in rows for cell in row]
     assert [cell.name for cell in cells if cell.best] == ["c5"]
     assert {cell.level for cell in cells if cell.name in ("c0", "c5")} == {0, 7}

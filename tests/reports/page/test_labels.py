@@ -24,12 +24,10 @@ def test_different_names_have_different_labels_that_are_short(names: list[str]) 
 
 def test_what_names_have_in_common_gives_way_to_dots() -> None:
     shared = "hybrid_of_bm25_and_dense/reciprocal_rank_fusion"
-    assert labels_of_names([f"{shared}/k=10", f"{shared}/k=60"]) == [f"hybrid_of_{DOTS}/k=10", f"hybrid_of_{DOTS}/k=60"] or all(
-        label.endswith(tail) and DOTS in label
-        for label, tail in zip(labels_of_names([f"{shared}/k=10", f"{shared}/k=60"]), ("10", "60"), strict=True)
-    )
+    labels = labels_of_names([f"{shared}/k=10", f"{shared}/k=60"])
+    assert [label.rpartition(DOTS)[2] for label in labels] == ["10", "60"]
     early = [f"k={k}, a reranker with a very long name at depth 100" for k in (10, 60)]
-    assert [label.split(",")[0] for label in labels_of_names(early)] == ["k=10", "k=60"]
+    assert [label.partition(DOTS)[0] for label in labels_of_names(early)] == ["k=10", "k=60"]
 
 
 def test_one_long_name_is_cut_in_its_middle() -> None:
