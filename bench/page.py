@@ -1,8 +1,8 @@
 """The page of a large benchmark: how large it is, how fast it opens, and whether clicking through it tells the truth.
 
 ``python -m bench.page [FOLDER]`` makes pages of 30 configurations, 1,000 queries, 21 hits and 6 signals each, with and without
-the texts of passages, prints their sizes, and opens them in headless Chromium (Debian's package ``chromium``, driven with Playwright), where it clicks, types
-and reads. What the page shows of two lists is compared with
+the texts of passages, prints their sizes, and opens them in headless Chromium (Debian's package ``chromium``, driven with
+Playwright), where it clicks, types and reads. What the page shows of two lists is compared with
 :func:`nlp_retrieval.evaluation.ranking_difference.difference`. Pictures are written to FOLDER.
 """
 

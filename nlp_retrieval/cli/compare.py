@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
-from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison, refuse_columns
 from nlp_retrieval.errors import SourceError
 
 NAME = "compare"
@@ -45,8 +45,9 @@ def command(
     if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)
-    print_comparison(run.report, form, columns)
+    refuse_columns(run.report, columns)
     report = write_run_files(run, output) if output is not None else run.report
+    print_comparison(report, form, columns)
     if note := report.selection_note:
         say(note)
     if any(one.cost is not None for one in sources.entrants.values()) and not any(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
-from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison, refuse_columns
 from nlp_retrieval.errors import SourceError
 
 NAME = "report"
@@ -39,8 +39,9 @@ def command(
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
     run = judged_again(read_run_folder(folder), only or (), baseline)
-    print_comparison(run.report, form, columns)
+    refuse_columns(run.report, columns)
     report = write_run_files(run, target)
+    print_comparison(report, form, columns)
     if note := report.selection_note:
         say(note)
     say(f"page: {report.files['report']}")

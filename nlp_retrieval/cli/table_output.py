@@ -42,6 +42,18 @@ def names_of(columns: str | None) -> list[str]:
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
+def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
+    """Refuse columns that a report does not have, before anything is written.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    from nlp_retrieval.reports.tables.plain import chosen_columns
+    from nlp_retrieval.reports.view import view_of
+
+    chosen_columns(view_of(report), names_of(columns))
+
+
 def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None) -> None:
     """Print the table of a comparison.
 
