@@ -152,7 +152,7 @@ def test_passages_are_shown_with_the_words_of_the_query(folder: Path) -> None:
 
 def test_a_passage_cannot_command_a_terminal_and_its_shared_words_are_bold() -> None:
     found = difference(small(), "one", "other", "q0", 2)
-    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system=None, highlight=False)
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard", highlight=False)
     console.print(difference_view(found, {"d": "[red]markup[/red] \x1b[2J what is zandor?"}))
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b[2J" not in said
