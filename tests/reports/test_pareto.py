@@ -257,7 +257,7 @@ def test_ties_are_shown_wherever_the_front_is() -> None:
     assert render_page(report).count('title="tied with the Pareto front"') == 1
     chart = quality_latency(report)
     recall = report.configurations[3].measures["recall@5"]
-    assert f"d: {recall:.3f} in 1.10 ms (1.00 to 1.30), tied with the Pareto front" in chart
+    assert f"d: {recall:.3f} in 1.10 (1.00 to 1.30) ms, tied with the Pareto front" in chart
     assert chart.count('class="tie"') == 2, "its own, and that of the legend"
     assert chart.count('class="whisker"') == 4
     assert not re.search("tied|◇", printed(usual_report()))

@@ -20,7 +20,8 @@ from nlp_retrieval.reports.page.templating import rendered
 
 DATA = "explorer-data"
 
-_SHARE_OF_LISTS = 0.75
+_FOR_TEXTS = 800_000
+"""Characters that are kept free for texts, where there are any."""
 
 
 def explorer_section(
@@ -66,7 +67,7 @@ def explorer_section(
     values = per_query if per_query is not None else measured(lists, lists.listings, k_values)
     without = section(Block("", 0, has_signals=True, queries=0))
     room -= len(without.encode())
-    block = explorer_block(lists, values, k_values, int(room * _SHARE_OF_LISTS) if lists.passages else room)
+    block = explorer_block(lists, values, k_values, max(room // 2, room - _FOR_TEXTS) if lists.passages else room)
     if block is None:
         return section(None, too_many=True)
     return section(block, passages=passages_block(lists, block.items, room - len(block.text)))
