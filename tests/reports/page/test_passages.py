@@ -20,7 +20,9 @@ def some_lists() -> tuple[RunLists, list[str]]:
     """Five items in two lists, in the order in which the page names them, and gold that is in neither."""
     one: list[Hit] = [(item, 5.0 - place, {}) for place, item in enumerate("abcde")]
     lists = lists_of({"one": [one], "other": [one[::-1][:2]]}, {"q0": {"gold alone": 1}}, 1)
-    texts = {item: f"{item} " + " ".join(f"{item[0]}{n * 7919 % 9973}" for n in range(400)) for item in [*"abcde", "gold alone"]}
+    texts = {
+        item: f"{item} " + " ".join(f"{item[0]}{n * 7919 % 9973}" for n in range(400)) for item in [*"abcde", "gold alone"]
+    }
     lists = replace(lists, passages=texts)
     block = explorer_block(lists, measured(lists, lists.listings, [5]), [5], ROOM)
     assert block is not None
