@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -50,7 +50,7 @@ def opened(
         dark: whether the user prefers dark colours.
         script: what runs before the page's own.
     """
-    look = {"width": width, "height": height}
+    look: ViewportSize = {"width": width, "height": height}
     context = browser.new_context(viewport=look, color_scheme="dark" if dark else "light", is_mobile=width < 500)
     page = context.new_page()
 

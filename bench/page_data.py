@@ -54,8 +54,8 @@ def sweep_lists() -> RunLists:
         found = np.take_along_axis(pools, order, 1).ravel(), np.take_along_axis(score, order, 1).ravel(), seen
         listings[f"engines {one} and {other}, variant {number % 4}"] = found
     gold = np.stack([draw.choice(row[:40], 2, replace=False) for row in pools]).ravel()
-    found = np.unique(np.concatenate([gold, *(items for items, _, _ in listings.values())]))
-    texts = {f"doc-{item:05}": _text(draw) for item in found.tolist()}
+    shown = np.unique(np.concatenate([gold, *(items for items, _, _ in listings.values())]))
+    texts = {f"doc-{item:05}": _text(draw) for item in shown.tolist()}
     return replace(_run(listings, gold, draw), passages=texts)
 
 

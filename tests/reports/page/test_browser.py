@@ -63,7 +63,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
     grid = Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": K1, "retrievers.bm25s.b": B})
     named = {f"lexical_with_the_usual_stemmer/{name}": searcher for name, searcher in grid.items()}
     return Benchmarker(
-        {"bm25": Searcher([Bm25sRetriever(k1=0.9, stemmer="none")])} | named,  # type: ignore[arg-type]
+        {"bm25": Searcher([Bm25sRetriever(k1=0.9, stemmer="none")]), **named},
         InMemory(passages(), [f"Page {n}" for n in range(60)]),
         [Query(query_id=query, text=text) for query, text in texts.items()],
         [Gold(query_id=query, relevance={f"d{n}": 1 for n in found}) for query, found in asked],
