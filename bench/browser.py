@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -50,7 +50,7 @@ def opened(
         dark: whether the user prefers dark colours.
         script: what runs before the page's own.
     """
-    look = {"width": width, "height": height}
+    look: ViewportSize = {"width": width, "height": height}
     context = browser.new_context(viewport=look, color_scheme="dark" if dark else "light", is_mobile=width < 500)
     page = context.new_page()
 
@@ -66,6 +66,24 @@ def opened(
     return page
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Wait for a condition; Playwright's own way makes code of text in the page, which its policy forbids.
+
+    Raises:
+        TimeoutError: it does not come true in 30 seconds.
+    """
+    for _ in range(1500):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(20)
+    raise TimeoutError(condition)
+
+
 def wait_for_lists(page: Page) -> None:
     """Wait until the lists of the queries are shown."""
-    page.wait_for_function("!document.getElementById('explorer').hidden")
+    wait_until(page, "!document.getElementById('explorer').hidden")
+
+
+def wait_for_texts(page: Page) -> None:
+    """Wait until the texts of what was found are shown too."""
+    wait_until(page, "!!document.getElementById('explorer').dataset.ready")

@@ -1,8 +1,8 @@
 """The page of a large benchmark: how large it is, how fast it opens, and whether clicking through it tells the truth.
 
-``python -m bench.page [FOLDER]`` makes pages of 20 configurations, 1,000 queries, 21 hits and 6 signals each, prints their
-sizes, and opens them in headless Chromium (Debian's package ``chromium``, driven with Playwright), where it clicks, types
-and reads. What the page shows of two lists is compared with
+``python -m bench.page [FOLDER]`` makes pages of 30 configurations, 1,000 queries, 21 hits and 6 signals each, with and without
+the texts of passages, prints their sizes, and opens them in headless Chromium (Debian's package ``chromium``, driven with
+Playwright), where it clicks, types and reads. What the page shows of two lists is compared with
 :func:`nlp_retrieval.evaluation.ranking_difference.difference`. Pictures are written to FOLDER.
 """
 
@@ -11,13 +11,14 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page
 
-from bench.browser import chromium, opened, wait_for_lists
+from bench.browser import chromium, opened, wait_for_lists, wait_for_texts, wait_until
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.changed_queries import changed_queries
@@ -33,7 +34,9 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     wrong: list[str] = []
     with chromium() as browser:
-        for name, lists in (("sweep", sweep_lists()), ("random", random_lists())):
+        sweep = sweep_lists()
+        bare = replace(sweep, passages={})
+        for name, lists in (("sweep", sweep), ("sweep-without-texts", bare), ("random", random_lists())):
             report, values = judged_report(lists)
             ranks = {source: gold_ranks(lists, lists.listings[source]) for source in list(lists.listings)[:3]}
             path = (folder / f"{name}.html").absolute()
@@ -64,7 +67,9 @@ def clicked(browser: Browser, path: Path, lists: RunLists, folder: Path) -> list
     begun = time.perf_counter()
     page = opened(browser, path.as_uri(), problems)
     wait_for_lists(page)
-    print(f"{path.stem}: opened, with its lists, in {time.perf_counter() - begun:.2f} s")
+    print(f"{path.stem}: opened, with its lists, in {time.perf_counter() - begun:.2f} s", end="; ")
+    wait_for_texts(page)
+    print(f"with all texts in {time.perf_counter() - begun:.2f} s")
     depth = int(page.evaluate("document.getElementById('explorer-cutoff').value"))
     print(f"{path.stem}: lists are shown to rank {depth}")
     held = cut(lists, depth)
@@ -105,7 +110,7 @@ def clicked(browser: Browser, path: Path, lists: RunLists, folder: Path) -> list
     _compare(page, held, names[2], names[9], "q31", depth, check)
     check(page.evaluate("scrollY") > 100, "an address with a query does not lead to it")
     page.evaluate("location.hash = " + repr("#" + urlencode({"from": names[3], "to": names[2], "query": "q5", "first": 5})))
-    page.wait_for_function("document.querySelector('#explorer-shown .facts li').textContent === 'q5'")
+    wait_until(page, "document.querySelector('#explorer-shown .facts li').textContent === 'q5'")
     _compare(page, held, names[3], names[2], "q5", 5, check)
     _choose(page, "#explorer-order", "losses first")
     page.click("#explorer-queries li:first-child")
@@ -145,7 +150,7 @@ def hostile(browser: Browser, folder: Path) -> list[str]:
     if page.evaluate("document.querySelectorAll('.hit details').length"):
         wrong.append("hits without signals open")
     page = opened(browser, path.as_uri(), problems, script="delete window.DecompressionStream")
-    page.wait_for_function("document.getElementById('explorer-note').textContent.includes('nlp-retrieval diff')")
+    wait_until(page, "document.getElementById('explorer-note').textContent.includes('nlp-retrieval diff')")
     if not page.evaluate("document.getElementById('explorer').hidden"):
         wrong.append("a browser that cannot open the lists shows empty ones")
     return [*wrong, *problems]

@@ -1,4 +1,4 @@
-"""A benchmark as large as the report's page must hold: 20 configurations, 1,000 queries, 21 hits and 6 signals each."""
+"""A benchmark as large as the report's page must hold: 30 configurations, 1,000 queries, 21 hits and 6 signals each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nlp_retrieval.evaluation.pairwise import compare_pairs
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.reports.page.explorer_data import rounded
 
-CONFIGURATIONS, QUERIES, HITS, ITEMS = 20, 1000, 21, 32_000
+CONFIGURATIONS, QUERIES, HITS, ITEMS = 30, 1000, 21, 32_000
 K_VALUES = [5, 10, 21]
 WORDS = (
     "river castle novel film director painter island queen album singer orbit harbour treaty bishop railway canal opera "
@@ -28,7 +28,7 @@ Columns = tuple[Rows, Scores, dict[str, Scores]]
 
 
 def sweep_lists() -> RunLists:
-    """What a sweep gives: five sets of two retrievers, each fused and reranked in four ways."""
+    """What a sweep gives: sets of two of five retrievers, each fused and reranked in four ways."""
     draw = np.random.default_rng(4)
     pools = np.stack([draw.choice(ITEMS, 100, replace=False) for _ in range(QUERIES)])
     engines = [draw.gumbel(0, 1, pools.shape) * 3 + 12 for _ in range(5)]
@@ -36,7 +36,7 @@ def sweep_lists() -> RunLists:
     overlap = draw.uniform(0, 1, pools.shape)
     listings = {}
     for number in range(CONFIGURATIONS):
-        one, other = number // 4, (number // 4 + 1) % 5
+        one, other = number // 4 % 5, (number // 4 + 1 + number // 20) % 5
         weight = 1 + number % 2
         fused = weight / (60 + places[one]) + 1 / (60 + places[other])
         signals: dict[str, Scores] = {"fusion.score": fused}
@@ -54,7 +54,9 @@ def sweep_lists() -> RunLists:
         found = np.take_along_axis(pools, order, 1).ravel(), np.take_along_axis(score, order, 1).ravel(), seen
         listings[f"engines {one} and {other}, variant {number % 4}"] = found
     gold = np.stack([draw.choice(row[:40], 2, replace=False) for row in pools]).ravel()
-    return _run(listings, gold, draw)
+    shown = np.unique(np.concatenate([gold, *(items for items, _, _ in listings.values())]))
+    texts = {f"doc-{item:05}": _text(draw) for item in shown.tolist()}
+    return replace(_run(listings, gold, draw), passages=texts)
 
 
 def random_lists() -> RunLists:
@@ -68,6 +70,14 @@ def random_lists() -> RunLists:
             items, scores, {f"signal-{place}.score": draw.uniform(0, 30, QUERIES * HITS) for place in range(6)},
         )  # fmt: skip
     return _run(listings, draw.choice(ITEMS, 2 * QUERIES), draw)
+
+
+def _text(draw: np.random.Generator) -> str:
+    """About as long as the first paragraph of an article: 40 to 110 words, of which one in five is its own."""
+    words = [
+        str(draw.choice(WORDS)) if draw.random() < 0.8 else f"{draw.integers(10**7):x}" for _ in range(draw.integers(40, 110))
+    ]
+    return " ".join(words)
 
 
 def _run(found: dict[str, Columns], gold: Rows, draw: np.random.Generator) -> RunLists:

@@ -122,7 +122,7 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
     Raises:
         RetrievalError: a configuration failed.
     """
-    refuse_failures(run_benchmark(config, folder, log=False))
+    refuse_failures(run_benchmark(config, folder, []))
     saved = read_run_folder(folder)
     values = {name: evaluation.per_query for name, evaluation in saved.evaluations.items()}
     results = {result.name: result for result in saved.report.configurations}

@@ -7,12 +7,14 @@ A test that kills, damages or attacks takes ``effort``, a multiplier of how ofte
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 _FOLDER = Path(__file__).parent.parent / "bench"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _BEGIN, _END = "<!-- figures: written by make soak -->", "<!-- end of figures -->"
 _SOAKING = 10
 
@@ -42,13 +44,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "soak: takes minutes; runs only with --soak")
+    config.addinivalue_line("markers", "browser: runs only where there is a Chromium on the path")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--soak"):
-        left_out = [item for item in items if item.get_closest_marker("soak")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    without = [] if config.getoption("--soak") else ["soak"]
+    without += [] if any(map(shutil.which, _BROWSERS)) else ["browser"]
+    left_out = {item for item in items if any(map(item.get_closest_marker, without))}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -137,6 +137,14 @@ class PinnedCorpus:
         by_id = dict(zip(ids, items, strict=True))
         return [[RetrievalResult(item=by_id[item_id], score=score) for item_id, score in ranking] for ranking in rankings]
 
+    def passages(self, item_ids: Sequence[str], row_of: Mapping[str, int]) -> dict[str, str]:
+        """Return the texts of items of the corpus by id; none without an index."""
+        known = [item_id for item_id in item_ids if item_id in row_of]
+        if self.generation is None or not known:
+            return {}
+        items = self.generation.items.items(np.array([row_of[item_id] for item_id in known], np.int64))
+        return {item.item_id: item.content for item in items}
+
     def warn_of_changes(self) -> None:
         """Say that the index was changed meanwhile, if it was; what was measured was measured on what it held before."""
         if self.generation is None:

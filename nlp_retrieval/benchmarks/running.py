@@ -98,6 +98,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         else:
             lists.add(name, found.results)
     running.refuse_nothing()
+    lists.add_passages(pinned.passages(lists.without_passage(), row_of))
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
     with using_stages(running.stages):
@@ -116,8 +117,9 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     )
     groups = masks_of(labels, _ordered(queries, settings.group_by))
     report = judged(report, entrants, evaluations, families, groups, settings.seed)
-    per_query = {name: evaluations[name].per_query for name in entrants}
-    return BenchmarkRun(report, lists.built(), per_query, alone.ranks(), answers, right)
+    return BenchmarkRun(
+        report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, names_of, print_comparison
 from nlp_retrieval.errors import DependencyError, RetrievalError
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done, and do nothing: no index, no model, no file.")
     ] = False,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
 ) -> None:
     """Compare searchers over the same queries.
 
@@ -60,6 +63,8 @@ def command(
 
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans.plan import plan_of
+    from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+    from nlp_retrieval.reports.tables.plain import refuse_unknown_columns
     from nlp_retrieval.reports.terminal.plan import PlanTables
     from nlp_retrieval.reports.tracking.loggers import loggers_of
 
@@ -67,13 +72,14 @@ def command(
     if not wandb:
         described = replace(described, wandb=None)
     loggers = loggers_of(described, log_to or ())
+    refuse_unknown_columns(names_of(columns), described.options.get("k_values", BenchmarkSettings.k_values))
     if dry_run:
         _check_output(output or described.output, loggers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid, described.halving)
-        Console(stderr=not dry_run).print(PlanTables(plan))
+        Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
     if not dry_run:
-        refuse_failures(run_benchmark(described, output, loggers))
+        refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns))
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
@@ -101,14 +107,18 @@ def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
         say(logger.check(folder))
 
 
-def run_benchmark(config: BenchmarkConfig, output: Path | None, loggers: Sequence[RunLogger]) -> BenchmarkReport:
+def run_benchmark(
+    config: BenchmarkConfig,
+    output: Path | None,
+    loggers: Sequence[RunLogger],
+    *,
+    form: TableFormat = TableFormat.TABLE,
+    columns: str | None = None,
+) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and say where everything is."""
-    from rich.console import Console
-
     from nlp_retrieval.benchmarks.grid.recorded import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.running import run_searchers
-    from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output
@@ -119,7 +129,7 @@ def run_benchmark(config: BenchmarkConfig, output: Path | None, loggers: Sequenc
     if config.grid is not None:
         run = with_grid(run, config.grid)
     report = write_run_files(run if halved is None else with_record(run, halved), folder)
-    Console().print(summary_table(report))
+    print_comparison(report, form, columns)
     if halved is not None:
         say(halved.note)
     say(f"page: {report.files['report']}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison, refuse_columns
 from nlp_retrieval.errors import SourceError
 
 NAME = "compare"
@@ -28,25 +29,25 @@ def command(
     across_corpora: Annotated[
         bool, typer.Option("--across-corpora", help="Corpora are what is compared: runs may be of different ones.")
     ] = False,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
 ) -> None:
     """Compare runs that were made before, with significance tests.
 
     Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs of other queries, other
     gold or, without --across-corpora, another corpus are refused.
     """
-    from rich.console import Console
-
     from nlp_retrieval.benchmarks.runs.compare import compare_runs
     from nlp_retrieval.benchmarks.runs.sources import read_sources
-    from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.write import write_run_files
 
     sources = read_sources(runs, qrels, across_corpora=across_corpora)
     if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)
+    refuse_columns(run.report, columns)
     report = write_run_files(run, output) if output is not None else run.report
-    Console().print(summary_table(report))
+    print_comparison(report, form, columns)
     if note := report.selection_note:
         say(note)
     if any(one.cost is not None for one in sources.entrants.values()) and not any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
     from nlp_retrieval.evaluation.rankings import RunLists
 
 NAME = "diff"
+
+
+class Shown(StrEnum):
+    """How much of a passage."""
+
+    SNIPPET = "snippet"
+    ALL = "all"
+    NONE = "none"
 
 
 def command(
@@ -28,6 +37,9 @@ def command(
     across_corpora: Annotated[
         bool, typer.Option("--across-corpora", help="Corpora are what is compared: the runs may be of different ones.")
     ] = False,
+    text: Annotated[
+        Shown, typer.Option("--text", help="How much of each passage to show, where the run has its texts.")
+    ] = Shown.SNIPPET,
 ) -> None:
     """Show two rankings of a query side by side.
 
@@ -40,6 +52,7 @@ def command(
     from nlp_retrieval.benchmarks.runs.sources import read_sources
     from nlp_retrieval.evaluation.changed_queries import changed_queries
     from nlp_retrieval.evaluation.ranking_difference import difference
+    from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora)
@@ -52,7 +65,11 @@ def command(
         changed = changed_queries(lists, one, other, k, measure)
         console.print(queries_view(lists, one, other, changed[:limit], f"{measure}@{k}", len(changed)))
         return
-    console.print(difference_view(difference(lists, one, other, query, k)))
+    passages = lists.passages if text is not Shown.NONE else {}
+    common = common_words(list(passages.values()), lists.texts)
+    console.print(difference_view(difference(lists, one, other, query, k), passages, common, whole=text is Shown.ALL))
+    if text is not Shown.NONE and not passages:
+        say("note: the run has no texts of passages; run the benchmark again to see them")
     without = [name for name in (one, other) if not lists.listings[name].signals]
     if without:
         say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison, refuse_columns
 from nlp_retrieval.errors import SourceError
 
 NAME = "report"
@@ -23,24 +24,24 @@ def command(
         list[str] | None, typer.Option("--only", help="A configuration to show; may be given several times. By default all.")
     ] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
 ) -> None:
     """Write the page and the tables of a finished benchmark again.
 
     Nothing is searched. With another baseline, or with some configurations alone, differences are tested again.
     """
-    from rich.console import Console
-
     from nlp_retrieval.benchmarks.runs.compare import judged_again
     from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-    from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.write import write_run_files
 
     target = output or folder / "report"
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
     run = judged_again(read_run_folder(folder), only or (), baseline)
+    refuse_columns(run.report, columns)
     report = write_run_files(run, target)
-    Console().print(summary_table(report))
+    print_comparison(report, form, columns)
     if note := report.selection_note:
         say(note)
     say(f"page: {report.files['report']}")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import TableFormat, print_comparison
 from nlp_retrieval.cli.trusting import Trust
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import RetrievalError, SourceError
@@ -30,11 +31,8 @@ def command(
     Says which versions, hardware, data and models differ, and whether the results are the same; ends with 1 where they are
     not. Everything is computed again, but an index that fits is used as it is.
     """
-    from rich.console import Console
-
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
-    from nlp_retrieval.reports.terminal.summary import summary_table
     from nlp_retrieval.reports.write import results_of, write_run_files
 
     before = read_manifest(manifest)
@@ -48,7 +46,7 @@ def command(
         manifest_now = run.report.manifest | {"halving": before["halving"]}
         run = replace(run, report=replace(run.report, manifest=manifest_now))
     report = write_run_files(run, target)
-    Console().print(summary_table(report))
+    print_comparison(report, TableFormat.TABLE, None)
     say(f"page: {report.files['report']}")
     changed = differences(before, report.manifest)
     for line in changed:

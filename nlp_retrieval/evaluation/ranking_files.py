@@ -1,6 +1,7 @@
 """The lists of a run as Parquet files: a row for each hit in ``hits.parquet``, for each query in ``queries.parquet``.
 
 ``gold.parquet`` has a row for each gold document and whatever may find it: a configuration, or a retriever alone.
+``passages.parquet`` has the texts of gold and of the first hits, each once; a run of an earlier version has none.
 
 What is read back is equal to what was written, so that what was run can be compared and explained again without running it.
 """
@@ -29,6 +30,7 @@ FORMAT = 1
 HITS = "hits.parquet"
 QUERIES = "queries.parquet"
 GOLD = "gold.parquet"
+PASSAGES = "passages.parquet"
 
 _GOLD_OF_QUERY = pa.list_(pa.struct({"item_id": pa.string(), "title": pa.string(), "grade": pa.int64()}))
 _QUERIES_SCHEMA = pa.schema(
@@ -57,6 +59,7 @@ _GOLD_SCHEMA = pa.schema(
         "rank": pa.int64(),
     }
 )
+_PASSAGES_SCHEMA = pa.schema({"item_id": pa.string(), "text": pa.string()})
 _ABOUT = b"nlp_retrieval"
 """The key of what the file says of itself: its format, and the configurations, also those that found nothing."""
 
@@ -118,6 +121,19 @@ def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
         found = pa.array(own, pa.int64(), mask=own == 0)
         tables.append(pa.table([queries, items, titles, pa.array(lists.gold_grades), *told, found], _GOLD_SCHEMA))
     return pa.concat_tables(tables).combine_chunks()
+
+
+def passages_table(lists: RunLists) -> pa.Table:
+    """Return one row for each item whose text is known."""
+    return pa.table([list(lists.passages), list(lists.passages.values())], _PASSAGES_SCHEMA)
+
+
+def _passages(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    table = _read(path, _PASSAGES_SCHEMA)
+    _require_values(table, ("item_id", "text"), path)
+    return dict(zip(*(table.column(name).to_pylist() for name in ("item_id", "text")), strict=True))
 
 
 def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
@@ -189,6 +205,7 @@ def read_lists(folder: str | Path) -> RunLists:
         gold_items=np.array([places[item_id] for item_id in gold_ids], np.int64),
         gold_grades=np.array([one["grade"] for golds in gold for one in golds], np.int64),
         listings=listings,
+        passages=_passages(Path(folder) / PASSAGES),
     )
 
 

@@ -18,6 +18,12 @@ from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evaluation.gold import joined
 
+TEXT_DEPTH = 30
+"""So many hits of each list come with their texts."""
+
+LONGEST_TEXT = 5000
+"""Characters; what is longer is cut, and ends with an ellipsis."""
+
 Ranking = list[tuple[str, float]]
 """Item ids and scores of one query, best first."""
 
@@ -62,6 +68,7 @@ class RunLists:
         gold_items: places in ``item_ids``.
         gold_grades: above 0.
         listings: by configuration.
+        passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty where none is known.
     """
 
     query_ids: list[str]
@@ -74,6 +81,7 @@ class RunLists:
     gold_items: Rows
     gold_grades: Rows
     listings: dict[str, Listing]
+    passages: dict[str, str] = field(default_factory=dict)
 
     def listing(self, configuration: str) -> Listing:
         """Return the lists of a configuration.
@@ -160,6 +168,7 @@ class ListsBuilder:
         )
         self._gold_grades = np.array([grade for grades in gold for grade in grades.values()], np.int64)
         self._listings: dict[str, Listing] = {}
+        self._passages: dict[str, str] = {}
 
     def add(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
         """Add what a searcher found, one list per query."""
@@ -167,6 +176,7 @@ class ListsBuilder:
             return self._added(configuration, found)
 
     def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
+        self.add_passages({hit.item.item_id: hit.item.content for one in found for hit in one[:TEXT_DEPTH]})
         hits = [hit for one in found for hit in one]
         items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)
@@ -179,10 +189,26 @@ class ListsBuilder:
         items = [self._at(item_id, titles.get(item_id, "")) for item_id, _ in pairs]
         return self._put(configuration, list(map(len, rankings)), items, [score for _, score in pairs], {})
 
+    def add_passages(self, texts: Mapping[str, str]) -> None:
+        """Add texts of items that have none yet, by id."""
+        for item_id, text in texts.items():
+            if item_id not in self._passages:
+                self._passages[item_id] = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 2]} …"
+
+    def without_passage(self) -> list[str]:
+        """Return the ids of gold, and of the first hits of lists that came without texts, that have none yet."""
+        wanted = dict.fromkeys(self._gold_items.tolist())
+        for one in self._listings.values():
+            rank = np.arange(len(one.items)) - np.repeat(one.offsets[:-1], np.diff(one.offsets))
+            wanted |= dict.fromkeys(one.items[rank < TEXT_DEPTH].tolist())
+        ids = list(self._place)
+        return [ids[item] for item in wanted if ids[item] not in self._passages]
+
     def built(self) -> RunLists:
         """Return all that was added."""
         gold = self._gold_offsets, self._gold_items, self._gold_grades
-        return RunLists(*self._about, list(self._place), list(self._titles), *gold, dict(self._listings))
+        listings, passages = dict(self._listings), dict(self._passages)
+        return RunLists(*self._about, list(self._place), list(self._titles), *gold, listings, passages)
 
     def _put(
         self, configuration: str, lengths: list[int], items: list[int], scores: list[float], signals: dict[str, Scores]

@@ -15,6 +15,9 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.reports.columns import language_model_of, price_columns
 from nlp_retrieval.text.printable import printable
 
+_FEW = 50
+"""Queries."""
+
 CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
 
 
@@ -94,6 +97,22 @@ def comparison_notes(report: BenchmarkReport) -> list[str]:
     if "compared" not in report.manifest:
         return [note] if (note := _filters_note(report.manifest)) else []
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
+
+
+def small_sample_note(report: BenchmarkReport) -> str:
+    """Return that figures are of few queries, or latencies of few; ``""`` where they are not.
+
+    Args:
+        report: a finished benchmark.
+    """
+    queries = report.query_counts.get("", 0)
+    timed = (report.manifest.get("latency") or {}).get("queries")
+    few = [f"figures are means of {counted(queries, 'query', 'queries')}"] if 0 < queries < _FEW else []
+    if isinstance(timed, int) and 0 < timed < _FEW and any(result.cost is not None for result in report.configurations):
+        few.append(
+            f"latencies are medians of {timed:,}" if few else f"latencies are medians of {counted(timed, 'query', 'queries')}"
+        )
+    return f"Small samples: {listed(few)}. Their intervals are wide." if few else ""
 
 
 def _filters_note(manifest: Config) -> str:

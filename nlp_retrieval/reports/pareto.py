@@ -3,7 +3,9 @@
 Quality is the main measure over all queries; cost is median latency, and the price of language models where it is known. A
 configuration is on the front when no other is at least as good in both and better in one, by the values as measured and not
 as printed; of equal ones, all are on it. What lacks one of the two values has no place, and where fewer than two have one
-there is no front. Nothing here is tested: neighbours on a front may differ by chance.
+there is no front. Neighbours on a front may differ by chance. What is not on the front of latencies is tied with it where it
+cannot be told from one that is: their intervals of the median latency overlap, and the test of every two configurations does
+not tell their quality apart.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, price_columns
+from nlp_retrieval.reports.marks import ALPHA
 
 MARK = "\N{BLACK DIAMOND}"
 ASCII_MARK = "#"
+TIE = "\N{WHITE DIAMOND}"
+ASCII_TIE = "~"
 
 
 @dataclass(frozen=True)
@@ -28,12 +34,14 @@ class Front:
         cost: the column of the cost.
         names: the configurations on it, in the order of the report.
         placed: the configurations that have both values.
+        tied: those that are not on it, and cannot be told from one that is.
     """
 
     measure: str
     cost: Column
     names: tuple[str, ...]
     placed: tuple[str, ...]
+    tied: tuple[str, ...] = ()
 
 
 def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
@@ -66,8 +74,33 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
         if len(points) > 1:
             on_front = not_dominated(list(points.values()))
             names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
-            found[cost.key] = Front(measure, cost, names, tuple(points))
+            tied = _tied(report, names, tuple(points)) if cost.key == "latency_ms" else ()
+            found[cost.key] = Front(measure, cost, names, tuple(points), tied)
     return found
+
+
+def latency_interval(result: ConfigurationResult) -> tuple[float, float] | None:
+    """Return the interval of a median latency in milliseconds; None where it is not known."""
+    cost = result.cost
+    if cost is None or cost.latency_low_ms is None or cost.latency_high_ms is None:
+        return None
+    return cost.latency_low_ms, cost.latency_high_ms
+
+
+def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) -> tuple[str, ...]:
+    pairwise = report.pairwise
+    if pairwise is None or pairwise.measure != report.main_measure:
+        return ()
+    both = pairwise.both_ways()
+    spans = {one.name: span for one in report.configurations if (span := latency_interval(one)) is not None}
+
+    def alike(one: str, other: str) -> bool:
+        if one not in spans or other not in spans or (one, other) not in both:
+            return False
+        (low, high), (other_low, other_high) = spans[one], spans[other]
+        return low <= other_high and other_low <= high and verdict(both[one, other], ALPHA) == "not distinguishable"
+
+    return tuple(name for name in placed if name not in names and any(alike(name, other) for other in names))
 
 
 def front_legend(report: BenchmarkReport, mark: str) -> str:
@@ -79,8 +112,13 @@ def front_legend(report: BenchmarkReport, mark: str) -> str:
     """
     if not fronts(report):
         return ""
+    ties, tie = any(front.tied for front in fronts(report).values()), {MARK: TIE, ASCII_MARK: ASCII_TIE}[mark]
     measure = Measure.parse(report.main_measure).label.replace(" @", "@")
     return (
         f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
         "better in one. The front is of the values measured; neighbours on it may differ by chance."
+    ) + (
+        f" {tie} tied with one on it: latency intervals overlap, and the test does not tell their quality apart."
+        if ties
+        else ""
     )

@@ -14,6 +14,7 @@ from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, corpora_of
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, cost_columns, measure_columns, query_groups, summary_columns
+from nlp_retrieval.reports.dataset import dataset_of
 from nlp_retrieval.reports.marks import ALPHA, DAGGERS, SIGNS, TRIANGLES, Marks, by_chance, by_figure, legend, out_of_reach
 from nlp_retrieval.reports.notes import (
     comparison_notes,
@@ -22,8 +23,9 @@ from nlp_retrieval.reports.notes import (
     latency_note,
     price_note,
     prices_legend,
+    small_sample_note,
 )
-from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts
+from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts, latency_interval
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Cell:
         difference: to the baseline's figure, as it is printed; empty for the baseline's own.
         comparison: with the baseline's figure; None where that was not tested.
         on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
+        tied: whether it cannot be told from one that is on that front.
+        interval: of a median latency, as it is printed; empty where none is known.
         repeated: true of a cost in a group: cost is measured over all queries.
     """
 
@@ -48,6 +52,8 @@ class Cell:
     difference: str
     comparison: Comparison | None
     on_front: bool
+    tied: bool
+    interval: str
     repeated: bool
 
     @property
@@ -132,6 +138,8 @@ class ReportView:
         degraded: how many questions quality was judged without, by configuration.
         latency: how much of a latency is without the language model, by configuration.
         unpriced: why a price is not known, by configuration.
+        dataset: what was searched, and by which queries; empty where that is not known.
+        small_sample: that little was measured; empty where it was not.
     """
 
     report: BenchmarkReport
@@ -154,6 +162,8 @@ class ReportView:
     degraded: Mapping[str, str]
     latency: Mapping[str, str]
     unpriced: Mapping[str, str]
+    dataset: str
+    small_sample: str
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
@@ -208,7 +218,14 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         degraded=noted(lambda result: degraded_note(report, result)),
         latency=noted(latency_note),
         unpriced=noted(lambda result: price_note(report, result)),
+        dataset=dataset_of(report),
+        small_sample=small_sample_note(report),
     )
+
+
+def _interval(result: ConfigurationResult, column: Column) -> str:
+    found = latency_interval(result) if column.key == "latency_ms" else None
+    return f"{column.text(found[0])} to {column.text(found[1])}" if found else ""
 
 
 def _rows(
@@ -224,7 +241,7 @@ def _rows(
         values = [column.value(result, group) for result in report.configurations]
         best = column.best(values)
         baseline = values[names.index(report.baseline)] if report.baseline in names else None
-        front = on_fronts[column.key].names if column.key in on_fronts and not group else ()
+        front = on_fronts.get(column.key) if not group else None
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             cells[place][column.key] = Cell(
                 column=column,
@@ -233,7 +250,9 @@ def _rows(
                 best=place in best,
                 difference="" if name == report.baseline else column.difference(value, baseline),
                 comparison=comparisons.get((group, column.key, name)),
-                on_front=name in front,
+                on_front=front is not None and name in front.names,
+                tied=front is not None and name in front.tied,
+                interval=_interval(report.configurations[place], column),
                 repeated=bool(group) and column.cost is not None,
             )
     return [

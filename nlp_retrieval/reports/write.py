@@ -17,7 +17,16 @@ from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import file_names, remove_output, write_output
 from nlp_retrieval.evaluation.answers.ragas import ragas_lines
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, gold_table, hits_table, queries_table
+from nlp_retrieval.evaluation.ranking_files import (
+    GOLD,
+    HITS,
+    PASSAGES,
+    QUERIES,
+    gold_table,
+    hits_table,
+    passages_table,
+    queries_table,
+)
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.page.page import write_page
@@ -56,6 +65,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         "hits": target / HITS,
         "queries": target / QUERIES,
         "gold": target / GOLD,
+        "passages": target / PASSAGES,
         "trec": target / "trec",
     }
     if run.answers:
@@ -79,6 +89,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_output(files["per_query"], parquet_bytes(per_query_table(run), notes))
     write_output(files["hits"], parquet_bytes(hits_table(run.lists), notes))
     write_output(files["gold"], parquet_bytes(gold_table(run.lists, run.retrievers), notes))
+    write_output(files["passages"], parquet_bytes(passages_table(run.lists)))
     write_output(files["queries"], parquet_bytes(queries_table(run.lists), notes))
     write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
     write_output(files["report_data"], report_bytes(report, target))

@@ -50,7 +50,7 @@ def test_a_run_leaves_all_its_files(finished: tuple[BenchmarkRun, Path]) -> None
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {
         "report.html", "results.json", "costs.json", "manifest.json", "trec/qrels.txt", "table.md", "table.tex",
-        "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet",
+        "per_query.parquet", "hits.parquet", "queries.parquet", "gold.parquet", "passages.parquet",
         "report.json",
         "trec/bm25.trec", "trec/dense.trec", "trec/hybrid___overlap.trec",
     }  # fmt: skip
@@ -139,6 +139,8 @@ def test_costs_are_there_and_positive(finished: tuple[BenchmarkRun, Path]) -> No
         stages = one.pop("stage_ms")
         assert one.pop("language_model") is None
         assert one.pop("answering") is None
+        low, high = one.pop("latency_low_ms"), one.pop("latency_high_ms")
+        assert low is None if high is None else 0 < low <= one["latency_ms"] <= high
         assert all(value > 0 for key, value in one.items() if key != "index_seconds"), name
         assert all(value >= 0 for value in stages.values())
         assert one["index_seconds"] >= 0

@@ -158,3 +158,12 @@ def test_what_the_work_would_be_lost_for_is_said_before_it(
     refused(done, code, said)
     assert "searching" not in done.stderr
     assert files(tmp_path) == before
+
+
+def test_a_dry_run_prints_long_plans_to_their_end(tmp_path: Path) -> None:
+    values = [round(0.1 * step, 1) for step in range(1, 21)]
+    grid = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": values}}
+    done = run("benchmark", written(tmp_path, grid=grid), "--dry-run", folder=tmp_path, COLUMNS="60")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[-20:]] == [f"k1={value}" for value in values]
+    assert " more" not in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from benchmarks.small_benchmark import collection, configuration
 from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
+from nlp_retrieval.benchmarks.runs.folder import _checksum
 from nlp_retrieval.evaluation.changed_queries import changed_queries
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
@@ -134,3 +136,36 @@ def test_what_cannot_be_explained_is_one_clear_line(folder: Path, tmp_path: Path
     refused(run("diff", one, str(folder / "run")), 2, "name")
     refused(run("diff", one, str(tmp_path / "none.trec")), 2, "none.trec")
     refused(run("diff", one, one), 2, "named twice")
+
+
+def test_passages_are_shown_with_the_words_of_the_query(folder: Path) -> None:
+    pair = (f"{folder / 'run'}:clauses", f"{folder / 'run'}:bm25")
+    lists = read_lists(folder / "run")
+    hits = difference(lists, "clauses", "bm25", "q3", 3).hits
+    done = run("diff", *pair, "--query", "q3", "-k", "3", "--text", "all", COLUMNS="400")
+    assert done.returncode == 0, done.stderr
+    said = one_line(done.stdout.partition("What they say:")[2].partition("Signals")[0])
+    assert all(f"{one_line(lists.passages[hit.item_id])}" in said for hit in hits)
+    assert said.count("(d") == len(hits) + len(difference(lists, "clauses", "bm25", "q3", 3).missed)
+    assert "What they say" not in run("diff", *pair, "--query", "q3", "-k", "3", "--text", "none").stdout
+
+
+def test_a_passage_cannot_command_a_terminal_and_its_shared_words_are_bold() -> None:
+    found = difference(small(), "one", "other", "q0", 2)
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard", highlight=False)
+    console.print(difference_view(found, {"d": "[red]markup[/red] \x1b[2J what is zandor?"}))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[2J" not in said
+    assert "[red]markup[/red]" in said
+    assert "\x1b[1mwhat\x1b[0m" in said
+
+
+def test_a_run_of_an_earlier_version_has_no_texts(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "run", tmp_path / "run")
+    (tmp_path / "run" / "passages.parquet").unlink()
+    content = json.loads((tmp_path / "run" / "report.json").read_text())
+    del content["files"]["passages.parquet"], content["checksum"]
+    (tmp_path / "run" / "report.json").write_text(json.dumps(content | {"checksum": _checksum(content)}))
+    done = run("diff", f"{tmp_path / 'run'}:clauses", f"{tmp_path / 'run'}:bm25", "--query", "q3")
+    assert done.returncode == 0, done.stderr
+    assert "the run has no texts of passages" in done.stderr

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from benchmarks.small_benchmark import collection, configuration
 
-from .commands import refused, run
+from .commands import COMMAND, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,34 @@ def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
     assert results["k"] == [3]
     assert results["configurations"]["theirs"]["measures"]["recall@3"] == before["bm25"]["measures"]["recall@3"]
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_table_is_printed_for_other_programs(folder: Path, tmp_path: Path) -> None:
+    again = ("report", str(folder / "run"), "--output", str(tmp_path / "again"))
+    before = json.loads((folder / "run" / "results.json").read_text())["configurations"]
+    done = run(*again, "--format", "csv", "--columns", "recall@3,latency_ms")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    whole = {row["configuration"]: float(row["recall@3"]) for row in rows if row["queries"] == "all"}
+    assert whole == {name: one["measures"]["recall@3"] for name, one in before.items()}
+    assert list(rows[0]) == ["queries", "configuration", "baseline", "recall@3", "latency_ms"]
+    told = json.loads(run(*again, "--format", "json").stdout)
+    assert {one["configuration"]: one["ndcg@10"] for one in told if one["queries"] == "all"} == {
+        name: one["measures"]["ndcg@10"] for name, one in before.items()
+    }
+    assert run(*again, "--format", "markdown").stdout == (tmp_path / "again" / "table.md").read_text()
+    refused(run(*again, "--columns", "recal@3"), 2, "did you mean 'recall@3'")
+
+
+def test_a_table_in_a_pipe_has_all_columns_and_whole_names(folder: Path, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    words = [COMMAND, "report", str(folder / "run"), "--output", str(tmp_path / "again")]
+    piped = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "Columns left out" not in piped
+    assert "Columns left out" in subprocess.run(
+        words, env=environment | {"COLUMNS": "40"}, capture_output=True, text=True, check=True
+    ).stdout.replace("\n", " ")
+    asked = run(*words[1:], "--columns", "latency_p95_ms,index_seconds", COLUMNS="40").stdout
+    assert asked.splitlines()[1].split()[-2:] == ["p95", "index"]
 
 
 def test_runs_that_cannot_be_compared_are_refused(folder: Path, tmp_path: Path) -> None:

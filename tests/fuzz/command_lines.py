@@ -82,9 +82,13 @@ GOOD: dict[str, list[list[str]]] = {
         ["run:bm25", "run:reranked", "--qrels", "run/qrels.txt", "--baseline", "bm25"],
     ],
     "diff": [
-        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2"], ["run:bm25", "other.trec", "--measure", "mrr"]
+        ["run:bm25", "run:reranked", "--query", "c1", "--k", "2", "--text", "all"],
+        ["run:bm25", "other.trec", "--measure", "mrr"],
     ],
-    "report": [["run", "--output", "reported", "--only", "bm25", "--baseline", "bm25"]],
+    "report": [
+        ["run", "--output", "reported", "--only", "bm25", "--baseline", "bm25"],
+        ["run", "--output", "reported", "--format", "csv", "--columns", "recall,cost"],
+    ],
     "rerun": [["run", "--output", "again", "--index", "index"]],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
     "optimize": [["sweep.yaml", "--output", "program.json", "--searcher", "bm25", "--budget", "1"]],

@@ -41,7 +41,7 @@ from nlp_retrieval.core.index.manifest import read_manifest as read_index_manife
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.graph.store.added_links import open_added_links
 from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.lm.answers import AnswerStore
@@ -58,7 +58,7 @@ SPLADE = ("rows.npy", "weights.npy", "indptr.npy", "counts.npy")
 COLBERT = ("settings.json", "offsets.npy", "projection.npy", "tokens.npy", "centroids.npy", "weights.npy")
 COLBERT += ("codes.npy", "residuals.npy", "list_offsets.npy", "list_rows.npy")
 NOTED_SWEEP: dict[str, Any] = {"sweep": 1}
-TABLES = (HITS, QUERIES, GOLD, PER_QUERY)
+TABLES = (HITS, QUERIES, GOLD, PER_QUERY, PASSAGES)
 
 
 def manifest(data: bytes) -> bool:

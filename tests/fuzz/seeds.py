@@ -21,7 +21,7 @@ from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES
 from nlp_retrieval.graph.store.added_links import write_added_links
 from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
@@ -167,9 +167,9 @@ def _tables() -> list[str | bytes]:
 def _lists() -> list[str | bytes]:
     content: dict[str, Any] = {"about": json.loads(pq.read_schema(run_folder() / HITS).metadata[b"nlp_retrieval"])}
     few: set[str] = set(pq.read_table(run_folder() / QUERIES).column("query_id").to_pylist()[:2])
-    for name in (HITS, QUERIES, GOLD, PER_QUERY):
+    for name in (HITS, QUERIES, GOLD, PER_QUERY, PASSAGES):
         rows = pq.read_table(run_folder() / name).to_pylist()
-        content[name] = [row for row in rows if row["query_id"] in few]
+        content[name] = rows[:3] if name == PASSAGES else [row for row in rows if row["query_id"] in few]
     return [json.dumps(content)]
 
 

@@ -83,7 +83,17 @@ def test_a_report_without_its_baseline_has_no_differences() -> None:
 
 
 def test_templates_escape_whatever_they_print() -> None:
-    source = rendered("page.html", figures="<b>", why="\x1b[2J", record="a\u2028b", style="", script="", n_configurations=1)
+    source = rendered(
+        "page.html",
+        header="",
+        dataset="",
+        figures="<b>",
+        why="\x1b[2J",
+        record="a\u2028b",
+        style="",
+        script="",
+        n_configurations=1,
+    )
     assert "&lt;b&gt;" in source
     assert "\x1b" not in source
     assert "\u2028" not in source

@@ -102,6 +102,8 @@ class Cost:
         search_peak_bytes: largest resident memory of the process while the configuration was searched.
         language_model: what its language models were asked; None where none was.
         answering: what answering took; None where nothing was answered.
+        latency_low_ms: where the 95% interval of the median latency begins; None where fewer than six queries were timed.
+        latency_high_ms: where it ends.
     """
 
     index_seconds: float
@@ -114,3 +116,5 @@ class Cost:
     search_peak_bytes: int
     language_model: LanguageModelCost | None = None
     answering: AnsweringCost | None = None
+    latency_low_ms: float | None = None
+    latency_high_ms: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
@@ -28,6 +29,7 @@ from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
 _WARM_UP = 2
+_LEVEL = 0.05
 
 
 class Searching(Protocol):
@@ -185,6 +187,7 @@ def cost_of(
         answering: what answering took.
         answered: what each language model was asked for the answers.
     """
+    low, high = median_interval(1000 * measured.seconds) or (None, None)
     return Cost(
         index_seconds=sum(record.cost.seconds for record in records),
         index_bytes=sum(segment.bytes for record in records for segment in record.segments),
@@ -196,7 +199,28 @@ def cost_of(
         search_peak_bytes=measured.peak_bytes,
         language_model=_language_model_cost(asked, measured, answered or {}),
         answering=answering,
+        latency_low_ms=low,
+        latency_high_ms=high,
     )
+
+
+def median_interval(values: Scores) -> tuple[float, float] | None:
+    """Return the 95% interval of a median, from one value of the sample to another; None where there are fewer than six.
+
+    How many values lie below the median is binomial with one half, whatever their distribution (Thompson 1936; Conover,
+    Practical Nonparametric Statistics, 3.2).
+
+    Args:
+        values: ``[sample]``.
+    """
+    n, below, chance = len(values), 0, 0.5 ** len(values)
+    if 2 * chance > _LEVEL:
+        return None
+    while 2 * (chance + math.comb(n, below + 1) * 0.5**n) <= _LEVEL:
+        below += 1
+        chance += math.comb(n, below) * 0.5**n
+    ordered = np.sort(values)
+    return float(ordered[below]), float(ordered[n - 1 - below])
 
 
 def _language_model_cost(

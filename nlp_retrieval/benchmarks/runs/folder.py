@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 from nlp_retrieval.evaluation.pool import Ranks
-from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.evaluation.rankings import RunLists
 
 REPORT = "report.json"
@@ -34,7 +34,7 @@ PER_QUERY = "per_query.parquet"
 FORMAT = 2
 
 _ADAPTER = TypeAdapter(BenchmarkReport)
-_READ_BACK = (PER_QUERY, HITS, QUERIES, GOLD)
+_READ_BACK = (PER_QUERY, HITS, QUERIES, GOLD, PASSAGES)
 _ABOUT = ("configuration", "query_id", "family", "group")
 
 
@@ -102,7 +102,7 @@ def _read_report(folder: Path) -> BenchmarkReport:
         number = content["format"] if isinstance(content, dict) else None
         if number == FORMAT:
             _check(path, content.pop("checksum") == _checksum(content))
-            for name in _READ_BACK:
+            for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # it came later
                 record, file = FileRecord.model_validate(content["files"][name]), folder / name
                 _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
             return _ADAPTER.validate_python(content["report"])

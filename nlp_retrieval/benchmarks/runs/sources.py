@@ -116,6 +116,8 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
             corpora[name] = corpora_of(one.saved.report)[one.name]
     if not across_corpora:
         refuse_other_corpora(corpora)
+    for folder in saved:
+        builder.add_passages(folder.lists.passages)
     return Sources(builder.built(), entrants, saved, measured, corpora, cautions_of(saved))
 
 

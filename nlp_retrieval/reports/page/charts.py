@@ -2,7 +2,8 @@
 
 Colours come from the page's custom properties through classes (``series-0`` to ``series-7``), so that one SVG serves
 light and dark; without the page's style sheet everything is drawn in the text's colour. A series is told apart by
-marker and dash too, and what is on a Pareto front by a ring. What was not measured is left out.
+marker and dash too, and what is on a Pareto front by a ring. What was not measured is left out. Where there are many series,
+the baseline, those on a front and the best five are named; the others are paler, and named when they are pointed at.
 """
 
 from __future__ import annotations
@@ -13,38 +14,30 @@ from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.reports.columns import COST_COLUMNS, Column, family_label, price_columns
+from nlp_retrieval.reports.columns import family_label
 from nlp_retrieval.reports.page.drawing import (
     BOTTOM,
-    LEFT,
     LINE,
-    RING,
     TOP,
     WIDTH,
-    beside,
-    cost_axis,
     cutoff_axis,
     finite,
     grid,
-    label_of,
     leader,
     marker,
     path,
-    placed_labels,
     quality_axis,
-    ring,
     spread,
     svg,
     text_at,
     text_width,
 )
-from nlp_retrieval.reports.pareto import not_dominated
+from nlp_retrieval.reports.page.labels import labels_of_names
+from nlp_retrieval.reports.page.series import SERIES_END, foremost, named_last, series, series_class
 from nlp_retrieval.text.printable import printable
 
-_COLOURS = 8
-_SHORTEST = 272.0
-_LEGEND = 20.0
-_SERIES_END = Markup("</g>")
+SHORTEST = 272.0
+
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 
 
@@ -62,130 +55,44 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
     curves = {place: kept for place, points in found.items() if (kept := [(k, v) for k, v in points if v is not None])}
     if not curves:
         return ""
-    labels = {place: label_of(report.configurations[place].name) for place in curves}
-    right = WIDTH - 26 - max(text_width(label) for label in labels.values())
-    height = max(_SHORTEST, LINE * len(curves) + TOP + BOTTOM)
+    labels = labels_of_names([result.name for result in report.configurations])
+    named = foremost(report, {place: points[-1][1] for place, points in curves.items()})
+    right = WIDTH - 26 - max(text_width(labels[place]) for place in curves)
+    height = max(SHORTEST, LINE * len(named) + TOP + BOTTOM)
     y = quality_axis([value for points in curves.values() for _, value in points], height)
     x = cutoff_axis(report.k_values, right - 8)
     body = grid(x, y, right, height, family_label(measure), "cutoff k" + (" (log scale)" if x.logarithmic else ""))
-    order = sorted(curves, key=lambda place: y.at(curves[place][-1][1]))
-    label_heights = spread([y.at(curves[place][-1][1]) for place in order], LINE, TOP, height - BOTTOM)
-    for place, label_y in zip(order, label_heights, strict=True):
+    order = sorted(named, key=lambda place: y.at(curves[place][-1][1]))
+    heights = spread([y.at(curves[place][-1][1]) for place in order], LINE, TOP, height - BOTTOM)
+    label_heights = dict(zip(order, heights, strict=True))
+    for place in named_last(curves, named):
         marks = [(x.at(k), y.at(value)) for k, value in curves[place]]
         title = f"{printable(report.configurations[place].name)}: " + _series_text(curves[place])
-        body += [_series(place, title)]
+        body += [series(place, title, place in named)]
         line = "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
         dash = _DASHES[place % len(_DASHES)]
         body += [path("curve", f"M{line}", dash=dash)]
         body += [marker(place, px, py) for px, py in marks]
-        body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_y)]
-        body += [text_at(right + 22, label_y, labels[place], anchor="start"), _SERIES_END]
+        if place in named:
+            body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_heights[place])]
+        role = "label" if place in named else "label extra"
+        label_y = label_heights.get(place, marks[-1][1])
+        body += [text_at(right + 22, label_y, labels[place], anchor="start", role=role), SERIES_END]
     said = "; ".join(f"{report.configurations[place].name}: {_series_text(points)}" for place, points in curves.items())
     return svg(f"chart-{measure}", f"{family_label(measure)} over the cutoff k", said, height, body)
 
 
-def quality_latency(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return quality at the largest cutoff against median latency, with the Pareto front; ``""`` where nothing was measured.
-
-    Args:
-        report: a finished benchmark.
-        measure: a measure with values between 0 and 1, without its cutoff.
-    """
-    (latency,) = (column for column in COST_COLUMNS if column.key == "latency_ms")
-    return _quality_against(report, measure, latency, "latency", ("median latency", "median latency, ms", "in {} ms"))
-
-
-def quality_price(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return quality at the largest cutoff against the price of 1,000 queries; ``""`` where no price is known.
-
-    Args:
-        report: a finished benchmark.
-        measure: a measure with values between 0 and 1, without its cutoff.
-    """
-    found = price_columns(report)
-    if not found or report.prices is None:
-        return ""
-    currency = report.prices.currency
-    said = ("price", f"{currency} per 1,000 queries", f"for {{}} {currency} per 1,000 queries")
-    return _quality_against(report, measure, found[0], "price", said)
-
-
-def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: str, said: tuple[str, str, str]) -> str:
-    """One labelled point per configuration; those on the front are ringed, and a line steps from one to the next."""
-    k = max(report.k_values, default=0)
-    points = {
-        place: (value, dear)
-        for place, result in enumerate(report.configurations)
-        if (value := finite(result.measures.get(f"{measure}@{k}"))) is not None and (dear := cost.value(result)) is not None
-    }
-    if not points:
-        return ""
-    what, x_title, of_point = said
-    height = max(_SHORTEST, LINE * len(points) + TOP + BOTTOM)
-    right = WIDTH - 10
-    y = quality_axis([value for value, _ in points.values()], height)
-    x = cost_axis([dear for _, dear in points.values()], right)
-    heading = f"{family_label(measure)} at {k}"
-    edge = "; 0 at the left edge" if any(dear <= 0 for _, dear in points.values()) else ""
-    on_front = _front(points)
-    # what is on the front gets its label first
-    in_order = dict.fromkeys([*on_front, *points])
-    marks = {place: (x.at(points[place][1]), y.at(points[place][0])) for place in in_order}
-    body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
-    if on_front:
-        body += [_steps([marks[place] for place in on_front]), *_front_legend(height + _LEGEND / 2)]
-    texts = {place: label_of(report.configurations[place].name) for place in points}
-    label_places = placed_labels(marks, texts, (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1))
-    told = []
-    for place, (value, dear) in points.items():
-        px, py = marks[place]
-        also = ", on the Pareto front" if place in on_front else ""
-        told.append(f"{printable(report.configurations[place].name)}: {value:.3f} {of_point.format(cost.text(dear))}{also}")
-        body += [_series(place, told[-1]), marker(place, px, py)]
-        if place in on_front:
-            body += [ring(px, py)]
-        if place in label_places:
-            left, middle = label_places[place]
-            if abs(middle - py) > 1 and not left < px < left + text_width(texts[place]):
-                body += [leader(px, py, left - 2 if left > px else left + text_width(texts[place]) + 2, middle)]
-            body += [beside(px, left, middle, texts[place])]
-        body += [_SERIES_END]
-    return svg(f"chart-{name}", f"{heading} against {what}", "; ".join(told), height + (_LEGEND if on_front else 0), body)
-
-
-def _front(points: dict[int, tuple[float, float]]) -> list[int]:
-    """Return which points are on the front, the cheapest first; none where there is nothing to compare."""
-    if len(points) < 2:
-        return []
-    on_front = [place for place, on in zip(points, not_dominated(list(points.values())), strict=True) if on]
-    return sorted(on_front, key=lambda place: points[place][1])
-
-
-def _steps(marks: list[tuple[float, float]]) -> Markup:
-    """Return the best quality to be had for each cost: level from a point to the next, and then up."""
-    (x, y), *others = marks
-    return path("step", f"M{x:.1f},{y:.1f}" + "".join(f"H{px:.1f}V{py:.1f}" for px, py in others), dash="5 3")
-
-
-def _front_legend(y: float) -> list[Markup]:
-    return [
-        ring(LEFT + RING, y),
-        path("step", f"M{LEFT + 2 * RING:.1f},{y:.1f}h24", dash="5 3"),
-        text_at(LEFT + 2 * RING + 30, y, "Pareto front of the values measured", anchor="start"),
-    ]
-
-
-def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str]) -> Markup:
-    """Return one stacked bar of the stages' shares of their sum, decorative beside the figures it shows.
+def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: float) -> Markup:
+    """Return one stacked bar of the stages, decorative beside the figures it shows.
 
     Args:
         stage_ms: milliseconds by stage.
         stages: all stages of the report; the place of a stage gives its colour.
+        longest: milliseconds that fill the whole width; bars of one report share it.
     """
-    times = [max(0.0, finite(stage_ms.get(stage)) or 0.0) for stage in stages]
-    whole, left, rects = sum(times) or 1.0, 0.0, []
-    for place, time in enumerate(times):
-        share = 100 * time / whole
+    left, rects = 0.0, []
+    for place, stage in enumerate(stages):
+        share = 100 * stage_time(stage_ms, stage) / (longest or 1.0)
         rect = Markup('<rect class="{}" fill="currentColor" x="{:.2f}" width="{:.2f}" height="10"/>')
         rects.append(rect.format(series_class(place), left, share))
         left += share
@@ -193,18 +100,13 @@ def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str]) -> Markup:
     return bar.format(Markup().join(rects))
 
 
-def _series(place: int, title: str) -> Markup:
-    """Begin what is drawn in one colour."""
-    return Markup('<g class="series-{}"><title>{}</title>').format(place % _COLOURS, title)
-
-
-def series_class(place: int) -> str:
-    """Return the class that colours a series; where colours come round again they are paler."""
-    return f"series-{place % _COLOURS}" + (" again" if place // _COLOURS % 2 else "")
-
-
 def _series_text(points: list[tuple[int, float]]) -> str:
     return ", ".join(f"{value:.3f} at {k}" for k, value in points)
+
+
+def stage_time(stage_ms: Mapping[str, float], stage: str) -> float:
+    """Return the milliseconds of a stage; 0 where it was not measured."""
+    return max(0.0, finite(stage_ms.get(stage)) or 0.0)
 
 
 def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:

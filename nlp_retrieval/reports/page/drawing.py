@@ -25,7 +25,6 @@ RING = 7.0
 _APART = RING + 4
 _DIGIT = 7.0
 _WIDTHS = {**dict.fromkeys("ijl.,:;'|! ", 4.2), **dict.fromkeys("ftr-()[]/", 5.2), **dict.fromkeys("mwMW@%—…", 12.0)}
-_LONGEST_LABEL = 20
 _SMALLEST_SPAN = 0.1
 
 _MARKERS = (
@@ -204,14 +203,6 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def label_of(name: str) -> str:
-    """Return a configuration's name, shortened in the middle: sweeps vary the ends of names."""
-    name = printable(name)
-    if len(name) > _LONGEST_LABEL:
-        name = f"{name[: _LONGEST_LABEL // 2]}…{name[1 - _LONGEST_LABEL // 2 :]}"
-    return name
-
-
 def text_width(text: str) -> float:
     """Estimate pixels by the widest of the usual fonts: a label thought too wide is better than two that touch."""
     return sum(_WIDTHS.get(char, _character_width(char)) for char in text)
@@ -243,10 +234,15 @@ def marker(place: int, x: float, y: float) -> Markup:
     return Markup('<path class="marker" fill="currentColor" transform="translate({:.1f} {:.1f})" d="{}"/>').format(x, y, shape)
 
 
-def ring(x: float, y: float) -> Markup:
-    """Return a ring around the marker at a point."""
+def ring(x: float, y: float, role: str = "ring") -> Markup:
+    """Return a ring around the marker at a point; ``role`` is its class."""
     round_ = f"a{RING:.0f},{RING:.0f} 0 1,0"
-    return path("ring", f"M{x - RING:.1f},{y:.1f}{round_} {2 * RING:.0f},0{round_} {-2 * RING:.0f},0Z")
+    return path(role, f"M{x - RING:.1f},{y:.1f}{round_} {2 * RING:.0f},0{round_} {-2 * RING:.0f},0Z")
+
+
+def whisker(left: float, right: float, y: float) -> Markup:
+    """Return an interval from left to right, with its ends marked."""
+    return path("whisker", f"M{left:.1f},{y:.1f}H{right:.1f}M{left:.1f},{y - 3:.1f}v6M{right:.1f},{y - 3:.1f}v6")
 
 
 def beside(px: float, left: float, middle: float, text: str) -> Markup:

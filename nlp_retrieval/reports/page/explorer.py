@@ -14,10 +14,14 @@ from nlp_retrieval.evaluation.changed_queries import measured
 from nlp_retrieval.evaluation.pool import Ranks, gold_ranks, pool_report
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.page.explorer_data import Block, explorer_block
+from nlp_retrieval.reports.page.passages import PassageBlock, passages_block
 from nlp_retrieval.reports.page.pool import pool_tables
 from nlp_retrieval.reports.page.templating import rendered
 
 DATA = "explorer-data"
+
+_FOR_TEXTS = 800_000
+"""Characters that are kept free for texts, where there are any."""
 
 
 def explorer_section(
@@ -44,10 +48,11 @@ def explorer_section(
         pools["retriever"] = pool_report(lists, retrievers, k_values)
     tables = pool_tables(pools, dict(zip(lists.query_ids, lists.texts, strict=True)))
 
-    def section(block: Block | None, too_many: bool = False) -> Markup:
+    def section(block: Block | None, too_many: bool = False, passages: PassageBlock | None = None) -> Markup:
         return rendered(
             "explorer.html",
             block=block,
+            passages=passages,
             too_many=too_many,
             baseline=baseline,
             depth=max(k_values),
@@ -61,5 +66,8 @@ def explorer_section(
         return section(None)
     values = per_query if per_query is not None else measured(lists, lists.listings, k_values)
     without = section(Block("", 0, has_signals=True, queries=0))
-    block = explorer_block(lists, values, k_values, room - len(without.encode()))
-    return section(block, too_many=block is None)
+    room -= len(without.encode())
+    block = explorer_block(lists, values, k_values, max(room // 2, room - _FOR_TEXTS) if lists.passages else room)
+    if block is None:
+        return section(None, too_many=True)
+    return section(block, passages=passages_block(lists, block.items, room - len(block.text)))

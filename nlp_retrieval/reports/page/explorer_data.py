@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.text.printable import printable
 
-__all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "rounded"]
+__all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "packed", "rounded"]
 
 _DIGITS = 4
 _SAMPLE = 200  # queries
@@ -51,12 +51,14 @@ class Block:
         depth: how many hits of each list it holds.
         has_signals: whether it holds their signals.
         queries: how many it holds.
+        items: the ids of the items that it names, in its order.
     """
 
     text: str
     depth: int
     has_signals: bool
     queries: int
+    items: Sequence[str] = ()
 
 
 def explorer_depth(k_values: Sequence[int]) -> int:
@@ -100,22 +102,22 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
         # what a sample of queries takes tells at once that all of them are far too many
         if len(few[0].query_ids) < n_queries and _size(few, k_values, depth, signals) * n_queries > limit / _MARGIN:
             continue
-        text = _packed(lists, values, k_values, depth, signals=signals)
+        text, items = _packed(lists, values, k_values, depth, signals=signals)
         if len(text) <= limit:
-            return Block(text, depth, signals, n_queries)
+            return Block(text, depth, signals, n_queries, items)
     kept = min(n_queries, int(limit / _size(few, k_values, wanted, signals=True)))
     order = _most_different(values, k_values)
     while kept >= _FEWEST:
-        text = _packed(*_only(lists, values, np.sort(order[:kept])), k_values, wanted, signals=True)
+        text, items = _packed(*_only(lists, values, np.sort(order[:kept])), k_values, wanted, signals=True)
         if len(text) <= limit:
-            return Block(text, wanted, has_signals=True, queries=kept)
+            return Block(text, wanted, has_signals=True, queries=kept, items=items)
         kept = kept * 9 // 10
     return None
 
 
 def _size(few: tuple[RunLists, Values], k_values: Sequence[int], depth: int, signals: bool) -> float:
     """Characters that one of a few queries takes."""
-    return len(_packed(*few, k_values, depth, signals=signals)) / max(1, len(few[0].query_ids))
+    return len(_packed(*few, k_values, depth, signals=signals)[0]) / max(1, len(few[0].query_ids))
 
 
 def _most_different(values: Values, k_values: Sequence[int]) -> Rows:
@@ -169,7 +171,7 @@ def rounded(values: Scores) -> list[float | None]:
     return numbers
 
 
-def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> str:
+def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> tuple[str, list[str]]:
     names = list(lists.listings)
     measures = explorer_measures([key for key in values[names[0]] if all(key in values[name] for name in names)])
     keys = list(dict.fromkeys(key for one in lists.listings.values() for key in one.signals)) if signals else []
@@ -196,6 +198,11 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
         "ids": [printable(lists.item_ids[item]) for item in places],
         "titles": [_title(lists, item) for item in places],
     }
+    return packed(content), [lists.item_ids[item] for item in places]
+
+
+def packed(content: object) -> str:
+    """Return plain values as JSON, deflated, in base64."""
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     return base64.b64encode(zlib.compress(written)).decode()
 

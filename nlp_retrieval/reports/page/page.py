@@ -9,6 +9,7 @@ tables are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import groupby
@@ -22,9 +23,11 @@ from nlp_retrieval.core.files.output import write_output
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.notes import counted, listed
-from nlp_retrieval.reports.page.charts import quality_latency, quality_price, recall_curves
+from nlp_retrieval.reports.page.charts import recall_curves, stage_time
 from nlp_retrieval.reports.page.explorer import DATA, explorer_section
+from nlp_retrieval.reports.page.grids import heat_maps
 from nlp_retrieval.reports.page.pairwise import pairwise_section
+from nlp_retrieval.reports.page.scatter import quality_latency, quality_price
 from nlp_retrieval.reports.page.templating import asset, rendered
 from nlp_retrieval.reports.view import ReportView, view_of
 
@@ -32,7 +35,14 @@ LIMIT = 7_500_000
 """Bytes."""
 
 _DATE_KEY = "finished"
-_EXPLORER = [f"explorer/{name}.js" for name in ("elements", "data", "queries", "lists", "explorer")]
+_STYLES = ("report.css", "parts.css", "explorer.css")
+_SCRIPTS = ("explorer/elements.js", "report.js", "tables.js", "charts.js")
+_H2 = re.compile(r'<h2 id="([a-z-]+)">(.*?)</h2>')
+
+_CONTENTS = 200
+"""Bytes of one more entry in the list of contents."""
+
+_EXPLORER = [f"explorer/{name}.js" for name in ("data", "passages", "queries", "lists", "explorer")]
 
 
 def render_page(
@@ -50,30 +60,37 @@ def render_page(
         retrievers: the ranks of gold documents in the lists of each retriever alone; see
             :func:`~nlp_retrieval.evaluation.pool.gold_ranks`.
     """
-    view, (style, script) = view_of(report), (asset("report.css") + asset("explorer.css"), asset("report.js"))
-    report = view.report
+    view = view_of(report)
+    style, script = Markup().join(map(asset, _STYLES)), Markup().join(map(asset, _SCRIPTS))
+    report, stages = view.report, _stages(view.report)
+    heat = heat_maps(report)
     parts = {
         "figures": rendered(
             "figures.html",
             view=view,
             report=report,
-            facts=_facts(view),
             families={family: list(columns) for family, columns in groupby(view.columns, key=lambda column: column.family)},
             pairs=pairwise_section(report.pairwise),
             charts=_charts(view),
-            stages=_stages(report),
+            grids=rendered("grids.html", heat=heat) if heat is not None else Markup(),
+            stages=stages,
+            longest=_longest(report, stages),
         ),
         "record": rendered("record.html", view=view, report=report),
         "style": style,
         "n_configurations": len(report.configurations),
+        "dataset": view.dataset,
     }
     with_explorer = script + Markup().join(map(asset, _EXPLORER))
     why = Markup()
     if lists is not None and lists.listings and lists.query_ids and report.k_values:
-        room = LIMIT - len(rendered("page.html", **parts, why=why, script=with_explorer).encode())
+        without = rendered("page.html", **parts, header=_header(view, parts), why=why, script=with_explorer)
+        room = LIMIT - len(without.encode()) - _CONTENTS
         why = explorer_section(lists, report.baseline, report.k_values, per_query, retrievers or {}, room)
     explores = f'id="{DATA}"' in why
-    return rendered("page.html", **parts, why=why, script=with_explorer if explores else script)
+    return rendered(
+        "page.html", **parts, header=_header(view, parts, why), why=why, script=with_explorer if explores else script
+    )
 
 
 def write_page(
@@ -96,6 +113,19 @@ def write_page(
         OutputError: the folder or the file cannot be written.
     """
     write_output(Path(path), render_page(report, lists, per_query, retrievers).encode())
+
+
+def _header(view: ReportView, parts: Mapping[str, object], why: str = "") -> Markup:
+    """What the page is of, with a list of its contents."""
+    sections = _H2.findall(f"{parts['figures']}{why}{parts['record']}")
+    contents = [(target, Markup(title)) for target, title in sections]  # noqa: S704 - escaped as it was rendered
+    return rendered("header.html", view=view, report=view.report, facts=_facts(view), dataset=view.dataset, contents=contents)
+
+
+def _longest(report: BenchmarkReport, stages: list[str]) -> float:
+    """The milliseconds of the slowest configuration, its stages together."""
+    costs = [result.cost for result in report.configurations if result.cost is not None]
+    return max((sum(stage_time(cost.stage_ms, stage) for stage in stages) for cost in costs), default=0.0)
 
 
 def _facts(view: ReportView) -> list[str]:

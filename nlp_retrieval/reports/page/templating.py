@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -25,9 +26,10 @@ from nlp_retrieval.evidence.citations.blocks import web_address
 from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
-from nlp_retrieval.reports.page.charts import interval_course, interval_scale, series_class, stage_bar
+from nlp_retrieval.reports.page.charts import interval_course, interval_scale, stage_bar
 from nlp_retrieval.reports.page.drawing import finite
-from nlp_retrieval.reports.pareto import MARK
+from nlp_retrieval.reports.page.series import series_class, series_key
+from nlp_retrieval.reports.pareto import MARK, TIE
 from nlp_retrieval.text.printable import printable, visible
 
 
@@ -64,6 +66,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "amount": amount,
+        "breakable": _breakable,
         "by_query": _by_query,
         "counted": counted,
         "family_label": family_label,
@@ -80,6 +83,7 @@ def _environment() -> Environment:
         "p_text": p_text,
         "sentence": lambda comparison: sentence(comparison, ALPHA),
         "series_class": series_class,
+        "series_key": series_key,
         "signed": signed,
         "stage_bar": stage_bar,
         "text_lines": _text_lines,
@@ -96,6 +100,7 @@ def _environment() -> Environment:
         "FRONT": MARK,
         "LEVEL": f"{LEVEL:.0%}",
         "NOTHING_TO_FIND": NOTHING_TO_FIND,
+        "TIE": TIE,
         "TRIANGLES": TRIANGLES,
     }
     return environment
@@ -108,6 +113,11 @@ def _shown(value: object) -> object:
 def _digest(text: str) -> str:
     """What a content security policy allows this text by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _breakable(text: str) -> Markup:
+    """A name with the places where it may go on in the next line: behind what parts its words, never inside one."""
+    return Markup("<wbr>").join(re.split(r"(?<=[-_/=+.:,;])(?=\w)", printable(text)))
 
 
 def _by_query(documents: Sequence[GoldDocument]) -> dict[str, list[GoldDocument]]:

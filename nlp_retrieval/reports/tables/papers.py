@@ -1,7 +1,8 @@
 """The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
 
 Columns are those of the terminal where it is wide enough. A dagger is a configuration better than the baseline, a double
-dagger one that is worse; a diamond stands after the cost of one on the Pareto front.
+dagger one that is worse; a diamond stands after the cost of one on the Pareto front, a circle or an open diamond after that of
+one tied with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import family_label
 from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND
-from nlp_retrieval.reports.pareto import MARK
+from nlp_retrieval.reports.pareto import MARK, TIE
 from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
 from nlp_retrieval.text.printable import printable
 
@@ -23,7 +24,7 @@ _LATEX = {
     "[": "{[}", "]": "{]}",
     "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{EN DASH}": "--",
 }  # fmt: skip
-_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$"}
+_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$", TIE: r"$^{\circ}$"}
 
 
 def markdown_table(report: BenchmarkReport | ReportView) -> str:
@@ -73,7 +74,7 @@ def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Cal
     """The figures of a configuration, with their marks; cost is measured over all queries, and given there."""
     figures = []
     for cell in (row.cells[column.key] for column in view.summary):
-        mark = MARK if cell.on_front else DAGGERS.of(cell.comparison)
+        mark = MARK if cell.on_front else TIE if cell.tied else DAGGERS.of(cell.comparison)
         text = bold(cell.text) if cell.best else cell.text
         figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
     return figures

@@ -5,7 +5,7 @@ What entered, left, moved or is gold is said in words: colour only repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from rich.box import ASCII2
@@ -16,6 +16,7 @@ from rich.text import Text
 from nlp_retrieval.evaluation.changed_queries import ChangedQuery
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
 from nlp_retrieval.evaluation.rankings import RunLists
+from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["difference_view", "queries_view"]
@@ -24,16 +25,23 @@ _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such sig
 _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
 
 
-def difference_view(found: QueryDifference) -> RenderableType:
-    """Return two lists side by side, then the signals that moved with each hit, for ``rich`` to print.
+def difference_view(
+    found: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
+) -> RenderableType:
+    """Return two lists side by side, then what was found and the signals that moved with each hit, for ``rich`` to print.
 
     Args:
         found: of a query.
+        passages: texts by item id; what has none is shown without.
+        common: words that are not marked.
+        whole: show all of a text, not the part that the query is about.
     """
     heading = [Text(f"{printable(found.query_id)}: ", "bold").append(printable(found.text), "not bold")]
     if found.group is not None:
         heading.append(Text(printable(found.group), "dim"))
-    return Group(*heading, Text(""), _lists(found), *_missed(found), *_moved(found))
+    return Group(
+        *heading, Text(""), _lists(found), *_missed(found), *_texts(found, passages or {}, common, whole), *_moved(found)
+    )
 
 
 def queries_view(
@@ -117,6 +125,27 @@ def _missed(found: QueryDifference) -> Iterator[Text]:
 def _where(one: MissedGold, found: QueryDifference) -> str:
     ranks = ((one.one_rank, found.one), (one.other_rank, found.other))
     return "".join(f", rank {rank} in {printable(name)}" for rank, name in ranks if rank is not None)
+
+
+def _texts(found: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
+    """The text of each hit and of missed gold, once, with the words that it shares with the query in bold."""
+    every: list[HitDifference | MissedGold] = [*found.hits, *found.missed]
+    shown = [one for one in every if passages.get(one.item_id)]
+    if shown:
+        yield Text("\nWhat they say:" if whole else "\nWhat they say of it:", "bold")
+    for one in shown:
+        text = printable(" ".join(passages[one.item_id].split()))
+        spans = shared_spans(text, found.text, common)
+        part = (0, len(text)) if whole else snippet(text, spans)
+        line = (
+            Text(f"  {_named(one)}", "bold" if one.grade else "")
+            .append(" [gold]" if one.grade else "", "bold yellow")
+            .append(": ")
+        )
+        line.append("... " if part[0] else "")
+        for piece, is_shared in pieces(text, part, spans):
+            line.append(piece, "bold" if is_shared else "dim")
+        yield line.append(" ..." if part[1] < len(text) else "")
 
 
 def _moved(found: QueryDifference) -> Iterator[RenderableType]:

@@ -1,7 +1,8 @@
-"""A plan for a terminal: what is shared first, long lists shortened, nothing wider than the terminal."""
+"""A plan for a terminal: what is shared first, long lists shortened unless all is asked for, no line too wide."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from nlp_retrieval.reports.notes import counted
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import Console, ConsoleOptions, OverflowMethod, RenderableType, RenderResult
 
 _ROWS = 12
 """So many of each list are shown, and the rest is counted."""
@@ -27,25 +28,28 @@ class PlanTables:
 
     Args:
         plan: what is printed.
+        whole: print long lists to their end.
     """
 
     plan: Plan
+    whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         del console
-        return _parts(self.plan, options)
+        return _parts(self.plan, options, sys.maxsize if self.whole else _ROWS)
 
 
-def _parts(plan: Plan, options: ConsoleOptions) -> Iterator[RenderableType]:
+def _parts(plan: Plan, options: ConsoleOptions, most: int) -> Iterator[RenderableType]:
     yield Text("\n".join(_summary(plan)))
-    yield from _table(options, ("computed once for all", "", "configurations"), _stages(plan))
-    yield from _table(options, ("index", "", "configurations"), _indexes(plan))
-    yield from _table(options, ("model", "where", "configurations"), _models(plan))
-    yield from _table(options, ("language-model calls", "at most", "configurations"), _calls(plan))
+    yield from _table(options, most, ("computed once for all", "", "configurations"), _stages(plan))
+    yield from _table(options, most, ("index", "", "configurations"), _indexes(plan))
+    yield from _table(options, most, ("model", "where", "configurations"), _models(plan))
+    yield from _table(options, most, ("language-model calls", "at most", "configurations"), _calls(plan))
     yield Text("configurations")
-    for name in _shortened(list(plan.configurations)):
+    for name in _shortened(list(plan.configurations), most):
         marked = f"{name} *" if name == plan.baseline else name
-        yield Text(f"  {printable(marked)}", no_wrap=True, overflow="ellipsis" if not options.ascii_only else "crop")
+        cut: OverflowMethod = "fold" if most > _ROWS else "crop" if options.ascii_only else "ellipsis"
+        yield Text(f"  {printable(marked)}", no_wrap=cut != "fold", overflow=cut)
 
 
 def _summary(plan: Plan) -> list[str]:
@@ -100,14 +104,16 @@ def _share(used_by: Sequence[str], plan: Plan) -> str:
     return f"{len(used_by):,} of {len(plan.configurations):,}"
 
 
-def _table(options: ConsoleOptions, heads: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]) -> Iterator[Table]:
+def _table(
+    options: ConsoleOptions, most: int, heads: tuple[str, str, str], rows: Sequence[tuple[str, str, str]]
+) -> Iterator[Table]:
     if not rows:
         return
     table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(heads[0], overflow="fold", ratio=3)
     table.add_column(heads[1], overflow="fold", ratio=1)
     table.add_column(heads[2], justify="right", no_wrap=True)
-    shown = rows if len(rows) <= _ROWS else rows[:_ROWS]
+    shown = rows[:most]
     for cells in shown:
         table.add_row(*(Text(printable(cell)) for cell in cells))
     if len(rows) > len(shown):
@@ -115,10 +121,10 @@ def _table(options: ConsoleOptions, heads: tuple[str, str, str], rows: Sequence[
     yield table
 
 
-def _shortened(names: Sequence[str]) -> Iterable[str]:
-    if len(names) <= _ROWS:
+def _shortened(names: Sequence[str], most: int) -> Iterable[str]:
+    if len(names) <= most:
         return names
-    return [*names[: _ROWS - 1], f"and {len(names) - _ROWS + 1:,} more"]
+    return [*names[: most - 1], f"and {len(names) - most + 1:,} more"]
 
 
 def _listed(plan: Plan) -> str:

@@ -15,13 +15,14 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import ABSENT, Column
 from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS
-from nlp_retrieval.reports.pareto import ASCII_MARK, MARK
+from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
 from nlp_retrieval.reports.view import Cell, ReportView, view_of
 from nlp_retrieval.text.printable import printable
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _WIDEST_NAME = 28
 _NARROWEST_NAME = 13
+_UNLIMITED = 10_000
 _LEFT_OUT_FIRST = (
     "cache_hits tokens_in tokens_out failures answer_seconds query_tokens_out query_tokens_in calls price_spent unanswered "
     "dropped_citations failed_answers degraded"
@@ -30,13 +31,19 @@ _LEFT_OUT_FIRST = (
 
 @dataclass(frozen=True)
 class SummaryTable:
-    """The comparison for a terminal: prints with ``rich``, and leaves columns out where the terminal is narrow."""
+    """The comparison for a terminal: prints with ``rich``, and leaves columns out where the terminal is narrow.
+
+    Args:
+        view: of a finished benchmark.
+        whole: leave none out, however narrow it is.
+    """
 
     view: ReportView
+    whole: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         view, dim = self.view, "dim" if console.is_terminal else ""
-        table, shown = _fitted(console, options, view.summary, self._table, _least_important)
+        table, shown = self._fitted(console, options, view.summary, self._table, _least_important)
         yield table
         marks = SIGNS if options.ascii_only else TRIANGLES
         bold = f" {NO_VERDICT}" if console.is_terminal else ""
@@ -47,10 +54,10 @@ class SummaryTable:
             yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
         for reason, groups in view.out_of_reach.items():
             yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
-        for note in (*map(printable, view.cautions), *view.failures):
+        for note in (*filter(None, [view.small_sample]), *map(printable, view.cautions), *view.failures):
             yield Text(note)
         if view.model_columns:
-            table, shown = _fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
+            table, shown = self._fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
             yield Text("")
             yield table
             legend = f"{_left_out(view.model_columns, shown)}{CALLS_AND_TOKENS} {printable(view.prices)}"
@@ -59,6 +66,23 @@ class SummaryTable:
                 for notes in (view.degraded, view.latency, view.unpriced):
                     if result.name in notes:
                         yield Text(printable(f"{result.name}: {notes[result.name]}"))
+
+    def _fitted(
+        self,
+        console: Console,
+        options: ConsoleOptions,
+        columns: Sequence[Column],
+        draw: Callable[[Sequence[Column], int, ConsoleOptions], Table],
+        least_important: Callable[[list[Column]], Column],
+    ) -> tuple[Table, list[Column]]:
+        """Draw as many columns as the terminal is wide enough for, and tell which they are."""
+        shown = list(columns)
+        unlimited, width = options.update(width=_UNLIMITED), options.max_width
+        table = draw(shown, width, options)
+        while not self.whole and len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
+            shown.remove(least_important(shown))
+            table = draw(shown, width, options)
+        return table, shown
 
     def _table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
         groups = self.view.groups
@@ -87,7 +111,8 @@ class SummaryTable:
         ascii_only = options.ascii_only
         mark = (SIGNS if ascii_only else TRIANGLES).of(cell.comparison) or (" " if in_marked else "")
         if cell.column.key in self.view.fronts:
-            mark = (ASCII_MARK if ascii_only else MARK) if cell.on_front else " "
+            front, tie = (ASCII_MARK, ASCII_TIE) if ascii_only else (MARK, TIE)
+            mark = front if cell.on_front else tie if cell.tied else " "
         return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
 
     def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
@@ -99,23 +124,6 @@ class SummaryTable:
         for name, row in zip(names, rows, strict=True):
             table.add_row(Text(name), *(Text(_printed(row.cells[column.key], options)) for column in columns))
         return table
-
-
-def _fitted(
-    console: Console,
-    options: ConsoleOptions,
-    columns: Sequence[Column],
-    draw: Callable[[Sequence[Column], int, ConsoleOptions], Table],
-    least_important: Callable[[list[Column]], Column],
-) -> tuple[Table, list[Column]]:
-    """Draw as many columns as the terminal is wide enough for, and tell which they are."""
-    shown = list(columns)
-    unlimited, width = options.update(width=10_000), options.max_width
-    table = draw(shown, width, options)
-    while len(shown) > 1 and Measurement.get(console, unlimited, table).maximum > width:
-        shown.remove(least_important(shown))
-        table = draw(shown, width, options)
-    return table, shown
 
 
 def _least_important(shown: list[Column]) -> Column:
@@ -151,7 +159,7 @@ def _empty_table(names: list[str], width: int, options: ConsoleOptions) -> Table
     """Begin a table; a long name folds over several lines before figures are left out for it."""
     widest = max([_NARROWEST_NAME, *map(len, names)])
     table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    name_width = min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
+    name_width = widest if width >= _UNLIMITED else min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))
     table.add_column("configuration", width=name_width, overflow="fold")
     return table
 

@@ -268,7 +268,7 @@ def test_the_page_with_lists_is_well_formed_and_its_policy_names_both_scripts_in
     referred = [a.get(key) or "" for _, a in page.elements for key in ("aria-labelledby", "aria-controls")]
     assert {name for names in referred for name in names.split()} <= set(identifiers)
     kinds = [script.get("type") for script in page.of("script")]
-    assert kinds == ["application/octet-stream", None]
+    assert kinds == ["application/octet-stream", "application/octet-stream", None]
     assert "unsafe" not in policy(page)
     assert not any("style" in a or any(key.startswith("on") for key in a) for _, a in page.elements)
     digests = re.findall(r"script-src ('[^;]*')", policy(page))
@@ -287,7 +287,7 @@ def test_nothing_that_users_named_is_markup() -> None:
     report = report_of(configuration(ATTACK, {"recall@5": 0.4}), configuration("plain", {"recall@5": 0.2}), k_values=[5])
     source = render_page(report, lists)
     page = Page(source)
-    assert len(page.of("script")) == 2
+    assert len(page.of("script")) == 3
     assert not page.of("img")
     assert not page.open
     data = data_of(source)
@@ -307,7 +307,7 @@ def test_names_that_are_no_clean_text_still_give_data() -> None:
 
 def test_without_lists_or_with_one_configuration_there_is_no_explorer(ran: BenchmarkRun) -> None:
     assert 'id="why"' not in render_page(usual_report())
-    assert "explorer" not in Page(render_page(usual_report())).texts("script")[-1]
+    assert "ExplorerData" not in Page(render_page(usual_report())).texts("script")[-1]
     lists = lists_of({"only": [plain(["a"])]}, {"q0": {"a": 1}}, 1)
     source = render_page(report_of(configuration("only", measures_like(0.3))), lists)
     assert 'id="pool-configuration"' in source

@@ -29,7 +29,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.text: list[tuple[str, str]] = []
-        self.feed(page)
+        self.feed(page.replace("<wbr>", ""))  # where a name may break
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -168,7 +168,8 @@ def test_the_page_refers_to_nothing_outside_itself() -> None:
         source = render_page(report)
         assert not re.search(r"https?://|@import|url\(", source)
         page = Page(source)
-        assert not any({"src", "href", "srcset", "data", "action"} & a.keys() for _, a in page.elements)
+        assert not any({"src", "srcset", "data", "action"} & a.keys() for _, a in page.elements)
+        assert all((a["href"] or "").startswith("#") for _, a in page.elements if "href" in a)
         assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.elements}
 
 

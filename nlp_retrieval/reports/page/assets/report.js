@@ -42,6 +42,7 @@
         row.hidden = !fits(nameOf(row).toLocaleLowerCase());
       }
     }
+    document.dispatchEvent(new CustomEvent("filtered", { detail: fits }));
     const rows = [...(bodies[0]?.rows ?? [])].slice(1);
     filtered.value = words.length ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
   }

@@ -1,12 +1,16 @@
 // The data of the explorer: the lists of every query, and what they say of a hit.
+async function inflated(block) {
+  const packed = Uint8Array.from(atob(block.textContent), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
 class ExplorerData {
   static async opened(block) {
     if (typeof DecompressionStream === "undefined") {
       throw new Error("it has no DecompressionStream");
     }
-    const packed = Uint8Array.from(atob(block.textContent), (character) => character.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return Object.assign(new ExplorerData(), await new Response(stream).json());
+    return Object.assign(new ExplorerData(), await inflated(block));
   }
 
   // one list of one query: its items, their ranks and scores, and the column of each signal

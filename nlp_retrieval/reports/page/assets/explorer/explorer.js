@@ -11,6 +11,7 @@
   const [one, other, cutoff, order, measure, group] = ["one", "other", "cutoff", "order", "measure", "group"].map(element);
   let data;
   let queries;
+  let passages = null;
   let written = "";
   const state = {
     query: 0,
@@ -32,7 +33,7 @@
   };
 
   function drawLists() {
-    element("shown").replaceChildren(...new SideBySide(data, state.query, state.configurations, state.k).drawn());
+    element("shown").replaceChildren(...new SideBySide(data, state.query, state.configurations, state.k, passages).drawn());
   }
 
   // what can be shared stands in the address: the two configurations, the query and the cutoff
@@ -151,7 +152,18 @@
     }
   }
 
-  ExplorerData.opened(block).then(start).catch((error) => {
+  // texts come after the lists, which can be read without them
+  async function openPassages() {
+    const texts = element("passages");
+    if (texts) {
+      passages = await Passages.opened(texts);
+      texts.remove();
+      drawLists();
+    }
+    root.dataset.ready = "true";
+  }
+
+  ExplorerData.opened(block).then(start).then(openPassages).catch((error) => {
     root.hidden = true;
     note.hidden = false;
     note.textContent =

@@ -3,8 +3,9 @@ const tag = (kind, ...content) => make("span", { class: `tag ${kind}` }, ...cont
 const goldTag = (grade) => tag("is-gold", grade > 1 ? `\u2605 gold, grade ${grade}` : "\u2605 gold");
 
 class SideBySide {
-  constructor(data, query, configurations, k) {
-    Object.assign(this, { data, query, configurations, k });
+  // passages: the texts of what was found; null where there are none
+  constructor(data, query, configurations, k, passages) {
+    Object.assign(this, { data, query, configurations, k, passages });
     this.names = configurations.map((configuration) => data.configurations[configuration]);
     this.sides = configurations.map((configuration) => data.side(query, configuration));
     this.grades = data.grades(query);
@@ -40,7 +41,7 @@ class SideBySide {
     const last = make("tr", { class: "differences" }, make("th", { scope: "row" }, "difference"), ...differences);
     const head = make("tr", {}, make("th", { scope: "col" }, "this query"), ...heads);
     const table = make("table", { class: "signals" }, make("thead", {}, head), make("tbody", {}, ...rows, last));
-    return make("div", { class: "scroll" }, table);
+    return make("div", { class: "scroll", role: "group", "aria-label": "Measures of this query", tabindex: 0 }, table);
   }
 
   list(which) {
@@ -66,11 +67,21 @@ class SideBySide {
       make("span", { class: "tags" }, ...(grade ? [goldTag(grade)] : []), this.movement(item, which)),
     ];
     const kind = grade ? "hit gold" : "hit";
-    if (!this.sides.some((side) => side.signals.size)) {
+    const asked = this.data.texts[this.query];
+    const told = this.passages?.of(item);
+    if (told) {
+      label.push(this.passages.snippet(item, asked));
+    }
+    const signals = this.sides.some((side) => side.signals.size);
+    if (!signals && !told) {
       return make("li", { class: kind }, make("div", { class: "line" }, ...label));
     }
+    const inside = () => [
+      ...(told ? [this.passages.whole(item, asked)] : []),
+      ...(signals ? [this.signals(item)] : []),
+    ];
     const details = make("details", {}, make("summary", { class: "line" }, ...label));
-    details.addEventListener("toggle", () => details.childElementCount > 1 || details.append(this.signals(item)));
+    details.addEventListener("toggle", () => details.childElementCount > 1 || details.append(...inside()));
     return make("li", { class: kind }, details);
   }
 
@@ -110,7 +121,7 @@ class SideBySide {
     const heads = ["signal", "first list", "second list", "change"].map((head) => make("th", { scope: "col" }, head));
     const drawn = [["final score", ...scored], ...rows].map((row) => this.signalRow(...row));
     const table = make("table", { class: "signals" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...drawn));
-    return make("div", { class: "scroll" }, table);
+    return make("div", { class: "scroll", role: "group", "aria-label": "Signals", tabindex: 0 }, table);
   }
 
   signalRow(label, mine, theirs) {
@@ -144,7 +155,8 @@ class SideBySide {
       const where = this.sides.flatMap((side, place) =>
         side.ranks.has(item) ? [` \u00b7 rank ${side.ranks.get(item)} in `, named(this.names[place])] : [],
       );
-      return make("li", {}, "\u2605 ", ...this.name(item), ...where);
+      const told = this.passages?.of(item) ? [this.passages.snippet(item, this.data.texts[this.query])] : [];
+      return make("li", {}, "\u2605 ", ...this.name(item), ...where, ...told);
     });
     return [
       make("h4", {}, `Gold that neither has in its first ${this.k}`),

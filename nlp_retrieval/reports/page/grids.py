@@ -1,0 +1,200 @@
+"""Sweeps of two or three parameters, found in the configurations themselves: heat maps of the main measure.
+
+What is varied is whatever differs between configurations: a parameter of components that are otherwise alike, or a whole
+component. Configurations that do not fit the grid, such as a baseline beside it, are left out of its drawing, as long as they
+are few.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nlp_retrieval.benchmarks.grid.labels import labels_of, value_key
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.reports.page.drawing import finite
+
+_FULL, _OUTSIDE, _RARE = 0.6, 0.25, 0.25
+_MOST = 1000
+_LEVELS = 8
+
+
+@dataclass(frozen=True)
+class GridAxis:
+    """What is varied.
+
+    Args:
+        path: of the parameter, with dots.
+        keys: of the values, in the order in which they are shown.
+        labels: of the values.
+        is_number: whether all values are numbers.
+    """
+
+    path: str
+    keys: Sequence[str]
+    labels: Sequence[str]
+    is_number: bool
+
+    @property
+    def title(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2].replace("_", " ")
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """One combination.
+
+    Args:
+        place: of its configuration in the report; -1 where it was not run.
+        name: of its configuration.
+        value: of the measure; None where it was not measured.
+        level: from 0, the lowest value of all, to 7, the highest.
+        best: whether no other value is higher.
+    """
+
+    place: int
+    name: str
+    value: float | None
+    level: int
+    best: bool
+
+
+@dataclass(frozen=True)
+class HeatMaps:
+    """A grid of two parameters, or one for each value of a third.
+
+    Args:
+        measure: what is shown.
+        rows: from top to bottom.
+        columns: from left to right.
+        third: what the single maps differ in; None where there is one.
+        maps: the cells of each, row by row.
+        outside: how many configurations do not fit.
+    """
+
+    measure: str
+    rows: GridAxis
+    columns: GridAxis
+    third: GridAxis | None
+    maps: Sequence[tuple[str, Sequence[tuple[str, Sequence[HeatCell]]]]]
+    outside: int
+
+
+def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
+    """Return the main measure over the grid of a sweep; None where most configurations are not of a grid of two or three axes.
+
+    Args:
+        report: a finished benchmark.
+    """
+    results = [one for one in report.configurations if finite(one.measures.get(report.main_measure)) is not None]
+    if not 4 <= len(results) <= _MOST:
+        return None
+    inside, axes, places = _grid(results)
+    if not axes:
+        return None
+    axes = sorted(axes, key=lambda axis: (len(axis.keys), axis.is_number))
+    third = axes.pop(0) if len(axes) == 3 else None
+    rows, columns = axes
+    found: dict[tuple[str, ...], ConfigurationResult] = {}
+    for result in inside:
+        keys = places[result.name]
+        found.setdefault(tuple(keys[axis.path] for axis in (*filter(None, [third]), rows, columns)), result)
+    values = [result.measures[report.main_measure] for result in found.values()]
+    low, high = min(values), max(values)
+    numbers = {one.name: place for place, one in enumerate(report.configurations)}
+
+    def cell(result: ConfigurationResult | None) -> HeatCell:
+        value = result.measures[report.main_measure] if result is not None else None
+        level = int(min(_LEVELS - 1, _LEVELS * (value - low) / (high - low))) if value is not None and high > low else 0
+        name = result.name if result is not None else ""
+        return HeatCell(numbers.get(name, -1), name, value, level, value == high > low)
+
+    maps = [
+        (
+            label,
+            [
+                (row, [cell(found.get((*key, row_key, column_key))) for column_key in columns.keys])
+                for row_key, row in zip(rows.keys, rows.labels, strict=True)
+            ],
+        )
+        for key, label in (
+            [((one,), said) for one, said in zip(third.keys, third.labels, strict=True)] if third else [((), "")]
+        )
+    ]
+    return HeatMaps(report.main_measure, rows, columns, third, maps, len(results) - len(inside))
+
+
+def _grid(
+    results: list[ConfigurationResult],
+) -> tuple[list[ConfigurationResult], list[GridAxis], Mapping[str, Mapping[str, str]]]:
+    """The configurations that make up a grid, its axes, and the value of each on each; no axes where there is no grid."""
+    inside = _alike(results)
+    while len(inside) >= max(4, (1 - _OUTSIDE) * len(results)):
+        varied = dict(_varied([one.config for one in inside], ""))
+        keys = {path: [value_key(value) for value in values] for path, values in varied.items()}
+        size = 1
+        for own in keys.values():
+            size *= len(set(own))
+        if len(varied) in (2, 3) and len(set(zip(*keys.values(), strict=True))) >= _FULL * size:
+            axes = [_axis(path, values, keys[path]) for path, values in varied.items()]
+            return (
+                inside,
+                axes,
+                {one.name: {path: own[place] for path, own in keys.items()} for place, one in enumerate(inside)},
+            )
+        rare = _rarest(keys)
+        if rare is None:
+            break
+        inside = [one for one, key in zip(inside, keys[rare[0]], strict=True) if key != rare[1]]
+    return [], [], {}
+
+
+def _alike(results: list[ConfigurationResult]) -> list[ConfigurationResult]:
+    """Those of the usual make, such as one retriever with a reranker, without the few of another."""
+    shapes = [json.dumps(_shape(one.config)) for one in results]
+    counts = Counter(shapes)
+    return [one for one, shape in zip(results, shapes, strict=True) if counts[shape] > _RARE * max(counts.values())]
+
+
+def _shape(value: Any) -> Any:
+    """A configuration without its values, but for the names of components."""
+    if isinstance(value, dict):
+        return {key: inner if key == "name" else _shape(inner) for key, inner in value.items()}
+    return [_shape(inner) for inner in value] if isinstance(value, list) else isinstance(value, str)
+
+
+def _rarest(keys: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
+    """The value that stands furthest behind the others of its axis; None where none does."""
+    shares = []
+    for path, own in keys.items():
+        counts = Counter(own)
+        key, few = min(counts.items(), key=lambda pair: pair[1])
+        shares.append((few / max(counts.values()), path, key))
+    share, path, key = min(shares, default=(1.0, "", ""))
+    return (path, key) if share <= _RARE else None
+
+
+def _varied(values: Sequence[Any], path: str) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Where plain values differ: the paths, with the value of each."""
+    if len(set(map(value_key, values))) == 1:
+        return
+    first = values[0]
+    if all(isinstance(one, dict) and one.keys() == first.keys() and one.get("name") == first.get("name") for one in values):
+        for key in first:
+            yield from _varied([one[key] for one in values], f"{path}.{key}" if path else key)
+    elif all(isinstance(one, list) and len(one) == len(first) for one in values):
+        for place, ones in enumerate(zip(*values, strict=True)):
+            yield from _varied(ones, f"{path}.{place}")
+    else:
+        yield path, values
+
+
+def _axis(path: str, values: Sequence[Any], keys: Sequence[str]) -> GridAxis:
+    distinct = dict(zip(keys, values, strict=True))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct.values())
+    order = sorted(distinct, key=distinct.__getitem__) if numbers else list(distinct)
+    return GridAxis(path, order, labels_of([distinct[key] for key in order]), numbers)

@@ -1,0 +1,120 @@
+"""The part of a passage that a query is about, with the words that both share: what a reader looks at first.
+
+A word is shared where it is the query's, or one of the two begins with the other, has four letters or more, and lacks three at
+most (``film``, ``filmed``). Words of a script without spaces are compared by pairs of characters. Common words are not shared:
+those that stand in many of the passages. The page's script (``explorer/passages.js``) does the same in a browser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice, pairwise
+
+LENGTH = 220
+"""Characters of a snippet."""
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = "\u2e80"
+_SAMPLE, _FEW, _SHARE = 400, 20, 0.25
+_LEAD = 40
+_STEM, _ENDING = 4, 3
+
+Span = tuple[int, int]
+
+
+def common_words(passages: Sequence[str], queries: Iterable[str]) -> set[str]:
+    """Return the words of queries that say little: those in more than a quarter of the passages.
+
+    Args:
+        passages: a sample of them is read. Of fewer than 20 nothing can be told; words of three letters or fewer are common
+            then.
+        queries: texts.
+    """
+    asked = {word for text in queries for word in _words(text)}
+    if len(passages) < _FEW:
+        return {word for word in asked if len(word) < _STEM}
+    sample = list(islice(passages, 0, None, max(1, len(passages) // _SAMPLE)))
+    counts = Counter(word for text in sample for word in set(_words(text)) & asked)
+    return {word for word, count in counts.items() if count > _SHARE * len(sample)}
+
+
+def shared_spans(passage: str, query: str, common: Collection[str] = ()) -> list[Span]:
+    """Return where words of the query stand in a passage, in order.
+
+    Args:
+        passage: a text.
+        query: a text.
+        common: words that are left out.
+    """
+    wanted = [word for word in dict.fromkeys(_words(query)) if word not in common]
+    spaced = [word for word in wanted if word[0] < _UNSPACED]
+    pairs = {word[place : place + 2] for word in wanted if word[0] >= _UNSPACED for place in range(max(1, len(word) - 1))}
+    spans: list[Span] = []
+    for found in _WORD.finditer(passage):
+        word = found[0].lower()
+        if word[0] < _UNSPACED:
+            spans += [found.span()] if any(_alike(word, other) for other in spaced) else []
+            continue
+        for place in range(len(word)):
+            for pair in (word[place : place + 2], word[place]):
+                if pair in pairs:
+                    start, end = found.start() + place, found.start() + place + len(pair)
+                    if spans and start <= spans[-1][1]:
+                        spans[-1] = spans[-1][0], max(end, spans[-1][1])
+                    else:
+                        spans.append((start, end))
+                    break
+    return spans
+
+
+def snippet(passage: str, spans: Sequence[Span], length: int = LENGTH) -> Span:
+    """Return which part of a passage to show: the one with the most different shared words, the first of these.
+
+    Args:
+        passage: a text.
+        spans: of :func:`shared_spans`.
+        length: characters at most.
+    """
+    if len(passage) <= length:
+        return 0, len(passage)
+    starts = [0, *(_begin(passage, start) for start, _ in spans)]
+
+    def held(start: int) -> int:
+        inside = {passage[begin:end].lower() for begin, end in spans if start <= begin and end <= start + length}
+        return len(inside)
+
+    start = max(starts, key=lambda place: (held(place), -place))
+    end = min(len(passage), start + length)
+    cut = passage.rfind(" ", start + length // 2, end) if end < len(passage) else -1
+    return start, cut if cut > 0 else end
+
+
+def pieces(passage: str, part: Span, spans: Sequence[Span]) -> list[tuple[str, bool]]:
+    """Return a part of a passage in pieces, each with whether it is shared.
+
+    Args:
+        passage: a text.
+        part: of it.
+        spans: of :func:`shared_spans`.
+    """
+    inside = [(begin, end) for begin, end in spans if part[0] <= begin and end <= part[1]]
+    edges = [part[0], *(edge for span in inside for edge in span), part[1]]
+    cut = [(passage[begin:end], bool(place % 2)) for place, (begin, end) in enumerate(pairwise(edges))]
+    return [(text, shared) for text, shared in cut if text]
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= _STEM and len(long) - len(short) <= _ENDING and long.startswith(short))
+
+
+def _begin(passage: str, start: int) -> int:
+    """A little before a word, where another begins."""
+    early = max(0, start - _LEAD)
+    return early and min(start, passage.find(" ", early) + 1 or start)
