@@ -29,6 +29,7 @@ def _sift(sums: Scores, rows: Rows, size: int, score: float, row: int) -> None:
 def score_and_select(
     bounds: Rows,
     terms: NDArray[np.int32],
+    boosts: Scores,
     indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
     weights: NDArray[np.float32],
@@ -42,6 +43,7 @@ def score_and_select(
     Args:
         bounds: query q has the terms ``terms[bounds[q]:bounds[q + 1]]``.
         terms: terms of all queries.
+        boosts: the factor of each term, above 0.
         indptr: offsets of the postings.
         rows: rows of the postings.
         weights: weights of the postings, all above 0.
@@ -57,13 +59,14 @@ def score_and_select(
     heap_sums = np.empty(k + 1, np.float64)
     for query in range(len(bounds) - 1):
         n_touched = 0
-        for term in terms[bounds[query] : bounds[query + 1]]:
+        for place in range(bounds[query], bounds[query + 1]):
+            term, boost = terms[place], boosts[place]
             for posting in range(indptr[term], indptr[term + 1]):
                 row = rows[posting]
                 if sums[row] == 0.0 and n_touched < n_items:
                     touched[n_touched] = row
                     n_touched += 1
-                sums[row] += weights[posting]
+                sums[row] += boost * weights[posting]
         size = 0
         for number in range(n_touched):
             row = touched[number]

@@ -62,7 +62,9 @@ class Scorer:
         self._n_items = len(postings.lengths)
         self._weights = _weights(postings, inverse_frequencies, norms)
 
-    def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+    def search(
+        self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None, boosts: Scores | None = None
+    ) -> Hits:
         """Return the best k matching items per query; ties at the cut go to the lowest rows.
 
         Args:
@@ -70,27 +72,30 @@ class Scorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[items]``, or None.
+            boosts: ``[terms]``, above 0: by what each term's score is multiplied; None for 1.
         """
+        boosts = np.ones(len(terms)) if boosts is None else boosts
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
         if _loops.chosen(self._backend):
-            return self._by_numba(bounds, terms, k, allowed)
+            return self._by_numba(bounds, terms, boosts, k, allowed)
         with _loops.in_numpy():
-            return Hits.from_lists([self._by_numpy(terms[start:end], k, allowed) for start, end in pairwise(bounds)])
+            parts = [slice(start, end) for start, end in pairwise(bounds)]
+            return Hits.from_lists([self._by_numpy(terms[part], boosts[part], k, allowed) for part in parts])
 
-    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
+    def _by_numpy(self, terms: NDArray[np.int32], boosts: Scores, k: int, allowed: Mask | None) -> tuple[Rows, Scores]:
         if len(terms) == 0:
             return np.zeros(0, np.int64), np.zeros(0)
         slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
         rows = np.concatenate([self._rows[part] for part in slices])
-        weights = np.concatenate([self._weights[part] for part in slices])
+        weights = np.concatenate([boost * self._weights[part] for part, boost in zip(slices, boosts, strict=True)])
         scores = np.bincount(rows, weights, self._n_items).astype(np.float64, copy=False)
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
         return best_of(matching, scores[matching], k)
 
-    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], boosts: Scores, k: int, allowed: Mask | None) -> Hits:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
@@ -99,8 +104,8 @@ class Scorer:
 
         def run(part: slice) -> None:
             score_and_select(
-                bounds[part.start : part.stop + 1], terms, self._indptr, self._rows, self._weights, self._n_items, mask,
-                rows[part], scores[part],
+                bounds[part.start : part.stop + 1], terms, boosts, self._indptr, self._rows, self._weights, self._n_items,
+                mask, rows[part], scores[part],
             )  # fmt: skip
 
         n_parts = min(os.cpu_count() or 1, n_queries // _QUERIES_PER_THREAD)
