@@ -99,7 +99,7 @@ class QueryExpander:
 
         Args:
             terms: of the query; repeated terms count again.
-            rows: of the hits that are fed back, best first; where there are none, nothing can be found, and no term is returned.
+            rows: of the hits that are fed back, best first; without any, nothing can be found, and no term is returned.
             scores: of the same hits.
         """
         if len(rows) == 0:
@@ -108,6 +108,7 @@ class QueryExpander:
         documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in found])
         ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in found)])]
         frequencies = np.concatenate([np.zeros(0), *(times for _, times in found)])
+        terms = terms[self._n_containing[terms] > 0]  # deleted items may have had others
         asked, counts = np.unique(self._ranks[terms], return_counts=True)
         if self._expansion.rule == "rm3":
             added, weights = self._by_rm3(documents, ranks, frequencies, scores)
