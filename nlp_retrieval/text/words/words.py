@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, STOP_LISTS, TURKIC, Language
 from nlp_retrieval.text.words.linear_patterns import LinearPattern
-from nlp_retrieval.text.words.scripts import ACCENTS, HANGUL, UNSPACED, marks
+from nlp_retrieval.text.words.scripts import ACCENTS, HANGUL, POINTS, UNSPACED, marks
 
 __all__ = ["Accents", "Words", "language_of"]
 
@@ -35,9 +35,7 @@ _WORD = re.compile(rf"\w+{_JOINED}")
 _ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
 _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 """For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
-_LEFT_OUT = re.compile(
-    "[\u00ad\u034f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]"
-)
+_LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _STRETCH = 256
 _NEVER_STEMMED = 2
@@ -124,7 +122,7 @@ class Words:
     def normalized(self, text: str) -> str:
         """Return a text as words are compared in it."""
         if self._turkic:
-            text = text.replace("I", "\u0131").replace("\u0130", "i")
+            text = unicodedata.normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
         if text.isascii():
             return text.lower()
         folded = unicodedata.normalize("NFKC", text).casefold()
