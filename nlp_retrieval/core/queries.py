@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from unicodedata import normalize
 
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
@@ -22,7 +23,7 @@ STOP_WORDS = frozenset(
 
 def says_nothing(query: str) -> bool:
     """Whether a query has no words, or only English stop words: no retriever answers such a query."""
-    return all(word in STOP_WORDS for word in _WORD.findall(query.lower()))
+    return all(word in STOP_WORDS for word in _WORD.findall(normalize("NFC", query).lower()))
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
-from nlp_retrieval.profiles.linear_patterns import LinearPattern
 from nlp_retrieval.text.printable import printable
 from nlp_retrieval.text.stems import stems_of_language
+from nlp_retrieval.text.words.linear_patterns import LinearPattern
 
 __all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names", "profile_path"]
 

@@ -8,14 +8,18 @@ Words are compared without case, accents and possessive endings.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from nlp_retrieval.text.words.scripts import marks, unaccented
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
-_QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')
-_BREAK = re.compile(r"[,;:.!?()\[\]\"“”\n]")
+_QUOTED = re.compile(
+    r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d|[\u300c\u300e\u300a\u3008]([^\u3008-\u300f]{2,80})[\u300d\u300f\u300b\u3009]'
+    r"|\u00ab([^\u00ab\u00bb]{2,80})\u00bb|\u201e([^\u201c-\u201e]{2,80})[\u201c\u201d]"
+)
+_BREAK = re.compile(r"[,;:.!?()\[\]\"“”\n«»„।॥،؛؟\u06d4\u3001\u3002\u3008-\u300f\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _JOINTS = frozenset(["of", "the", "de", "la", "le", "du", "des", "da", "di", "do", "dos", "del", "della", "van", "von", "der"])
@@ -52,11 +56,21 @@ def normalize(text: str) -> str:
     return " ".join(word for word, _ in _words(text))
 
 
+@cache
+def _marked_word() -> re.Pattern[str]:
+    """A word whose letters may carry marks, as those of Hindi do."""
+    return re.compile(_WORD.pattern.replace(r"[^\W_]+", rf"[^\W_](?:[^\W_]|[{marks()}])*"))
+
+
+def _quoted(text: str) -> list[str]:
+    return ["".join(groups) for groups in _QUOTED.findall(text)]
+
+
 def _words(text: str) -> Iterable[tuple[str, bool]]:
     """Each word as it is compared, and whether punctuation separates it from the word before."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    plain = unaccented(text)
     end = 0
-    for match in _WORD.finditer(plain):
+    for match in (_WORD if plain.isascii() else _marked_word()).finditer(plain):
         yield _POSSESSIVE.sub("", match.group()).casefold(), _BREAK.search(plain, end, match.start()) is not None
         end = match.end()
 
@@ -72,7 +86,7 @@ def mentions_by_rules(text: str) -> Mentions:
 
 def entities_by_rules(text: str) -> set[str]:
     """Find entities only, without a model; nothing is cached, so that a whole corpus may be read."""
-    quoted = {normalize(straight or curly) for straight, curly in _QUOTED.findall(text)}
+    quoted = {normalize(title) for title in _quoted(text)}
     return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
 
 
@@ -83,8 +97,7 @@ def name_runs(query: str) -> list[list[str]]:
     between punctuation.
     """
     if any(map(str.isupper, query)):
-        quoted = [straight or curly for straight, curly in _QUOTED.findall(query)]
-        stretches = [normalize(stretch) for stretch in (*quoted, *(" ".join(run) for run in _capitalised_runs(query)))]
+        stretches = [normalize(stretch) for stretch in (*_quoted(query), *(" ".join(run) for run in _capitalised_runs(query)))]
         return [stretch.split() for stretch in dict.fromkeys(stretches) if stretch]
     runs: list[list[str]] = [[]]
     for word, apart in _words(query):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 __all__ = ["CLOSERS", "ENDS", "sentence_spans", "sentences_of"]
 
-ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡")
+ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។៕\u037e")
 """Characters that end sentences."""
 
 CLOSERS = "\"')]}”\u2019»」』\uff09】"
@@ -24,13 +24,14 @@ _PARAGRAPH = re.compile(r"(?:(?!\n[^\S\n]*\n).)+", re.DOTALL)
 _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escape(CLOSERS)}]*)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
-_LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff]+\Z")
+_LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f]+\Z")
 _REACH = 60
 
 _NEVER_LAST = frozenset(
     "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
     "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
-    "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b".split()
+    "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b "
+    "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()  # noqa: RUF001
 )
 _BEFORE_NUMBERS = frozenset(
     "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split()

@@ -15,14 +15,9 @@ from typing import Any
 
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.text.words.scripts import UNSPACED, marks
 
 __all__ = ["Stems", "stems_of_language"]
-
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\uff66-\uff9f\U00020000-\U0003ffff"
-)
-"""Thai, Lao, Burmese, Khmer, kana, Han."""
 
 _KEPT = 500_000
 _LONGEST = 100
@@ -98,13 +93,5 @@ def _plain(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _pattern() -> re.Pattern[str]:
-    marks = [number for number in range(0x300, 0x1F000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
-    runs: list[list[int]] = []
-    for number in marks:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    on_letters = "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
-    letter = f"(?:(?![{_UNSPACED}])[^\\W_])"
-    return re.compile(f"[{_UNSPACED}][{on_letters}]*|{letter}+(?:[{on_letters}]+{letter}*)*")
+    letter = f"(?:(?![{UNSPACED}])[^\\W_])"
+    return re.compile(f"[{UNSPACED}][{marks()}]*|{letter}+(?:[{marks()}]+{letter}*)*")

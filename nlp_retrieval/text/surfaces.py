@@ -12,13 +12,13 @@ A word that belongs to a longer name does not mention a one-word title: beside a
 mentions of one-word titles, and without them retrieval is as good with a third fewer links. Nor does a function word
 ("This") or a number ("1984") alone mention a title.
 
-Scripts without spaces between words are not segmented: there, a mention needs punctuation or spaces around it.
+In scripts that put no space between words (Chinese, Japanese, Thai, ...) a character counts as a word, so a mention may
+stand anywhere in the text. In Korean it begins where a word does, as particles follow a name and nothing precedes it.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
+from nlp_retrieval.text.words.scripts import HANGUL, UNSPACED, marks, unaccented
 
 IntegerT = TypeVar("IntegerT", bound=np.integer)
 
@@ -38,37 +39,43 @@ MOST_WORDS = 32
 """Longer titles have no surface: matching reads at most this many words from any word on, so it is linear in the text."""
 
 _WORD = re.compile(r"([^\W_]+)(?:['\u2019][sS](?![^\W_]))?")
+_UNSPACED = re.compile(f"[{UNSPACED}{HANGUL}]")
+_WITHIN_KOREAN = re.compile(f"[{HANGUL}]{{2}}")
 
 
 @cache
-def _marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of a combining mark, and of a word with marks between and after its letters (slow, rarely needed)."""
-    marks = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c)[0] == "M")
-    return re.compile(f"[{marks}]"), re.compile(_WORD.pattern.replace(r"[^\W_]+", rf"[^\W_]+(?:[{marks}]+[^\W_]*)*", 1))
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Of a mark, of words with marks between and after their letters, and of these where a script has no spaces; slow."""
+    letter = rf"(?![{UNSPACED}{HANGUL}])[^\W_]"
+    character = rf"(?=[^\W_])[{UNSPACED}{HANGUL}][{marks()}]*"
+    marked = _WORD.pattern.replace(r"[^\W_]+", rf"[^\W_]+(?:[{marks()}]+[^\W_]*)*", 1)
+    mixed = _WORD.pattern.replace(r"[^\W_]+", rf"{character}|(?:{letter})+(?:[{marks()}]+(?:{letter})*)*", 1)
+    return re.compile(f"[{marks()}]"), re.compile(marked), re.compile(mixed)
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word, as it is compared, is a character of a script that puts no space between words."""
+    return _UNSPACED.match(word) is not None
 
 
 def _pattern(text: str) -> re.Pattern[str]:
     if text.isascii():
         return _WORD
-    mark, marked_word = _marks()
-    return marked_word if mark.search(text) else _WORD
+    mark, marked, mixed = _patterns()
+    if _UNSPACED.search(text):
+        return mixed
+    return marked if mark.search(text) else _WORD
 
 
 @cache
 def _separators() -> re.Pattern[str]:
-    mark, _ = _marks()
-    return re.compile(rf"(?:[^\w{mark.pattern[1:-1]}]|_)+")
+    return re.compile(rf"(?:[^\w{marks()}]|_)+")
 
 
 @lru_cache(maxsize=2**16)
 def plain_part(part: str) -> str:
     """Return a part of a text with its case, without accents, and with a space for whatever separates words."""
     return unaccented(_separators().sub(" ", part))
-
-
-def unaccented(text: str) -> str:
-    """Return a text without accents; its case is kept."""
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
 @lru_cache(maxsize=2**16)
@@ -88,6 +95,21 @@ def words_of(text: str) -> tuple[str, ...]:
 def spans_of(text: str) -> list[tuple[int, int]]:
     """Return where the words of a text begin and end; a possessive ending does not belong to its word."""
     return [match.span(1) for match in _pattern(text).finditer(text)]
+
+
+def is_mention(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> bool:
+    """Whether the words of a title, found in a text, mention it.
+
+    Args:
+        text: the whole text.
+        spans: where its words begin and end.
+        first: number of the first word.
+        last: number of the one after the last.
+    """
+    start = spans[first][0]
+    if start and _WITHIN_KOREAN.match(text, start - 1):
+        return False
+    return last - first > 1 or stands_alone(text, spans, first)
 
 
 def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> bool:
@@ -148,9 +170,9 @@ def _without_qualifier(title: str) -> str:
     whole = title.rstrip()
     depth = 0
     for place in range(len(whole) - 1, -1, -1):
-        depth += (whole[place] == ")") - (whole[place] == "(")
+        depth += (whole[place] in ")\uff09") - (whole[place] in "(\uff08")
         if depth <= 0:
-            return whole[:place].rstrip() or whole if whole[place] == "(" else whole
+            return whole[:place].rstrip() or whole if whole[place] in "(\uff08" else whole
     return whole
 
 
@@ -209,7 +231,7 @@ class SurfaceMatcher:
         return [
             (surface, spans[first][0], spans[last - 1][1])
             for surface, first, last in spans_of_words
-            if last - first > 1 or stands_alone(text, spans, first)
+            if is_mention(text, spans, first, last)
         ]
 
     def _walk(self, words: list[str]) -> Iterator[tuple[int, int, int]]:

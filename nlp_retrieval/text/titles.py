@@ -22,7 +22,7 @@ __all__ = ["normalize_title"]
 
 # With the semicolon only: html.unescape alone would read "&copy" in "cut&copy" as a sign.
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
-_QUALIFIER = re.compile(r"\(([^()]*)\)\s*\Z")
+_QUALIFIER = re.compile(r"[(\uff08]([^()\uff08\uff09]*)[)\uff09]\s*\Z")
 # "Web 2.0" is not "Web 20", while "F.C." is "FC".
 _FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
 

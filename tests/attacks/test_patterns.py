@@ -282,6 +282,19 @@ from nlp_retrieval.reports.tables import papers as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
+    "text/words/words.py": """
+from nlp_retrieval.text.words.words import Words
+for words in (Words(), Words("tr", accents="fold"), Words(pattern="a(?:[^b]*b)?")):
+    for text in ("a" * N, "a'" * N, "'" * N, "a's" * N, "a" + chr(0x301) * N, ("a" + chr(0x301)) * N, chr(0x6c17) * N, "_" * N,
+                 chr(0xe19) + chr(0xe49) * N, chr(0xac00) * N, (chr(0x6c17) + "a'") * N, chr(0xfdfa) * (N // 20), " a" * N,
+                 chr(0x3099) * N, "I" * N, "".join(map(chr, range(97, 123))) * (N // 26)):
+        words.split(text, passage=True)
+""",
+    "text/words/scripts.py": """
+from nlp_retrieval.text.words.scripts import unaccented
+for text in ("a" + chr(0x301) * N, chr(0x5b0) * N, chr(0xac00) * N, chr(0x1e09) * N):
+    unaccented(text)
+""",
     "text/stems.py": """
 from nlp_retrieval.text.stems import Stems
 stems = Stems("english")

@@ -130,6 +130,7 @@ def names_what_is_missing(folder: Path) -> None:
     refused("pyserini", lambda: PyseriniRetriever().index(items, folder / "pyserini"))
     refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
     refused("signals", lambda: load_profile("climate"))
+    refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
     refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))

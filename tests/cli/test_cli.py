@@ -254,7 +254,7 @@ def test_every_registered_component_is_listed_with_every_parameter_described() -
                 assert f" {key} " in listed
     assert "\x1b" not in done.stdout
     alone = run("components", "retrievers", "bm25s").stdout
-    assert "* stemmer = 'porter'" in alone
+    assert "* stemmer = 'auto'" in alone
     assert " k1 = 0.9" in alone
     assert "* k1" not in alone
     assert "ef_search" not in alone

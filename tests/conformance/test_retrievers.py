@@ -48,7 +48,21 @@ class TestBm25s(RetrieverRules):
     component = Bm25sRetriever
 
     def other_values(self):
-        return {"stemmer": "english", "stopwords": None}
+        return {"language": "de", "stemmer": "english", "stopwords": None, "pattern": "[a-z]+"}
+
+
+class TestBm25sExpandedByRm3(Searching):
+    component = Bm25sRetriever
+
+    def make(self):
+        return Bm25sRetriever(feedback="rm3")
+
+
+class TestBm25sExpandedByBo1(Searching):
+    component = Bm25sRetriever
+
+    def make(self):
+        return Bm25sRetriever(feedback="bo1")
 
 
 class TestBm25sMergedByRank(AnswerRules):

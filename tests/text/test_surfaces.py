@@ -51,7 +51,7 @@ def mentioned(text: str, *titles: str) -> list[tuple[str, str]]:
         ("X-Y", "x y"),
         ("1984 (novel) 2", "1984 novel 2"),
         ("شكسبير", "شكسبير"),
-        ("हिन्दी भाषा", "हिनदी भाषा"),
+        ("हिन्दी भाषा", "हिन्दी भाषा"),
         ("iPod", "ipod"),
     ],
 )

@@ -84,7 +84,10 @@ _FILE = _given("read")
 
 MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "retrievers": {
-        "bm25s": _may("k1", "b", "stemmer", "stopwords", "merge", "backend"),
+        "bm25s": _may(
+            *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents"),
+            *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
+        ),
         "pyserini": _may(
             *("k1", "b", "language", "stemmer", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
             *("document_vectors", "threads", "merge"),

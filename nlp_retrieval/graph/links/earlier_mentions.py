@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.graph.links.joining import JoiningItems
-from nlp_retrieval.text.surfaces import Surface, plain_part
+from nlp_retrieval.text.surfaces import Surface, is_unspaced, plain_part
 
 _STEP = 1024
 MOST_READ, ONE_IN = 1000, 500
@@ -78,7 +78,15 @@ class Phrase:
 
     def __init__(self, surface: Surface) -> None:
         self.lower = surface.lower
-        self.search = re.compile(r"(?:[\W_]s)?[\W_]+".join(map(re.escape, surface.words))).search
+        self.search = re.compile("".join(_joined(surface.words))).search
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    """The pattern of each word with what stands before it, which may be nothing beside a character without spaces."""
+    for place, word in enumerate(words):
+        if place:
+            yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[place - 1]) else "+")
+        yield re.escape(word)
 
 
 def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:

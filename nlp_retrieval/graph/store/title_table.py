@@ -17,7 +17,7 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.graph.store.hashed_rows import HashedRows, Hashes, Placed, check_rising, hash_of
-from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, spans_of, stands_alone, words_of
+from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, is_mention, spans_of, words_of
 
 _FEWEST_ALONE = 6
 _TABLE, _PREFIXES = "title", "title_prefixes.npy"
@@ -178,7 +178,7 @@ def _apart(
         if number < 0 or first < free:
             continue
         free = lasts[first] - offset
-        if free - first > 1 or stands_alone(text, spans, first):
+        if is_mention(text, spans, first, free):
             yield number, spans[first][0], spans[free - 1][1]
 
 

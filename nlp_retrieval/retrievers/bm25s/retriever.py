@@ -1,4 +1,4 @@
-"""BM25 without Java: the tokenisation and the scoring of bm25s, over an index that does not fix k1 and b.
+"""BM25 without Java: the scoring of bm25s, over words of any language and an index that does not fix k1 and b.
 
 The index stores term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
 (Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4). So one index serves all values of k1 and b, and
@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.retrievers.bm25s.analyzer import Analyzer
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
+from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
+from nlp_retrieval.text.words.words import Accents, Words, language_of
 
 _BATCH = 4096
-_NO_STEMMER = "none"
-_STOPWORD_LISTS = ("en", "en_plus", "de", "nl", "fr", "es", "pt", "it", "ru", "sv", "no", "zh", "tr")
+_FED_BACK = {"rm3": 10, "bo1": 3}
 
 
 class Bm25sRetriever(BaseRetriever):
@@ -41,36 +42,66 @@ class Bm25sRetriever(BaseRetriever):
     Args:
         k1: how slowly repetitions of a term stop adding to the score.
         b: how much long items are penalised, 0 to 1.
-        stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), or "none".
-        stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), or None for no list.
+        language: brings stemmer and stop words: "en", "de", "zh", ..., or "any" for neither; see docs/LANGUAGES.md.
+        stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), "none", or "auto" for the language's.
+        stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), None for no list, or "auto".
+        pattern: what a word is, as a pattern of RE2, in place of a run of letters and digits. It is matched against the text
+            in lower case, between spaces. Needs ``pip install "nlp_retrieval[signals]"``.
+        accents: "keep" them, or "fold" them, so that "cafe" finds "café".
+        feedback: expand queries by the terms of their first hits: "rm3" as in Anserini (Abdul-Jaleel et al., TREC 2004), or
+            "bo1" as in Terrier (Amati, 2003); None for not at all. A filter holds for what is found, not for what is fed back.
+        fb_docs: how many hits are fed back; by default 10 for "rm3" and 3 for "bo1".
+        fb_terms: how many of their terms join the query.
+        original_query_weight: for "rm3", weight of the query against these terms, 0 to 1.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
+
+    Raises:
+        ConfigurationError: the language is unknown.
     """
 
     name = "bm25s"
-    format_version = 2
-    search_only = frozenset({"k1", "b", "merge", "backend"})
+    format_version = 3
+    search_only = frozenset({"k1", "b", "feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"})
+
+    _expander: QueryExpander | None = None
 
     def __init__(
         self,
         k1: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.9,
         b: Annotated[float, Field(ge=0, le=1)] = 0.4,
-        stemmer: str = "porter",
-        stopwords: str | None = "en",
+        language: str = "en",
+        stemmer: str = "auto",
+        stopwords: str | None = "auto",
+        pattern: Annotated[str, Field(min_length=1)] | None = None,
+        accents: Accents = "keep",
+        feedback: ExpansionRule | None = None,
+        fb_docs: Annotated[int, Field(ge=1, le=1000)] | None = None,
+        fb_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
+        original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
         merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
         self.k1 = k1
         self.b = b
-        self.stemmer = stemmer
-        self.stopwords = stopwords
+        self.language = language
+        self.stemmer, self.stopwords = language_of(language, stemmer, stopwords)
+        self.pattern = pattern
+        self.accents: Accents = accents
+        self.feedback = (
+            None if feedback is None else Expansion(feedback, fb_docs or _FED_BACK[feedback], fb_terms, original_query_weight)
+        )
         self.merge = merge
         self.backend: Backend = backend
 
+    def index_identity(self) -> Config:
+        """What determines the content of the index: a stemmer and stop words count the same, given or by the language."""
+        return super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
+
     def build(self, items: ItemTable, folder: Path) -> None:
-        analyzer = Analyzer(self.stemmer, self.stopwords)
+        analyzer = Analyzer(self._words())
         batches = tracked("bm25s: indexing", items.texts(_BATCH), len(items))
-        analyzed = (analyzer.analyze(texts, grow=True) for texts in batches)
+        analyzed = (analyzer.analyze(texts) for texts in batches)
         build_files(folder, analyzed, analyzer.vocabulary, len(items))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
@@ -86,72 +117,24 @@ class Bm25sRetriever(BaseRetriever):
 
     def _open(self, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
         self._scorer = SegmentedScorer(segments, self.k1, self.b, self.backend)
-        self._analyzer = Analyzer(self.stemmer, self.stopwords, self._scorer.vocabulary)
+        self._analyzer = Analyzer(self._words(), self._scorer.vocabulary)
+        if self.feedback is not None:
+            self._expander = QueryExpander(segments, self._scorer, self.feedback)
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        counts, terms = self._analyzer.analyze(queries, grow=False)
-        return self._scorer.search(counts, terms, k, allowed)
+        counts, terms = self._analyzer.analyze(queries)
+        if self._expander is None or self.feedback is None:
+            return self._scorer.search(counts, terms, k, allowed)
+        first = self._scorer.search(counts, terms, self.feedback.documents, self._live)
+        of_query, of_hits = offsets_of(counts), first.offsets
+        expanded = [
+            self._expander.expand(terms[begin:end], first.rows[start:stop], first.scores[start:stop])
+            for begin, end, start, stop in zip(of_query, of_query[1:], of_hits, of_hits[1:], strict=False)
+        ]
+        counts = np.array([len(query.terms) for query in expanded], np.int32)
+        joined = np.concatenate([np.zeros(0, np.int32), *(query.terms for query in expanded)])
+        factors = np.concatenate([np.zeros(0), *(query.weights for query in expanded)])
+        return self._scorer.search(counts, joined, k, allowed, factors)
 
-
-class Analyzer:
-    """Turns text into term numbers: lower case, words of at least two characters, no stop words, stemmed.
-
-    Args:
-        stemmer: see :class:`Bm25sRetriever`.
-        stopwords: see :class:`Bm25sRetriever`.
-        vocabulary: term numbers by stem.
-
-    Raises:
-        ConfigurationError: there is no such stemmer or stop word list.
-    """
-
-    def __init__(self, stemmer: str, stopwords: str | None, vocabulary: dict[str, int] | None = None) -> None:
-        import Stemmer
-        from bm25s.tokenization import Tokenizer
-
-        known = [*Stemmer.algorithms(), _NO_STEMMER]
-        if stemmer not in known:
-            raise ConfigurationError(f"bm25s: there is no stemmer {stemmer!r}; {nearest(stemmer, known)}")
-        try:
-            self._tokenizer = Tokenizer(stopwords=stopwords if stopwords is not None else [])
-        except ValueError:
-            raise ConfigurationError(f"bm25s: stopwords={stopwords!r}: {nearest(str(stopwords), _STOPWORD_LISTS)}") from None
-        self._stop = frozenset(self._tokenizer.stopwords)
-        self._stem = Stemmer.Stemmer(stemmer).stemWord if stemmer != _NO_STEMMER else str
-        self.vocabulary = vocabulary if vocabulary is not None else {}
-        self._of_word: dict[str, int] = {}
-
-    def analyze(self, texts: list[str], *, grow: bool) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return how many terms each text has, and the numbers of all terms one after another.
-
-        Args:
-            texts: what to analyse.
-            grow: whether terms that are not in the vocabulary are added to it, or skipped.
-        """
-        counts = np.zeros(len(texts), np.int32)
-        numbers: list[int] = []
-        known, split = self._of_word, self._tokenizer.splitter
-        for position, text in enumerate(texts):
-            before = len(numbers)
-            for word in split(text.lower()):
-                number = known.get(word)
-                if number is None:
-                    number = self._number_of(word, grow)
-                if number >= 0:
-                    numbers.append(number)
-            counts[position] = len(numbers) - before
-        return counts, np.array(numbers, np.int32)
-
-    def _number_of(self, word: str, grow: bool) -> int:
-        if word in self._stop:
-            number = -1
-        else:
-            stem = self._stem(word)
-            number = self.vocabulary.setdefault(stem, len(self.vocabulary)) if grow else self.vocabulary.get(stem, -1)
-        if len(self._of_word) < _WORDS_REMEMBERED:
-            self._of_word[word] = number
-        return number
-
-
-_WORDS_REMEMBERED = 1_000_000
-"""How many distinct words of users a long-lived process caches at most."""
+    def _words(self) -> Words:
+        return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents)

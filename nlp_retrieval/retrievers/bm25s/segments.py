@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, Scores
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles
 from nlp_retrieval.retrievers.bm25s.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
@@ -42,22 +42,24 @@ class SegmentedScorer:
     def __init__(self, segments: Sequence[tuple[PostingFiles, Mask | None]], k1: float, b: float, backend: Backend) -> None:
         self.vocabulary = dict(segments[0][0].vocabulary)
         """Numbers of the terms of all segments; the terms of the first keep theirs."""
-        shared = [
+        self.numbers = [
             np.fromiter((self.vocabulary.setdefault(term, len(self.vocabulary)) for term in opened.vocabulary), np.int64)
             for opened, _ in segments
         ]
+        """For each segment the shared numbers of its own terms."""
         n_containing = np.zeros(len(self.vocabulary), np.int64)
         n_items = total = 0
-        for (opened, live), numbers in zip(segments, shared, strict=True):
+        for (opened, live), numbers in zip(segments, self.numbers, strict=True):
             n_containing[numbers] += found_in(opened.postings.rows, opened.postings.indptr, live)
             lengths = opened.postings.lengths if live is None else opened.postings.lengths[live]
             n_items += len(lengths)
             total += int(lengths.sum(dtype=np.int64))
+        self.n_items, self.n_containing = n_items, n_containing
         frequencies = inverse_frequencies(n_containing, n_items)
         mean = max(total / max(n_items, 1), 1.0)
         self._parts: list[_SegmentPart] = []
         first = 0
-        for (opened, _), numbers in zip(segments, shared, strict=True):
+        for (opened, _), numbers in zip(segments, self.numbers, strict=True):
             rows = slice(first, first + len(opened.postings.lengths))
             norms = length_norms(opened.postings.lengths, mean, k1, b)
             local = np.full(len(n_containing), len(numbers), np.int32)  # terms that the segment lacks: the one without postings
@@ -67,7 +69,9 @@ class SegmentedScorer:
             self._parts.append(_SegmentPart(scorer, rows, local if len(segments) > 1 else None))
             first = rows.stop
 
-    def search(self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None) -> Hits:
+    def search(
+        self, counts: NDArray[np.int32], terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None = None
+    ) -> Hits:
         """Return the best k matching items per query; ties at the cut go to the lowest rows.
 
         Args:
@@ -75,9 +79,10 @@ class SegmentedScorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[rows]``, or None.
+            factors: the weight of each term in its query, above 0; None where all are 1.
         """
         parts = [
-            (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms]))
+            (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms], factors=factors))
             for scorer, rows, numbers in self._parts
         ]
         return search_parts(parts, len(counts), k, allowed)

@@ -79,6 +79,7 @@ class EntitySentencesRetriever(BaseRetriever):
     """
 
     name = "entity_sentences"
+    format_version = 2
     search_only = frozenset(
         "seeds rounds threshold max_passages entity_weight depth seed_power damping epsilon pool sentence_weight merge".split()
     )

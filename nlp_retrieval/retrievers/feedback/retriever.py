@@ -69,6 +69,7 @@ class FeedbackRetriever(BaseRetriever):
     """
 
     name = "feedback"
+    format_version = 2
     search_only = frozenset(
         "seeds passages depth terms vector_weight term_weight neighbour_weight named_weight pool merge".split()
     )

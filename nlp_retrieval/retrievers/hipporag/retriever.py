@@ -84,6 +84,7 @@ class HippoRagRetriever(BaseRetriever):
     """
 
     name = "hipporag"
+    format_version = 2
     search_only = frozenset(
         "added_knowledge linking triple_k entity_k lm passage_weight damping pagerank epsilon hops merge".split()
     )

@@ -93,6 +93,7 @@ class HopRetriever(BaseRetriever):
     """
 
     name = "hop"
+    format_version = 2
     search_only = frozenset(
         "start max_hops max_starts depth decay relation_weights hop_weight centrality_weight changes beside_weight "
         "newness_power merge".split()

@@ -73,7 +73,7 @@ class LinkGraphRetriever(BaseRetriever):
     """
 
     name = "link_graph"
-    format_version = 3
+    format_version = 4
     search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
 
     def __init__(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, TITLES
 
 from nlp_retrieval.graph.links.earlier_mentions import Phrase, holds_one
-from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of, unaccented
+from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of
+from nlp_retrieval.text.words.scripts import unaccented
 
-ODD = st.text(st.sampled_from("aAbß½ﬁİ\u0131é\u0301\u0308™№ガ\u3099й東'\u2019sS -_.5ΣςeE"), max_size=14)
+ODD = st.text(st.sampled_from("aAbß½ﬁİ\u0131é\u0301\u0308™№ガ\u3099й東京서ภน้'\u2019sS -_.5ΣςeE"), max_size=14)
 
 
 @given(
@@ -39,7 +41,23 @@ def test_what_is_not_there_or_begins_in_lower_case_is_not_read() -> None:
     assert not holds_one("Heat Wave", [phrase], [])
 
 
-@given(st.text(max_size=30))
-def test_accents_are_left_out(text: str) -> None:
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Cafe\u0301 Ngu\u1ec5n \u00c5", "Cafe Nguen A"),
+        ("\u0391\u03b8\u03ae\u03bd\u03b1", "\u0391\u03b8\u03b7\u03bd\u03b1"),
+        ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+        ("\u0645\u064f\u062d\u064e\u0645\u064e\u0651\u062f", "\u0645\u062d\u0645\u062f"),
+        ("\u304c\u304f", "\u304c\u304f"),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928\u094d\u0926\u0940"),
+        ("\uc11c\uc6b8", "\uc11c\uc6b8"),
+    ],
+    ids=["Latin", "Greek", "Hebrew", "Arabic", "Japanese", "Hindi", "Korean"],
+)
+def test_accents_and_points_are_left_out_and_what_makes_another_letter_is_kept(text: str, plain: str) -> None:
     assert unaccented(text) == plain
+
+
+@given(st.text(max_size=30))
+def test_no_text_keeps_an_accent(text: str) -> None:
+    assert not any("\u0300" <= c <= "\u036f" for c in unicodedata.normalize("NFD", unaccented(text)))

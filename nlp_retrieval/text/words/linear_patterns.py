@@ -75,9 +75,7 @@ def _compiled(pattern: str) -> LinearPattern:
     try:
         import re2
     except ImportError:
-        raise DependencyError(
-            "the patterns of a profile need RE2: pip install 'nlp_retrieval[signals]' (or pip install google-re2)"
-        ) from None
+        raise DependencyError("patterns need RE2: pip install 'nlp_retrieval[signals]' (or pip install google-re2)") from None
     shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
     if len(pattern) > _LONGEST:
         raise ConfigurationError(f"the pattern {shown!r} has {len(pattern):,} characters; {_LONGEST:,} are allowed")

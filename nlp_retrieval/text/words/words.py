@@ -1,0 +1,186 @@
+"""The words of a text as a lexical index holds them: the same rules for passages and queries, in every script.
+
+A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C", "C++"). A letter that an
+apostrophe joins to a word is none (John's, don't, l'amour, O'Neill). Texts are normalised by Unicode's NFKC and case
+folding (UAX 15; chapter 3.13), so that full-width, composed and capital forms are one; Hebrew points, Arabic short vowels
+and soft hyphens, which texts have or leave out, are left out. Accents are kept, unless they are to be folded.
+
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, as Lucene's
+CJKAnalyzer does, because spaces do not show their words. A passage has its single characters too, and a query only
+where one stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, STOP_LISTS, TURKIC, Language
+from nlp_retrieval.text.words.linear_patterns import LinearPattern
+from nlp_retrieval.text.words.scripts import ACCENTS, HANGUL, POINTS, UNSPACED, marks
+
+__all__ = ["Accents", "Words", "language_of"]
+
+Accents = Literal["keep", "fold"]
+
+_JOINED = r"(?:'(?:\w\b|(?=\w\w)))?"
+"""An apostrophe after a word, with the single letter behind it, or before a longer word."""
+
+_WORD = re.compile(rf"\w+{_JOINED}")
+_ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
+_SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
+"""For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
+_LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
+_PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
+_STRETCH = 256
+_NEVER_STEMMED = 2
+"""Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
+
+_ACCENT = re.compile(f"[{ACCENTS}]")
+
+
+class _Patterns(NamedTuple):
+    mark: re.Pattern[str]
+    word: re.Pattern[str]
+    """Words with marks."""
+    mixed: re.Pattern[str]
+    """Words, and runs of scripts without spaces."""
+    character: re.Pattern[str]
+    """A letter of such a run with its marks."""
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Slow, and not needed for ASCII."""
+    mark, unspaced = marks(), UNSPACED + HANGUL
+    character = rf"(?=\w)[{unspaced}][{mark}]*"
+    return _Patterns(
+        re.compile(f"[{mark}]"),
+        re.compile(rf"\w[\w{mark}]*{_JOINED}"),
+        re.compile(rf"(?:{character})+|(?![{unspaced}])\w(?:(?![{unspaced}])[\w{mark}])*{_JOINED}"),
+        re.compile(character),
+    )
+
+
+def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
+    """Return the stemmer and the stop words that are meant; ``"auto"`` means those of the language.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+    if language not in LANGUAGES:
+        raise ConfigurationError(f"language={language!r} is unknown; {nearest(language, LANGUAGES)}")
+    own = LANGUAGES[language]
+    return Language(own.stemmer if stemmer == "auto" else stemmer, own.stopwords if stopwords == "auto" else stopwords)
+
+
+class Words:
+    """Splits texts into words, and says which term of an index a word is.
+
+    Args:
+        language: decides stemmer and stop words, and the case of Turkish; see
+            :data:`~nlp_retrieval.text.words.languages.LANGUAGES`.
+        stemmer: one of PyStemmer, "none", or "auto".
+        stopwords: name of a list, None for no list, or "auto".
+        pattern: what a word is instead, in RE2's syntax; matched against the normalised text, between spaces.
+        accents: whether letters keep their accents.
+
+    Raises:
+        ConfigurationError: there is no such language, stemmer or list, or the pattern does not compile.
+        DependencyError: a pattern is given, and RE2 is not installed.
+    """
+
+    def __init__(
+        self,
+        language: str = "en",
+        stemmer: str = "auto",
+        stopwords: str | None = "auto",
+        pattern: str | None = None,
+        accents: Accents = "keep",
+    ) -> None:
+        import Stemmer
+        from bm25s.tokenization import Tokenizer
+
+        self._turkic = language in TURKIC
+        self._folds = accents == "fold"
+        chosen = language_of(language, stemmer, stopwords)
+        known = [*Stemmer.algorithms(), NO_STEMMER]
+        if chosen.stemmer not in known:
+            raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
+        if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
+            raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
+        listed = Tokenizer(stopwords=chosen.stopwords or []).stopwords
+        self._stop = frozenset(map(self.normalized, listed))
+        self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
+        self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
+
+    def normalized(self, text: str) -> str:
+        """Return a text as words are compared in it."""
+        if self._turkic:
+            text = unicodedata.normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
+        if text.isascii():
+            return text.lower()
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        folded = _LEFT_OUT.sub("", folded).replace("i\u0307", "i").replace("\u2019", "'").replace("\u02bc", "'")
+        if self._folds:
+            folded = _ACCENT.sub("", unicodedata.normalize("NFD", folded))
+        return unicodedata.normalize("NFKC", folded)
+
+    def split(self, text: str, *, passage: bool = False) -> list[str]:
+        """Return the words of a text, in order.
+
+        Args:
+            text: any.
+            passage: whether it is to be found, and not a query; see the module.
+        """
+        text = self.normalized(text)
+        if self._matched is not None:
+            parts = (
+                stretch[begin : begin + _STRETCH] for stretch in text.split() for begin in range(0, len(stretch), _STRETCH)
+            )
+            return [word for part in parts for word in self._matched(part)]
+        if text.isascii():
+            return _ASCII_WORD.findall(text) if "'" in text else text.translate(_SPACED).split()
+        patterns = _patterns()
+        if _PAIRED.search(text) is None:
+            return (patterns.word if patterns.mark.search(text) else _WORD).findall(text)
+        words: list[str] = []
+        for word in patterns.mixed.findall(text):
+            if _PAIRED.match(word):
+                words += _pairs(patterns.character.findall(word), singles=passage)
+            else:
+                words.append(word)
+        return words
+
+    def term(self, word: str) -> str | None:
+        """Return the term that a word is; None for a stop word, and for a letter joined to a word by an apostrophe."""
+        if self._matched is None:
+            word, apostrophe, letter = word.partition("'")
+            if apostrophe and not letter and len(word) == 1:
+                return None
+        if word in self._stop:
+            return None
+        return self._stem(word) if len(word) > _NEVER_STEMMED else word
+
+
+def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
+    """Return what finds the matches in at most 256 characters: before each, RE2 may read all of them, and no more."""
+
+    @lru_cache(maxsize=2**16)
+    def matched(part: str) -> list[str]:
+        data = part.encode("utf-8")
+        return [data[begin:end].decode("utf-8") for begin, end in pattern.spans(data)]
+
+    return matched
+
+
+def _pairs(characters: list[str], *, singles: bool) -> list[str]:
+    if len(characters) == 1:
+        return characters
+    pairs = [first + second for first, second in pairwise(characters)]
+    return pairs + characters if singles else pairs

@@ -1,0 +1,212 @@
+"""Every word of a text finds it, in every language, and the passages found are those that Lucene finds."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from pathlib import Path
+
+import pytest
+from hashed_words import items_of, rows_of
+
+from languages.passages import SAMPLES
+from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning
+from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
+from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
+from nlp_retrieval.text.words.languages import LANGUAGES
+from nlp_retrieval.text.words.words import Words
+
+LUCENE_FINDS_LESS = {
+    # stop words of Lucene's where bm25s has no list, and in Persian a prefix that is one
+    "fi": "joka hän kanssa",
+    "hu": "Az minden át",
+    "uk": "через із",
+    "tr": "bir",
+    "ar": "كل مع في",
+    "fa": "هر را می\u200cکند از می\u200cگذرد او با می\u200cنوشد",
+    "hi": "है से वह",
+    "id": "setiap melalui ia dengan",
+    "ja": "は を が",
+    # single characters: Lucene's pairs hold none
+    "zh": "点 灯 的 河 她 喝 茶",
+    "ko": "는 을 강 이 를 에 차",
+}
+NO_THAI = "th"  # the Java that comes with pyserini's extra cannot split Thai
+
+
+def index_of(retriever: Bm25sRetriever | PyseriniRetriever, code: str, folder: Path) -> Path:
+    retriever.index(items_of(SAMPLES[code].passages()), folder)
+    return folder
+
+
+def found(retriever: Bm25sRetriever | PyseriniRetriever, folder: Path, queries: list[str]) -> list[set[int]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        return [set(rows_of(hits)) for hits in retriever.retrieve([[query] for query in queries], folder, 3)]
+
+
+def words_of(code: str) -> list[tuple[str, int]]:
+    """Each word with the row of a text that has it, but for stop words."""
+    words = Words(code)
+    return [
+        (word, row)
+        for row, of_text in enumerate(SAMPLES[code].words())
+        for word in of_text
+        if not says_nothing(word) and any(words.term(part) is not None for part in words.split(word))
+    ]
+
+
+def test_there_are_twenty_languages_and_more() -> None:
+    assert len(SAMPLES) >= 20
+    assert set(SAMPLES) <= set(LANGUAGES)
+
+
+@pytest.mark.parametrize("code", SAMPLES)
+def test_every_word_of_a_text_finds_it(tmp_path: Path, code: str) -> None:
+    retriever = Bm25sRetriever(language=code)
+    folder = index_of(retriever, code, tmp_path)
+    words = words_of(code)
+    assert len(words) > 10
+    for form in (str, str.upper, lambda word: unicodedata.normalize("NFD", word)):
+        if code == "tr" and form is str.upper:
+            continue  # Python does not know Turkish capitals; a test of their own stands below
+        rows = found(retriever, folder, [form(word) for word, _ in words])
+        assert [word for (word, row), hits in zip(words, rows, strict=True) if row not in hits] == []
+
+
+@pytest.mark.parametrize("code", SAMPLES)
+def test_every_word_of_a_text_finds_it_with_the_settings_for_english(tmp_path: Path, code: str) -> None:
+    retriever = Bm25sRetriever()
+    folder = index_of(retriever, code, tmp_path)
+    words = [(word, row) for word, row in words_of(code) if any(map(Words().term, Words().split(word)))]
+    rows = found(retriever, folder, [word for word, _ in words])
+    assert [word for (word, row), hits in zip(words, rows, strict=True) if row not in hits] == []
+
+
+@pytest.mark.parametrize("code", [code for code in SAMPLES if code in ANSERINI and code != NO_THAI])
+def test_the_passages_found_are_those_of_lucene(tmp_path: Path, code: str) -> None:
+    ours, theirs = Bm25sRetriever(language=code), PyseriniRetriever(language=code)
+    words = list(dict.fromkeys(word for of_text in SAMPLES[code].words() for word in of_text))
+    queries = [*words, *SAMPLES[code].passages()]
+    our_rows = found(ours, index_of(ours, code, tmp_path / "ours"), queries)
+    their_rows = found(theirs, index_of(theirs, code, tmp_path / "theirs"), queries)
+    differ = {query for query, mine, lucene in zip(words, our_rows, their_rows, strict=False) if mine != lucene}
+    assert differ == set(LUCENE_FINDS_LESS.get(code, "").split())
+    assert all(mine >= lucene for mine, lucene in zip(our_rows, their_rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Vitamin C, C++ and C#", ["vitamin", "c", "c", "c"]),
+        ("AT&T", ["t"]),
+        ("John's don't O'Neill\u2019s l'amour the dogs' tails", ["john", "don", "neill", "amour", "dog", "tail"]),
+        ("vitamin C's use", ["vitamin", "c", "us"]),
+        ("U.S. and us", ["u", "s", "us"]),
+        ("snake_case 3.5 x", ["snake_cas", "3", "5", "x"]),
+        ("\uff21\uff22\uff23 \ufb01ne \u2460 \u00bd", ["abc", "fine", "1", "1", "2"]),
+        ("Stra\u00dfe STRASSE", ["strass", "strass"]),
+        ("soft\u00adhyphen zero\ufeffwidth", ["softhyphen", "zerowidth"]),
+        ("\u2764\ufe0f 1\ufe0f\u20e3 \u0301", ["1"]),
+        ("\u0130stanbul", ["istanbul"]),
+        ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd \u05e9\u05dc\u05d5\u05dd", ["\u05e9\u05dc\u05d5\u05dd"] * 2),
+        ("\u043f\u02bc\u044f\u0442\u044c \u043f'\u044f\u0442\u044c \u043f\u2019\u044f\u0442\u044c", ["\u044f\u0442\u044c"] * 3),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", ["\u0939\u093f\u0928\u094d\u0926\u0940"]),
+        ("東京都へ", ["東京", "京都", "都へ"]),
+        ("ﾄｳｷｮｳ", ["トウ", "ウキ", "キョ", "ョウ"]),
+        ("C言語、水", ["c", "言語", "水"]),
+        ("서울에서 살다", ["서울", "울에", "에서", "살다"]),
+        ("น้ำใจ", ["น้\u0e4d\u0e32", "\u0e32ใ", "ใจ"]),
+        ("レオ・ダ", ["レオ", "ダ"]),
+        ("", []),
+        ("' '' - _", ["_"]),
+    ],
+)
+def test_a_text_is_split_into_these_terms(text: str, terms: list[str]) -> None:
+    words = Words()
+    assert [term for word in words.split(text) if (term := words.term(word)) is not None] == terms
+
+
+def test_a_passage_has_its_single_characters_too_and_a_query_only_one_that_stands_alone() -> None:
+    words = Words("zh")
+    assert words.split("北京 水", passage=True) == ["北京", "北", "京", "水"]
+    assert words.split("北京 水") == ["北京", "水"]
+
+
+def test_turkish_has_two_letters_i(tmp_path: Path) -> None:
+    words = Words("tr", stemmer="none", stopwords=None)
+    assert words.split("ILIK \u0130NCE \u0131l\u0131k ince") == ["\u0131l\u0131k", "ince"] * 2
+
+
+@pytest.mark.parametrize(
+    ("language", "alike"),
+    [
+        ("de", ["Haus", "Häuser", "HÄUSER"]),
+        ("el", ["Αθήνα", "ΑΘΗΝΑ", "Αθήνας"]),
+        ("ru", ["Москва", "Москве"]),
+        ("fr", ["école", "ÉCOLES", "l'école", "l\u2019école"]),
+        ("es", ["canción", "canciones"]),
+        ("ar", ["كتاب", "كِتَاب", "كتـاب"]),
+    ],
+)
+def test_forms_of_a_word_are_one_term(language: str, alike: list[str]) -> None:
+    words = Words(language)
+    assert len({tuple(filter(None, map(words.term, words.split(form)))) for form in alike}) == 1
+
+
+def test_accents_are_kept_or_folded(tmp_path: Path) -> None:
+    texts = ["São Paulo", "a café in Việt Nam", "がく"]
+    for accents, queries in (("keep", {"café": {1}, "cafe": set()}), ("fold", {"cafe": {1}, "CAFÉ": {1}, "Sao viet": {0, 1}})):
+        retriever = Bm25sRetriever(accents=accents)  # type: ignore[arg-type]
+        retriever.index(items_of(texts), tmp_path / accents)
+        assert found(retriever, tmp_path / accents, [*queries, "かく"]) == [*queries.values(), set()]
+
+
+def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
+    retriever = Bm25sRetriever(pattern=r"\pL[\pL\pN]*(?:[+#]+|&\pL+)?")
+    retriever.index(items_of(["vitamin C", "C++ at AT&T", "C# Łódź"]), tmp_path)
+    queries = ["C", "c++", "C#", "at&t", "ŁÓDŹ"]
+    assert found(retriever, tmp_path, queries) == [{0}, {1}, {2}, {1}, {2}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"language": "xx"}, "language='xx' is unknown"),
+        ({"language": "eng"}, "did you mean 'en'"),
+    ],
+)
+def test_a_language_that_is_unknown_is_an_error_that_names_the_nearest(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Bm25sRetriever(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stemmer": "porters"}, "there is no stemmer 'porters'"),
+        ({"stopwords": "ens"}, "stopwords='ens'"),
+        ({"pattern": "("}, r"pattern '\(' does not compile"),
+        ({"pattern": r"(?=a)b"}, "without look-around"),
+        ({"pattern": "a*"}, "matches the empty text"),
+    ],
+)
+def test_settings_that_cannot_be_are_errors_before_anything_is_indexed(
+    tmp_path: Path, settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Bm25sRetriever(**settings).index(items_of(["a"]), tmp_path)  # type: ignore[arg-type]
+
+
+def test_other_words_are_another_index(tmp_path: Path) -> None:
+    Bm25sRetriever(language="de").index(items_of(["Haus"]), tmp_path)
+    with pytest.raises(IndexMismatchError, match=r"language: indexed with 'de', now 'en'.*stemmer: indexed with 'german'"):
+        Bm25sRetriever().retrieve([["Haus"]], tmp_path, 1)
+    assert Bm25sRetriever(stemmer="porter", stopwords="en").identity == Bm25sRetriever().identity
+
+
+def test_the_stemmers_and_lists_of_all_languages_are_there() -> None:
+    for code in LANGUAGES:
+        words = Words(code)
+        assert words.term("zzzzzz") is not None
