@@ -177,13 +177,17 @@ class DatabaseLoader(BaseLoader):
     def _item(self, place: str, row: dict[str, object]) -> SearchableItem:
         item_id = as_id(place, self.id_column, plain_value(place, self.id_column, row[self.id_column], whole=True, cure=_CURE))
         place = f"{place} (id {item_id!r:.80})"
-        content = as_text(place, self.content_column, plain_value(place, self.content_column, row[self.content_column], cure=_CURE))
+        content = as_text(
+            place, self.content_column, plain_value(place, self.content_column, row[self.content_column], cure=_CURE)
+        )
         kept = self.metadata_columns
         if kept is None:
             kept = [column for column in row if column not in (self.id_column, self.content_column, self.title_column)]
         metadata: JsonObject = {column: plain_value(place, column, row[column], cure=_CURE) for column in kept}
         if self.title_column is not None:
-            title = as_title(place, self.title_column, plain_value(place, self.title_column, row[self.title_column], cure=_CURE))
+            title = as_title(
+                place, self.title_column, plain_value(place, self.title_column, row[self.title_column], cure=_CURE)
+            )
             metadata = with_title(place, title, metadata)
         return make_item(place, item_id, content, metadata)
 

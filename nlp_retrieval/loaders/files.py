@@ -48,7 +48,7 @@ _FOREIGN = {
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
 }
-_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding=\"utf-16\""
+_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
 
 
 @contextmanager

@@ -81,7 +81,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         queries = []
         for place, query in self._all("queries"):
             row = _as_row(place, query)
-            text = query.default_text() if self.query_field is None else joined_text(place, row, self.query_field, "query_field")
+            text = (
+                query.default_text() if self.query_field is None else joined_text(place, row, self.query_field, "query_field")
+            )
             used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
             metadata = without_fields(row, ["query_id", *used])
             queries.append(make_query(place, as_id(place, "query_id", row["query_id"]), text, metadata=metadata))
@@ -90,7 +92,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:
         found = self._opened()
         if not getattr(found, f"has_{what}")():
-            raise SourceError(f"{self.path}: this data set has no {what}; name the part of it that has (such as {self.path}/test)")
+            raise SourceError(
+                f"{self.path}: this data set has no {what}; name the part of it that has (such as {self.path}/test)"
+            )
         entries: Callable[[], Any] = getattr(found, f"{what}_iter")
         number = 0
         try:

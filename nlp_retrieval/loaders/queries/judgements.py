@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
@@ -119,7 +120,13 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
                 )
         if len(cells) != width:
             raise SourceError(f"{place}: {len(cells)} columns, where the lines before have {width}")
-        yield place, cells[places[0]], cells[places[1]], cells[places[2]]
+        query_id, item_id, grade = (cells[at] for at in places)
+        yield place, _decoded(query_id, form), _decoded(item_id, form), grade
+
+
+def _decoded(name: str, form: FileFormat) -> str:
+    """An id of a TREC file that the project wrote: one with white space is percent-encoded behind ``%:``."""
+    return unquote(name[2:], errors="surrogatepass") if form == "trec" and name.startswith("%:") else name
 
 
 def _named(place: str, found: list[str]) -> list[str]:

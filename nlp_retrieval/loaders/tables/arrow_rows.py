@@ -30,7 +30,9 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
         found = _type_of(schema, field)
         if found is not None and (pa.types.is_nested(found) or pa.types.is_binary(found) or pa.types.is_large_binary(found)):
             shown = str(found)[:80]
-            inner = [f"{field}.{found.field(place).name}" for place in range(found.num_fields)] if pa.types.is_struct(found) else []
+            inner = (
+                [f"{field}.{found.field(place).name}" for place in range(found.num_fields)] if pa.types.is_struct(found) else []
+            )
             cure = f"name a field in it, such as {inner[0]!r}" if inner else "make text of it, or name another column"
             raise SourceError(f'{place}: column "{field}" holds {shown}, and not text; {cure}')
 

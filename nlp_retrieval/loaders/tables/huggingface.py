@@ -84,9 +84,7 @@ class HuggingFaceLoader(RecordLoader):
         try:
             import datasets
         except ImportError:
-            raise DependencyError(
-                "HuggingFaceLoader needs datasets: pip install 'nlp_retrieval[huggingface]'"
-            ) from None
+            raise DependencyError("HuggingFaceLoader needs datasets: pip install 'nlp_retrieval[huggingface]'") from None
         folder = Path(self.path).expanduser()
         try:
             if (folder / "dataset_dict.json").is_file():
@@ -111,6 +109,4 @@ class HuggingFaceLoader(RecordLoader):
                 "path or the name and the network, or download it on another machine (save_to_disk) and name the folder"
             ) from None
         except Exception as error:  # the library raises what its readers do
-            raise SourceError(
-                f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split"
-            ) from error
+            raise SourceError(f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split") from error

@@ -71,7 +71,9 @@ class ParquetLoader(RecordLoader):
     def _files(self) -> list[Path]:
         path = Path(self.path).expanduser()
         if not path.exists():
-            raise SourceError(f"{self.path}: no such file or folder; check the path (the current folder is {str(Path.cwd())!r})")
+            raise SourceError(
+                f"{self.path}: no such file or folder; check the path (the current folder is {str(Path.cwd())!r})"
+            )
         if not path.is_dir():
             return [path]
         files = sorted(path.glob("*.parquet"))
