@@ -8,8 +8,9 @@ from pathlib import Path
 import ir_datasets
 import pytest
 
-from nlp_retrieval import IrDatasetsLoader, SearchableItem, TopicsLoader, read_qrels, write_qrels
+from nlp_retrieval import IrDatasetsLoader, SearchableItem, TopicsLoader
 from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.evaluation.trec import read_qrels, write_qrels
 from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 from .conftest import Write
@@ -139,5 +140,5 @@ def test_items_queries_and_gold_of_ir_datasets(collection: str) -> None:
 
 
 def test_a_name_that_ir_datasets_does_not_know_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(SourceError, match="did you mean .*beir/scifact"):
+    with pytest.raises(SourceError, match=r"did you mean .*beir/scifact"):
         IrDatasetsLoader("beir/scifcat/test").load()

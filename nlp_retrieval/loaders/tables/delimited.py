@@ -160,9 +160,12 @@ def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encod
     first = next(lines, None)
     if first is None:
         raise SourceError(f"{path}: the file is empty; a CSV file begins with the names of its columns")
-    quoting = csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL
     reader = csv.reader(
-        _again(first, lines), delimiter=delimiter or _sniffed(first, quote), quotechar=quote, quoting=quoting, strict=True
+        _again(first, lines),
+        delimiter=delimiter or _sniffed(first, quote),
+        quotechar=quote,
+        quoting=csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL,
+        strict=True,
     )
     before = 0
     while True:

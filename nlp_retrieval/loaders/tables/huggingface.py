@@ -70,14 +70,15 @@ class HuggingFaceLoader(RecordLoader):
 
     def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
         checked = False
-        for table in self._open(source).with_format("arrow").iter(batch_size=BATCH):
+        for read in self._open(source).with_format("arrow").iter(batch_size=BATCH):
+            table = read
             if not checked:
                 check_schema(self, source, table.schema)
                 checked = True
             if self.metadata_fields is not None:
                 used = {field.partition(".")[0] for field in (*self.taken_fields, *self.metadata_fields, "metadata")}
                 used |= {*self.taken_fields, *self.metadata_fields}
-                table = table.select([name for name in table.column_names if name in used])  # noqa: PLW2901
+                table = table.select([name for name in table.column_names if name in used])
             yield from table.to_batches()
 
     def _open(self, source: str) -> Any:
@@ -88,10 +89,7 @@ class HuggingFaceLoader(RecordLoader):
         folder = Path(self.path).expanduser()
         try:
             if (folder / "dataset_dict.json").is_file():
-                splits = datasets.load_from_disk(str(folder))
-                if self.split not in splits:
-                    raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
-                return splits[self.split]
+                return self._split_of(datasets.load_from_disk(str(folder)))
             if (folder / "state.json").is_file():
                 return datasets.load_from_disk(str(folder))
             return datasets.load_dataset(
@@ -105,8 +103,13 @@ class HuggingFaceLoader(RecordLoader):
             raise
         except ConnectionError as error:
             raise SourceError(
-                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); check the "
-                "path or the name and the network, or download it on another machine (save_to_disk) and name the folder"
+                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); check "
+                "the path or the name and the network, or download it on another machine (save_to_disk) and name the folder"
             ) from None
         except Exception as error:  # the library raises what its readers do
             raise SourceError(f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split") from error
+
+    def _split_of(self, splits: Any) -> Any:
+        if self.split not in splits:
+            raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
+        return splits[self.split]

@@ -23,7 +23,7 @@ class ParquetLoader(RecordLoader):
 
     Args:
         path: the file or folder.
-        id_field: the column that holds the id, unique: text or integer. A column is a name, or a path into structs (``doc.id``).
+        id_field: the column that holds the id, unique: text or integer; a name, or a path into structs (``doc.id``).
             None: the number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
         title_field: the column that holds the title, where there is one. None: the items have no titles.
