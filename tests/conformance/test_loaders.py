@@ -247,10 +247,10 @@ class TestIrDatasets(LoaderRules, QueryLoaderRules):
         (self.folder / "docs.tsv").write_text("d1\tKöln\nd2\t東京\n", "utf-8")
         (self.folder / "queries.tsv").write_text("q1\t東京?\n", "utf-8")
         (self.folder / "qrels.txt").write_text("q1 0 d2 1\n", "utf-8")
-
-    def make(self):
         name = f"conformance-{self.folder.name}"
         if name not in ir_datasets.registry:
             files = (str(self.folder / file) for file in ("docs.tsv", "queries.tsv", "qrels.txt"))
             ir_datasets.registry.register(name, ir_datasets.create_dataset(*files))
-        return IrDatasetsLoader(name)
+
+    def make(self):
+        return IrDatasetsLoader(f"conformance-{self.folder.name}")

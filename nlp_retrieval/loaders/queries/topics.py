@@ -30,7 +30,8 @@ class TopicsLoader(BaseQueryLoader):
     """Queries from a file, and their gold from another: TREC topics with qrels, CSV, TSV or JSON lines.
 
     The suffix says the form: ``.csv``, ``.tsv``, ``.jsonl``, anything else TREC's (the classic form with ``<top>``, or XML with
-    ``<topic number="1">``), plain or gzip. Queries without a relevant item are left out. A field ``family`` is the query's family.
+    ``<topic number="1">``), plain or gzip. Queries without a relevant item are left out. A field ``family`` is the
+    query's family.
 
     Args:
         path: the file of queries.

@@ -82,13 +82,13 @@ class CsvLoader(RecordLoader):
         numbers = set(self.number_fields)
         for place, row in read_rows(self.path, self.delimiter, self.quote, self.columns, self.encoding):
             if first:
-                self._check_header(place, row)
+                self._check_header(row)
                 first = False
             for field in numbers:
                 row[field] = _number(place, field, str(row[field]))
             yield place, row
 
-    def _check_header(self, place: str, row: JsonObject) -> None:
+    def _check_header(self, row: JsonObject) -> None:
         where = str(self.path) if self.columns is not None else f"{self.path}, line 1"
         try:
             self.check_columns(where, row)

@@ -23,8 +23,8 @@ __all__ = ["HuggingFaceLoader"]
 class HuggingFaceLoader(RecordLoader):
     """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
 
-    A folder that ``save_to_disk`` wrote, or one of JSON lines, CSV, Parquet or text files, is read in place. Any other path is a
-    name on the hub: it is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is
+    A folder that ``save_to_disk`` wrote, or one of JSON lines, CSV, Parquet or text files, is read in place. Any other path is
+    a name on the hub: it is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is
     looked at.
 
     Args:
