@@ -30,8 +30,7 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
     """Build what reads a corpus.
 
     Raises:
-        ConfigurationError: there is no such loader, or it has no such parameter; or none was named, and the suffix of the corpus
-            tells none.
+        ConfigurationError: there is no such loader, or it has no such parameter; or none was named, and no suffix tells it.
     """
     from nlp_retrieval.core.components.interfaces import BaseLoader
     from nlp_retrieval.core.components.registry import build_as
@@ -46,8 +45,10 @@ def _loader_of(corpus: str) -> str:
     suffix = PurePath(corpus.removesuffix(".gz")).suffix.lower()
     if suffix not in _BY_SUFFIX:
         raise ConfigurationError(
-            f"{corpus}: its name does not tell what reads it; pass --loader: csv, parquet or jsonl for files of these forms, hotpotqa for "
-            "its release, beir for a folder in BEIR's layout, huggingface for a folder or name of a data set, ir_datasets for a name "
+            f"{corpus}: its name does not tell what reads it; pass --loader: csv, parquet or jsonl for files of these "
+            "forms, hotpotqa for "
+            "its release, beir for a folder in BEIR's layout, huggingface for a folder or name of a data set, "
+            "ir_datasets for a name "
             "of its catalogue, database for a URL"
         )
     return _BY_SUFFIX[suffix]

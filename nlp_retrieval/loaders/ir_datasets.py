@@ -104,7 +104,8 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             raise
         except Exception as error:  # the library and its readers raise what they like
             raise SourceError(
-                f"{self.path}: ir_datasets gives no {what} after {number} ({str(error)[:200]}); where it is not downloaded, check "
+                f"{self.path}: ir_datasets gives no {what} after {number} ({str(error)[:200]}); where it is not "
+                "downloaded, check "
                 "the network, or copy the folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
             ) from error
 

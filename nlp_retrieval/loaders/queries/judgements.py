@@ -51,7 +51,8 @@ def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
     suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
     if given is None and suffix in _OTHERS:
         raise SourceError(
-            f"{path}: queries and gold are read from TREC files, .csv, .tsv and .jsonl, and not from {suffix}; {_OTHERS[suffix]}"
+            f"{path}: queries and gold are read from TREC files, .csv, .tsv and .jsonl, and not from {suffix}; "
+            f"{_OTHERS[suffix]}"
         )
     return given or _SUFFIXES.get(suffix, "trec")
 
@@ -115,7 +116,8 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
                 continue
             if width not in (3, 4):
                 raise SourceError(
-                    f"{place}: {width} columns, where a judgement is query, item and grade, or TREC's query, 0, item and grade; "
+                    f"{place}: {width} columns, where a judgement is query, item and grade, or TREC's query, 0, item "
+                    "and grade; "
                     "give the columns names (query_id, item_id, relevance) where there are more"
                 )
         if len(cells) != width:
@@ -155,12 +157,14 @@ def judged_queries(source: str | Path, queries: list[Query], judgements: Judgeme
     kept = [query for query in judged if any(grade > 0 for grade in judgements[query.query_id].values())]
     if not kept:
         raise SourceError(
-            f'{source}: none of its {len(queries)} queries (first "{queries[0].query_id if queries else ""}") has a relevant item among '
+            f'{source}: none of its {len(queries)} queries (first "{queries[0].query_id if queries else ""}") has a '
+            "relevant item among "
             f'{len(judgements)} judged ones (first "{next(iter(judgements), "")}"); are both of the same collection?'
         )
     if len(kept) < len(judged):
         warnings.warn(
-            f"{source}: {len(judged) - len(kept)} of {len(judged)} judged queries have no item with a grade above 0; they are left "
+            f"{source}: {len(judged) - len(kept)} of {len(judged)} judged queries have no item with a grade above 0; "
+            "they are left "
             "out, because no ranking can find anything for them",
             RetrievalWarning,
             stacklevel=3,

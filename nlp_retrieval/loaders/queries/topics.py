@@ -122,7 +122,8 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         yield place, row
     if not found:
         raise SourceError(
-            f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv or jsonl under another suffix"
+            f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv or jsonl under "
+            "another suffix"
         )
 
 
@@ -182,7 +183,8 @@ def _xml(path: str | Path, text: str) -> Iterator[tuple[str, JsonObject]]:
         parser.Parse(text, True)
     except expat.ExpatError as error:
         raise SourceError(
-            f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); correct it, or "
+            f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); "
+            "correct it, or "
             "pass format= where it is csv, tsv or jsonl under another suffix"
         ) from None
     yield from rows

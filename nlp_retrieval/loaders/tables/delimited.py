@@ -152,7 +152,7 @@ def read_rows(
 
 
 def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, each with the number of the line on which it begins; blank lines are skipped."""
+    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins."""
     # the module counts for all its readers together, and 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
@@ -173,7 +173,8 @@ def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encod
             cells = next(reader, None)
         except csv.Error as error:
             raise SourceError(
-                f"{path}, line {before + 1}: not a row of CSV: {error}; write a quotation mark within quoted cells twice, or pass "
+                f"{path}, line {before + 1}: not a row of CSV: {error}; write a quotation mark within quoted cells "
+                "twice, or pass "
                 "quote=None (null in YAML) where cells are not quoted"
             ) from None
         if cells is None:
@@ -239,7 +240,8 @@ def _checked_names(place: str, cells: list[str], delimiter: str | None) -> list[
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
             raise SourceError(
-                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the file has '
+                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and '
+                "the file has "
                 'no line of names, pass columns=["id", "content", ...]'
             )
     return names
