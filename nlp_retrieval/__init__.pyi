@@ -119,7 +119,12 @@ from nlp_retrieval.loaders.chunking import ChunkingLoader as ChunkingLoader
 from nlp_retrieval.loaders.database import DatabaseLoader as DatabaseLoader
 from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader as HotpotqaLoader
 from nlp_retrieval.loaders.hover import HoverLoader as HoverLoader
+from nlp_retrieval.loaders.ir_datasets import IrDatasetsLoader as IrDatasetsLoader
 from nlp_retrieval.loaders.jsonl import JsonlLoader as JsonlLoader
+from nlp_retrieval.loaders.queries.topics import TopicsLoader as TopicsLoader
+from nlp_retrieval.loaders.tables.delimited import CsvLoader as CsvLoader
+from nlp_retrieval.loaders.tables.huggingface import HuggingFaceLoader as HuggingFaceLoader
+from nlp_retrieval.loaders.tables.parquet import ParquetLoader as ParquetLoader
 from nlp_retrieval.pipelines.hipporag.pipeline import HippoRagPipeline as HippoRagPipeline
 from nlp_retrieval.pipelines.hipporag.pipeline import PipelineMetrics as PipelineMetrics
 from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings as HippoRagSettings

@@ -17,7 +17,7 @@ NAME = "add"
 def command(
     corpus: Corpus,
     index: Annotated[Path, typer.Argument(help="An index directory.")],
-    loader: Loader = "jsonl",
+    loader: Loader = None,
     option: LoaderOptions = None,
     update: Annotated[
         bool, typer.Option("--update", help="An item whose id is there takes that item's place; else that is an error.")

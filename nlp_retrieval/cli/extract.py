@@ -26,7 +26,7 @@ def command(
         str, typer.Argument(help="Where to keep it: a file (SQLite), or a database as URL or env:NAME. Made if missing.")
     ],
     lm: Annotated[str, typer.Option(help="The language model: openai/gpt-4o-mini, ollama_chat/..., hosted_vllm/...")],
-    loader: Loader = "jsonl",
+    loader: Loader = None,
     option: LoaderOptions = None,
     lm_base_url: Annotated[
         str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")

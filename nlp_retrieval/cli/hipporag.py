@@ -30,7 +30,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON line for each res
 def index(
     corpus: Corpus,
     config: Settings,
-    loader: Loader = "jsonl",
+    loader: Loader = None,
     option: LoaderOptions = None,
     replace: Annotated[bool, typer.Option("--replace", help="Give up an index of other items that is there.")] = False,
     as_json: AsJson = False,

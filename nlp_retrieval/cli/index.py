@@ -16,7 +16,7 @@ NAME = "index"
 def command(
     corpus: Corpus,
     index: Annotated[Path, typer.Argument(help="The index directory; made where it does not exist.")],
-    loader: Loader = "jsonl",
+    loader: Loader = None,
     option: LoaderOptions = None,
     retriever: Annotated[
         list[str] | None,

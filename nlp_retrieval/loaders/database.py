@@ -7,13 +7,8 @@ list and quoted by SQLAlchemy, never pasted into a statement.
 from __future__ import annotations
 
 import copy
-import datetime
-import decimal
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
-
-from pydantic import JsonValue
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
@@ -21,6 +16,7 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError
 from nlp_retrieval.loaders.connection import connect, hide_secrets, resolve, scrub
 from nlp_retrieval.loaders.files import JsonObject
 from nlp_retrieval.loaders.records import as_id, as_text, as_title, make_item, quoted, with_title
+from nlp_retrieval.loaders.values import plain_value
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection, Executable
@@ -29,6 +25,7 @@ __all__ = ["DatabaseLoader"]
 
 Scalar = str | int | float | bool | None
 _BATCH = 500
+_CURE = "convert it in a query (CAST), or leave it out with metadata_columns"
 
 
 class DatabaseLoader(BaseLoader):
@@ -178,39 +175,22 @@ class DatabaseLoader(BaseLoader):
         return {position: column for position, column in enumerate(found) if column in wanted}
 
     def _item(self, place: str, row: dict[str, object]) -> SearchableItem:
-        item_id = as_id(place, self.id_column, _plain(place, self.id_column, row[self.id_column], whole=True))
+        item_id = as_id(place, self.id_column, plain_value(place, self.id_column, row[self.id_column], whole=True, cure=_CURE))
         place = f"{place} (id {item_id!r:.80})"
-        content = as_text(place, self.content_column, _plain(place, self.content_column, row[self.content_column]))
+        content = as_text(
+            place, self.content_column, plain_value(place, self.content_column, row[self.content_column], cure=_CURE)
+        )
         kept = self.metadata_columns
         if kept is None:
             kept = [column for column in row if column not in (self.id_column, self.content_column, self.title_column)]
-        metadata: JsonObject = {column: _plain(place, column, row[column]) for column in kept}
+        metadata: JsonObject = {column: plain_value(place, column, row[column], cure=_CURE) for column in kept}
         if self.title_column is not None:
-            title = as_title(place, self.title_column, _plain(place, self.title_column, row[self.title_column]))
+            title = as_title(
+                place, self.title_column, plain_value(place, self.title_column, row[self.title_column], cure=_CURE)
+            )
             metadata = with_title(place, title, metadata)
         return make_item(place, item_id, content, metadata)
 
 
 def _as_list(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:
     return value if value is None or isinstance(value, (str, int, float)) else list(value)
-
-
-def _plain(place: str, column: str, value: object, whole: bool = False) -> JsonValue:
-    """Turn what a driver returns into a JSON value; with ``whole``, a decimal without fraction becomes an integer (Oracle)."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case decimal.Decimal():
-            return int(value) if whole and value == value.to_integral_value() else float(value)
-        case datetime.date() | datetime.time():
-            return value.isoformat()
-        case uuid.UUID():
-            return str(value)
-        case list() | tuple():
-            return [_plain(place, column, inner) for inner in value]
-        case dict():
-            return {str(key): _plain(place, column, inner) for key, inner in value.items()}
-    raise SourceError(
-        f'{place}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; '
-        "convert it in a query (CAST), or leave it out with metadata_columns"
-    )

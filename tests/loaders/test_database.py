@@ -18,7 +18,8 @@ import pytest
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, DependencyError, SourceError
 from nlp_retrieval.loaders.connection import hide_secrets, scrub
-from nlp_retrieval.loaders.database import DatabaseLoader, _plain
+from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.loaders.values import plain_value
 
 pytest.importorskip("sqlalchemy")
 
@@ -161,7 +162,7 @@ def test_text_that_is_not_utf8_is_an_error(url: str) -> None:
     ],
 )
 def test_values_of_a_database_become_json_values(value: object, expected: object) -> None:
-    found = _plain("here", "column", value)
+    found = plain_value("here", "column", value)
     assert found == expected
     assert type(found) is type(expected)
 
@@ -169,11 +170,11 @@ def test_values_of_a_database_become_json_values(value: object, expected: object
 @pytest.mark.parametrize("value", [b"x", memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]])
 def test_values_that_json_cannot_hold_are_refused(value: object) -> None:
     with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it in a query \(CAST\), or leave it out'):
-        _plain("here", "c", value)
+        plain_value("here", "c", value)
 
 
 def test_a_decimal_without_fraction_is_a_good_id() -> None:
-    assert _plain("here", "id", decimal.Decimal(7), whole=True) == 7
+    assert plain_value("here", "id", decimal.Decimal(7), whole=True) == 7
 
 
 @pytest.mark.parametrize(

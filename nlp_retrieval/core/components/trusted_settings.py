@@ -81,6 +81,7 @@ _ENDPOINT = _CALLS | _may(
 )
 _PARTS = _may("retrievers", "fusion", "reranker")
 _FILE = _given("read")
+_FIELDS = ("id_field", "content_field", "title_field", "metadata_fields")
 
 MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "retrievers": {
@@ -220,7 +221,15 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "beir": _may("split", path=_FILE),
         "hotpotqa": _may("sentence_facts", path=_FILE),
         "hover": _may("hops", "label", path=_FILE),
-        "jsonl": _may("id_field", "content_field", "title_field", "metadata_fields", path=_FILE),
+        "jsonl": _may(*_FIELDS, path=_FILE),
+        "csv": _may(*_FIELDS, "number_fields", "delimiter", "quote", "columns", "encoding", path=_FILE),
+        "parquet": _may(*_FIELDS, path=_FILE),
+        "huggingface": _may(*_FIELDS, "config", "split", "revision", path=_given("load, or download, the data set")),
+        "ir_datasets": _may(
+            *("content_field", "title_field", "metadata_fields", "query_field"),
+            path=_given("load, or download, the data set"),
+        ),
+        "topics": _may(*("format", "qrels_format", "id_field", "text_field", "columns"), path=_FILE, qrels=_FILE),
         "chunker": _may("source", "size", "overlap", "unit"),
         "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(

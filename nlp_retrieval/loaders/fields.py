@@ -1,0 +1,189 @@
+"""Which fields of a record are its id, its text, its title and its metadata: one answer for all loaders of records.
+
+A field is a name, or a path into objects (``doc.body``); a field whose own name holds dots is found by that name first.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.records import (
+    CONTENT_NAMES,
+    ID_NAMES,
+    as_id,
+    as_text,
+    as_title,
+    likely,
+    make_item,
+    metadata_of,
+    quoted,
+    with_title,
+)
+
+__all__ = ["RecordLoader", "field_of", "has_field", "joined_text", "missing_field", "without_fields"]
+
+
+def has_field(row: JsonObject, field: str) -> bool:
+    """Whether a record has a field, by name or by path."""
+    return field in row or ("." in field and _parent(row, field) is not None)
+
+
+def field_of(row: JsonObject, field: str) -> JsonValue:
+    """Return the value of a field; null where the record lacks it."""
+    if field in row:
+        return row[field]
+    parent = _parent(row, field) if "." in field else None
+    return None if parent is None else parent[field.rpartition(".")[2]]
+
+
+def _parent(row: JsonObject, path: str) -> JsonObject | None:
+    """The innermost object that a path leads to, where that has the last name of it."""
+    *outer, last = path.split(".")
+    value: JsonValue = row
+    for name in outer:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and last in value else None
+
+
+def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
+    """Return the record without these fields; objects from which a path takes everything go too."""
+    kept = {name: value for name, value in row.items() if name not in fields}
+    for path in fields:
+        if "." in path and path not in row and _parent(row, path) is not None:
+            name, _, inner = path.partition(".")
+            value = kept.pop(name, None)
+            if isinstance(value, dict) and (rest := without_fields(value, [inner])):
+                kept[name] = rest
+    return kept
+
+
+def missing_field(place: str, parameter: str, field: str, found: Collection[str], aliases: Sequence[str]) -> SourceError:
+    """Return the error about a field that is not there, with the name that was probably meant."""
+    meant = likely(field, found, aliases)
+    cure = f'pass {parameter}="{meant}"' if meant else f"pass {parameter}= and the name of the field that holds it"
+    return SourceError(f'{place}: no "{field}" field (found: {quoted(found)}); {cure}')
+
+
+def joined_text(
+    place: str, row: JsonObject, fields: str | Sequence[str], parameter: str, aliases: Sequence[str] = CONTENT_NAMES
+) -> str:
+    """Return a text field, or several joined by line ends; of several, some may be missing, null or empty.
+
+    Raises:
+        SourceError: there is none of them, or one is not text.
+    """
+    if isinstance(fields, str):
+        if not has_field(row, fields):
+            raise missing_field(place, parameter, fields, row, aliases)
+        return as_text(place, fields, field_of(row, fields))
+    there = [field for field in fields if has_field(row, field)]
+    if not there:
+        raise missing_field(place, parameter, fields[0], row, aliases)
+    return "\n".join(text for field in there if (text := as_title(place, field, field_of(row, field))))
+
+
+class RecordLoader(BaseLoader):
+    """Base of loaders of records: a subclass yields the records of its source, this makes items of them.
+
+    Args:
+        id_field: the field that holds the id, unique in the source. None: the number of the record, from 0.
+        content_field: the field that holds the text, or several, which are joined by line ends.
+        title_field: the field that holds the title. None: the items have no titles.
+        metadata_fields: the fields to keep as metadata. None: all the others.
+    """
+
+    path: str | Path
+    id_field: str | None
+    content_field: str | Sequence[str]
+    title_field: str | None
+    metadata_fields: Sequence[str] | None
+
+    def __init__(
+        self,
+        id_field: str | None,
+        content_field: str | Sequence[str],
+        title_field: str | None,
+        metadata_fields: Sequence[str] | None,
+    ) -> None:
+        if not content_field:
+            raise ConfigurationError(f"{type(self).__name__}: content_field is empty; name the field that holds the text")
+        self.id_field = id_field
+        self.content_field = content_field
+        self.title_field = title_field
+        self.metadata_fields = metadata_fields
+
+    @abstractmethod
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the records of the source, each with its place for messages, in bounded memory.
+
+        Raises:
+            SourceError: the source is missing or malformed.
+        """
+
+    @property
+    def taken_fields(self) -> list[str]:
+        """The fields that become id, text and title."""
+        texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
+        return [field for field in (self.id_field, *texts, self.title_field) if field is not None]
+
+    def check_columns(self, place: str, columns: Collection[str]) -> None:
+        """Refuse a table whose columns cannot hold id and text, before a row of it is read.
+
+        Raises:
+            SourceError: a column is missing; the message names the nearest.
+        """
+        wanted: list[tuple[str, str, Sequence[str]]] = []
+        if self.id_field is not None:
+            wanted.append(("id_field", self.id_field, ID_NAMES))
+        texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
+        wanted += [("content_field", field, CONTENT_NAMES) for field in texts]
+        wanted += [("metadata_fields", field, ()) for field in self.metadata_fields or ()]
+        for parameter, field, aliases in wanted:
+            if field not in columns and field.partition(".")[0] not in columns:
+                raise missing_field(place, parameter, field, columns, aliases)
+
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the items in the order of the source.
+
+        Raises:
+            SourceError: the source is missing or damaged, or a record cannot be an item.
+        """
+        unseen = dict.fromkeys(self.metadata_fields or ())
+        rows = 0
+        taken = self.taken_fields
+        for place, row in self.records():
+            item_id = str(rows) if self.id_field is None else self._id(place, row, self.id_field)
+            rows += 1
+            content = joined_text(place, row, self.content_field, "content_field")
+            metadata = self._metadata(place, row, taken)
+            if unseen:
+                unseen = {field: None for field in unseen if field not in metadata}
+            yield make_item(place, item_id, content, metadata)
+        if unseen and rows:
+            warnings.warn(
+                f"{self.path}: none of its {rows} rows has the metadata fields {quoted(unseen)}", RetrievalWarning, stacklevel=2
+            )
+
+    def _id(self, place: str, row: JsonObject, field: str) -> str:
+        if not has_field(row, field):
+            raise missing_field(place, "id_field", field, row, ID_NAMES)
+        return as_id(place, field, field_of(row, field))
+
+    def _metadata(self, place: str, row: JsonObject, taken: Iterable[str]) -> JsonObject:
+        title = "" if self.title_field is None else as_title(place, self.title_field, field_of(row, self.title_field))
+        metadata = metadata_of(place, without_fields(row, list(taken)), ())
+        if self.metadata_fields is not None:
+            everything = row | metadata
+            metadata = {field: field_of(everything, field) for field in self.metadata_fields if has_field(everything, field)}
+        elif self.title_field != "title":
+            metadata.pop("title", None)
+        return with_title(place, title, metadata)

@@ -1,0 +1,1 @@
+"""Loaders of rows with named columns: CSV, Parquet, Hugging Face data sets."""

@@ -1,0 +1,76 @@
+"""Batches of an Arrow table as records: checked for damage, and turned into JSON values where Python's are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders.fields import RecordLoader
+from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.values import plain_value
+
+BATCH = 256
+"""Rows at a time: few, because a row may be a whole book."""
+
+
+def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
+    """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
+
+    Raises:
+        SourceError: a column is missing, occurs twice, or has a type that is no text.
+    """
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise SourceError(f'{place}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
+    loader.check_columns(place, schema.names)
+    for field in loader.taken_fields:
+        found = _type_of(schema, field)
+        if found is not None and (pa.types.is_nested(found) or pa.types.is_binary(found) or pa.types.is_large_binary(found)):
+            shown = str(found)[:80]
+            inner = (
+                [f"{field}.{found.field(place).name}" for place in range(found.num_fields)] if pa.types.is_struct(found) else []
+            )
+            cure = f"name a field in it, such as {inner[0]!r}" if inner else "make text of it, or name another column"
+            raise SourceError(f'{place}: column "{field}" holds {shown}, and not text; {cure}')
+
+
+def _type_of(schema: pa.Schema, field: str) -> Any:
+    """The type of a column, or of a field in a struct; None where it is not there."""
+    if field in schema.names:
+        return schema.field(field).type
+    name, *inner = field.split(".")
+    found = schema.field(name).type if name in schema.names else None
+    for part in inner:
+        if found is None or not pa.types.is_struct(found) or found.get_field_index(part) < 0:
+            return None
+        found = found.field(part).type
+    return found
+
+
+def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the rows of batches, each with its place (``items.parquet, row 17``), rows counted from 1.
+
+    Raises:
+        SourceError: the data is damaged, or a value is no JSON value.
+    """
+    number = 0
+    try:
+        for batch in batches:
+            batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
+            odd = [field.name for field in batch.schema if not _is_plain(field.type)]
+            for row in batch.to_pylist():
+                number += 1
+                place = f"{source}, row {number}"
+                for column in odd:
+                    row[column] = plain_value(place, column, row[column])
+                yield place, row
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_one(kind) for is_one in (types.is_string, types.is_large_string, types.is_integer, types.is_boolean))

@@ -1,0 +1,262 @@
+"""CSV and TSV, as people have them: any delimiter, any encoding, checked line by line.
+
+A row that has not as many cells as the header, an unclosed quotation mark and a zero byte are errors that name the line;
+nothing is padded, cut or skipped but blank lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.loaders.fields import RecordLoader
+from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, JsonObject, open_bytes, read_error
+from nlp_retrieval.loaders.records import quoted
+
+__all__ = ["CsvLoader", "read_rows"]
+
+_DELIMITERS = (",", "\t", ";", "|")
+_NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
+
+Character = Annotated[str, Field(min_length=1, max_length=1)]
+
+
+class CsvLoader(RecordLoader):
+    r"""Items from a CSV or TSV file with a line of column names, plain or gzip; streamed, so it may be of any size.
+
+    Cells are text. A column without a name is left out (pandas writes its index so). Blank lines are skipped.
+
+    Args:
+        path: the file.
+        id_field: the column that holds the id, unique in the file. None: the number of the row, from 0.
+        content_field: the column that holds the text, or several, which are joined by line ends.
+        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        metadata_fields: the columns to keep as metadata. None: all the others.
+        number_fields: the columns whose cells are numbers in the metadata, so that filters compare them as such; an empty
+            cell is null.
+        delimiter: what stands between cells. None: the one of comma, tab, semicolon and bar that the first line has most of.
+        quote: what stands around cells that hold delimiters or line ends. None: nothing does (MS MARCO's files).
+        columns: the names of the columns of a file without a line of names, in order.
+        encoding: of the file, as Python names it: ``utf-8``, ``utf-16``, ``latin-1``, ``cp1252``.
+    """
+
+    name = "csv"
+
+    def __init__(
+        self,
+        path: str | Path,
+        id_field: str | None = "id",
+        content_field: str | Sequence[str] = "content",
+        title_field: str | None = "title",
+        metadata_fields: Sequence[str] | None = None,
+        number_fields: Sequence[str] = (),
+        delimiter: Character | None = None,
+        quote: Character | None = '"',
+        columns: Annotated[Sequence[str], Field(min_length=1)] | None = None,
+        encoding: str = "utf-8",
+    ) -> None:
+        super().__init__(id_field, content_field, title_field, metadata_fields)
+        check_encoding(encoding)
+        self.path = path
+        self.number_fields = number_fields
+        self.delimiter = delimiter
+        self.quote = quote
+        self.columns = columns
+        self.encoding = encoding
+
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the rows as objects, each with its line.
+
+        Raises:
+            SourceError: the file is missing or damaged, a column is missing, or a row has too few or too many cells.
+        """
+        first = True
+        numbers = set(self.number_fields)
+        for place, row in read_rows(self.path, self.delimiter, self.quote, self.columns, self.encoding):
+            if first:
+                self._check_header(row)
+                first = False
+            for field in numbers:
+                row[field] = _number(place, field, str(row[field]))
+            yield place, row
+
+    def _check_header(self, row: JsonObject) -> None:
+        where = str(self.path) if self.columns is not None else f"{self.path}, line 1"
+        try:
+            self.check_columns(where, row)
+        except SourceError as error:
+            if self.columns is None and any(_looks_like_value(name) for name in row):
+                raise SourceError(
+                    f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; where the file has no "
+                    'line of names, pass columns=["id", "content", ...]'
+                ) from None
+            raise error from None
+        for field in self.number_fields:
+            if field not in row:
+                raise SourceError(f'{where}: no column "{field}" for number_fields (found: {quoted(row)}); correct its name')
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that is unknown, or none of text.
+
+    Raises:
+        ConfigurationError: it is so.
+    """
+    try:
+        "".encode(encoding)
+    except (LookupError, ValueError, TypeError):
+        raise ConfigurationError(f"encoding: {encoding!r} is no encoding of text; such as utf-8, utf-16, latin-1") from None
+
+
+def read_rows(
+    path: str | Path,
+    delimiter: str | None = None,
+    quote: str | None = '"',
+    columns: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the rows of a CSV file by the names of its columns, each with its place (``items.csv, line 17``).
+
+    Args:
+        path: a file, plain or gzip.
+        delimiter: as of :class:`CsvLoader`, as the others.
+        quote: as said.
+        columns: as said.
+        encoding: as said.
+
+    Raises:
+        SourceError: the file is missing or damaged, or a row does not fit its header.
+    """
+    names = list(columns) if columns is not None else None
+    for line, cells in read_cells(path, delimiter, quote, encoding):
+        place = f"{path}, line {line}"
+        if names is None:
+            names = _checked_names(place, cells, delimiter)
+            continue
+        if len(cells) != len(names):
+            raise SourceError(
+                f"{place}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
+                "put quotation marks around cells that hold a delimiter or a line end, or pass delimiter="
+            )
+        row: JsonObject = dict(zip(names, cells, strict=True))
+        row.pop("", None)
+        yield place, row
+
+
+def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins."""
+    # the module counts for all its readers together, and 128 KiB are less than a long article
+    if csv.field_size_limit() < MAX_ENTRY:
+        csv.field_size_limit(MAX_ENTRY)
+    lines = _lines(path, encoding)
+    first = next(lines, None)
+    if first is None:
+        raise SourceError(f"{path}: the file is empty; a CSV file begins with the names of its columns")
+    reader = csv.reader(
+        _again(first, lines),
+        delimiter=delimiter or _sniffed(first, quote),
+        quotechar=quote,
+        quoting=csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    before = 0
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise SourceError(
+                f"{path}, line {before + 1}: not a row of CSV: {error}; write a quotation mark within quoted cells "
+                "twice, or pass "
+                "quote=None (null in YAML) where cells are not quoted"
+            ) from None
+        if cells is None:
+            return
+        if cells:
+            yield before + 1, cells
+        before = reader.line_num
+
+
+def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _lines(path: str | Path, encoding: str) -> Iterator[str]:
+    """The lines with their ends, decoded; a byte order mark is dropped."""
+    name = codecs.lookup(encoding).name
+    with open_bytes(path, utf16=name.startswith("utf-16")) as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig" if name == "utf-8" else encoding, newline="")
+        number = 0
+        try:
+            while line := text.readline(MAX_ENTRY + 1):
+                number += 1
+                if len(line) > MAX_ENTRY:
+                    raise SourceError(f"{path}, line {number}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+                if "\0" in line:
+                    raise SourceError(
+                        f"{path}, line {number}: it holds a zero byte; where the file is UTF-16, pass "
+                        "encoding=\"utf-16-le\", else remove it (tr -d '\\000' < old.csv > new.csv)"
+                    )
+                yield line
+        except UnicodeError as error:
+            ahead = error.object[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
+            reason = getattr(error, "reason", error)
+            raise SourceError(
+                f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); pass the file's encoding, such as "
+                'encoding="latin-1" or "cp1252"'
+            ) from None
+        except READ_ERRORS as error:
+            raise read_error(f"{path}, line {number + 1}", error) from error
+        finally:
+            text.detach()
+
+
+def _sniffed(header: str, quote: str | None) -> str:
+    """The delimiter that the first line has most of, outside of quotation marks; a comma where it has none."""
+    bare = "".join(header.split(quote)[::2]) if quote else header
+    counts = Counter(bare)
+    return max(_DELIMITERS, key=lambda character: counts[character])
+
+
+def _checked_names(place: str, cells: list[str], delimiter: str | None) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) == 1 and delimiter is not None:
+        other = max((one for one in _DELIMITERS if one != delimiter), key=names[0].count)
+        if other in names[0]:
+            raise SourceError(
+                f"{place}: one column with the delimiter {delimiter!r}, and {names[0].count(other) + 1} with {_NAMES[other]}; "
+                f"pass delimiter={_NAMES[other]}"
+            )
+    if not any(names):
+        raise SourceError(f"{place}: no column has a name; pass columns=[...] where the file has no line of names")
+    for name, count in Counter(filter(None, names)).items():
+        if count > 1:
+            raise SourceError(
+                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and '
+                "the file has "
+                'no line of names, pass columns=["id", "content", ...]'
+            )
+    return names
+
+
+def _looks_like_value(name: str) -> bool:
+    return len(name) > 60 or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
+
+
+def _number(place: str, field: str, cell: str) -> JsonValue:
+    if not cell.strip():
+        return None
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    raise SourceError(f'{place}: "{field}" is {cell[:40]!r}, which is no number; leave it out of number_fields')

@@ -1,0 +1,47 @@
+"""What databases and tables hold, as JSON values."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+
+from pydantic import JsonValue
+
+from nlp_retrieval.errors import SourceError
+
+__all__ = ["plain_value"]
+
+
+_LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
+
+
+def plain_value(place: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT) -> JsonValue:
+    """Turn what a driver or a table gives into a JSON value.
+
+    Args:
+        place: where it stands.
+        column: its column.
+        value: what was given.
+        whole: a decimal without fraction becomes an integer (Oracle's ids).
+        cure: what to do where it is no JSON value.
+
+    Raises:
+        SourceError: it is none: bytes, an interval.
+    """
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case decimal.Decimal():
+            return int(value) if whole and value == value.to_integral_value() else float(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case uuid.UUID():
+            return str(value)
+        case list() | tuple():
+            return [plain_value(place, column, inner, cure=cure) for inner in value]
+        case dict():
+            return {str(key): plain_value(place, column, inner, cure=cure) for key, inner in value.items()}
+    raise SourceError(
+        f'{place}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; {cure}'
+    )

@@ -1,0 +1,203 @@
+"""CSV, Parquet and Hugging Face data sets: files as their own libraries write them, and files that are wrong."""
+
+from __future__ import annotations
+
+import csv
+import tracemalloc
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nlp_retrieval import CsvLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders.tables import delimited
+
+from .conftest import Write
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+
+
+def items_of(rows: list[tuple[str, str]]) -> list[SearchableItem]:
+    return [
+        SearchableItem(item_id=str(number), content=text, metadata={"note": note}) for number, (text, note) in enumerate(rows)
+    ]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(TEXT, TEXT), max_size=8),
+    st.sampled_from([",", "\t", ";", "|"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_what_the_csv_module_writes_comes_back(
+    tmp_path: Path, rows: list[tuple[str, str]], delimiter: str, encoding: str
+) -> None:
+    with (tmp_path / "a.csv").open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["id", "content", "note"])
+        writer.writerows([number, *row] for number, row in enumerate(rows))
+    assert CsvLoader(tmp_path / "a.csv", encoding=encoding).load() == items_of(rows)
+
+
+def test_columns_may_have_any_name_be_joined_and_hold_numbers(write: Write) -> None:
+    path = write("a.csv", ",nr,head,lead,body,year\n0,7,T,One,Two,1999\n1,8,,,Two,\n")
+    loader = CsvLoader(path, id_field="nr", title_field="head", content_field=["lead", "body"], number_fields=["year"])
+    assert loader.load() == [
+        SearchableItem(item_id="7", content="One\nTwo", metadata={"title": "T", "year": 1999}),
+        SearchableItem(item_id="8", content="Two", metadata={"year": None}),
+    ]
+
+
+def test_a_file_without_names_and_without_quotes_is_read_as_said(write: Write) -> None:
+    path = write("collection.tsv.gz", '0\t"Hello" he said\n1\t"open\n')
+    found = CsvLoader(path, columns=["id", "content"], quote=None).load()
+    assert [(item.item_id, item.content) for item in found] == [("0", '"Hello" he said'), ("1", '"open')]
+
+
+def test_rows_without_ids_are_numbered(write: Write) -> None:
+    assert [item.item_id for item in CsvLoader(write("a.csv", "content\na\nb\n"), id_field=None).stream()] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "said"),
+    [
+        (b"", {}, "the file is empty"),
+        (b"1,some text\n2,other\n", {}, "line 1: this looks like a row, .*pass columns="),
+        (b"id,content,content\n", {}, 'line 1: 2 columns are called "content"; rename one'),
+        (b",,\n1,2,3\n", {}, "line 1: no column has a name"),
+        (
+            b"id;content\n1;a\n",
+            {"delimiter": ","},
+            "one column with the delimiter ',', and 2 with ';'; pass delimiter=';'",
+        ),
+        (b"_id,text\n1,a\n", {}, 'line 1: no "id" field .*pass id_field="_id"'),
+        (b"id,text\n1,a\n", {}, 'no "content" field .*pass content_field="text"'),
+        (b"id,content,year\n1,a,2\n", {"metadata_fields": ["yaer"]}, 'no "yaer" field .*pass metadata_fields="year"'),
+        (b'id,content\n1,"a\nb"\n2,a,b\n', {}, "line 4: 3 cells, where the header has 2"),
+        (b"id,content\n1,a\n\n2\n", {}, "line 4: 1 cells, where the header has 2"),
+        (b'id,content\n1,a\n2,"open\n3,b\n', {}, "line 3: not a row of CSV: .*quote=None"),
+        (b"id,content\n1,a\0b\n", {}, "line 2: it holds a zero byte"),
+        ("id,content\n1,a\n".encode("utf-16"), {}, 'UTF-16 text; .*encoding="utf-16"'),
+        ("id,content\n1,a\n".encode("utf-16-le"), {}, 'line 1: it holds a zero byte; .*encoding="utf-16-le"'),
+        ("id,content\n1,a\n2,é\n".encode("latin-1"), {}, 'line 3: not utf-8 .*encoding="latin-1"'),
+        (b"id,content,n\n1,a,x\n", {"number_fields": ["n"]}, "line 2: \"n\" is 'x', which is no number"),
+        (b"PAR1....", {}, "a Parquet file; ParquetLoader reads it"),
+    ],
+)
+def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(
+    write: Write, content: bytes, settings: dict[str, object], said: str
+) -> None:
+    with pytest.raises(SourceError, match=f"(?s){said}"):
+        CsvLoader(write("a.csv", content), **settings).load()  # type: ignore[arg-type]
+
+
+def test_a_cell_that_never_ends_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "MAX_ENTRY", 1000)
+    with pytest.raises(SourceError, match="line 2: longer than"):
+        CsvLoader(write("a.csv", "id,content\n1," + "a" * 2000)).load()
+    assert files.MAX_ENTRY > 1000
+
+
+def test_an_encoding_that_is_none_is_refused_at_once() -> None:
+    for encoding in ("utf-99", "zip"):
+        with pytest.raises(ConfigurationError, match=encoding):
+            CsvLoader("a.csv", encoding=encoding)
+
+
+def test_large_tables_stream_in_little_memory(tmp_path: Path) -> None:
+    rows = [{"id": number, "content": f"word {number} " * 400} for number in range(5000)]
+    with (tmp_path / "a.csv").open("w") as file:
+        writer = csv.DictWriter(file, ["id", "content"])
+        writer.writeheader()
+        writer.writerows(rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet", row_group_size=500)
+    assert (tmp_path / "a.csv").stat().st_size > 18_000_000
+    del rows
+    for loader in (CsvLoader(tmp_path / "a.csv"), ParquetLoader(tmp_path / "a.parquet")):
+        next(loader.stream())
+        pool = pa.default_memory_pool()
+        held, most = pool.bytes_allocated(), 0
+        tracemalloc.start()
+        count = 0
+        for _ in loader.stream():
+            count += 1
+            most = max(most, pool.bytes_allocated() - held)
+        peak = tracemalloc.get_traced_memory()[1] + most
+        tracemalloc.stop()
+        assert count == 5000
+        assert peak < 12_000_000
+
+
+def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
+    rows = [{"doc": {"id": n, "body": f"b{n}", "by": "x"}, "tags": [["a"]], "at": None} for n in range(3)]
+    pq.write_table(pa.Table.from_pylist(rows[:2]), tmp_path / "0.parquet")
+    pq.write_table(pa.Table.from_pylist(rows[2:]), tmp_path / "1.parquet")
+    found = ParquetLoader(tmp_path, id_field="doc.id", content_field="doc.body").load()
+    assert [item.item_id for item in found] == ["0", "1", "2"]
+    assert found[0] == SearchableItem(item_id="0", content="b0", metadata={"doc": {"by": "x"}, "tags": [["a"]], "at": None})
+    kept = ParquetLoader(tmp_path, id_field="doc.id", content_field="doc.body", metadata_fields=["doc.by"]).load()
+    assert kept[2].metadata == {"doc.by": "x"}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"id": [1], "content": [[["a"]]]}, 'column "content" holds list<.*list<.*and not text'),
+        ({"id": [1], "content": [{"body": "a"}]}, "name a field in it, such as 'content.body'"),
+        ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
+        ({"id": [1.5], "content": ["a"]}, 'row 1: "id" is a number'),
+        ({"id": [1], "content": ["a"], "raw": [b"x"]}, 'row 1: column "raw" holds bytes, .*metadata_fields'),
+    ],
+)
+def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
+    tmp_path: Path, table: dict[str, list[object]], said: str
+) -> None:
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=said):
+        ParquetLoader(tmp_path / "a.parquet").load()
+
+
+def test_what_is_no_parquet_is_an_error(write: Write, tmp_path: Path) -> None:
+    for path in (write("a.parquet", "id,content"), tmp_path / "none", tmp_path / "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(SourceError, match=r"check the path|name the folder"):
+            ParquetLoader(path).load()
+
+
+def test_jsonl_fields_by_path_and_joined(write: Write) -> None:
+    path = write("a.jsonl", [{"doc": {"id": 1, "body": "b", "by": "x"}, "lead": "l", "a.b": 1}])
+    (found,) = JsonlLoader(path, id_field="doc.id", content_field=["lead", "doc.body", "more"]).load()
+    assert found == SearchableItem(item_id="1", content="l\nb", metadata={"a.b": 1, "doc": {"by": "x"}})
+
+
+def test_hugging_face_folders_are_read_in_place(tmp_path: Path) -> None:
+    import datasets
+
+    rows = [{"id": number, "content": f"t{number}", "label": number} for number in range(600)]
+    whole = datasets.Dataset.from_list(rows)
+    whole.save_to_disk(tmp_path / "saved")
+    datasets.DatasetDict({"train": whole, "test": whole.select(range(2))}).save_to_disk(tmp_path / "dict")
+    (tmp_path / "files").mkdir()
+    whole.to_parquet(tmp_path / "files" / "train.parquet")
+    expected = [SearchableItem(item_id=str(n), content=f"t{n}", metadata={"label": n}) for n in range(600)]
+    for name in ("saved", "dict", "files"):
+        assert HuggingFaceLoader(tmp_path / name).load() == expected
+    assert len(HuggingFaceLoader(tmp_path / "dict", split="test").load()) == 2
+    with pytest.raises(SourceError, match="did you mean 'test'"):
+        HuggingFaceLoader(tmp_path / "dict", split="tset").load()
+    with pytest.raises(SourceError, match='pass content_field="content"'):
+        HuggingFaceLoader(tmp_path / "saved", content_field="contnt").load()
+
+
+def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+    with pytest.raises(SourceError, match="the hub cannot be reached .*save_to_disk"):
+        HuggingFaceLoader("nobody/nothing").load()
