@@ -26,7 +26,7 @@ from nlp_retrieval import (
     OverlapReranker,
     Searcher,
 )
-from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.joining.merge import MergeRule
 
 _PAGE = Path(__file__).parent / "DEFAULTS.md"
 _ALONE = "the query alone"

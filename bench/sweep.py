@@ -17,7 +17,7 @@ from nlp_retrieval import BaseReranker, BaseRetriever, BeirLoader, Benchmarker, 
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation
-from nlp_retrieval.core.search.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining.fusion import BaseFusion, CombMNZ, CombSUM, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.errors import RetrievalWarning
 

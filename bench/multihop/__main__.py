@@ -133,9 +133,8 @@ class Study:
             for key, report in fits.items():
                 searchers[key] = Searcher([LinkGraphRetriever(seeds, weights=_weights(report, fold))])
             options = {"k_values": CUTOFFS, "latency_queries": 1}
-            return run(
-                BenchmarkConfig(on.corpus, queries, searchers, on.index, self.work, None, None, options), self.work / name
-            )
+            config = BenchmarkConfig(on.corpus, queries, searchers, on.index, self.work, None, None, None, False, options)
+            return run(config, self.work / name)
 
         for name, figures in self._judged(f", {size}", large, graph, sweep).items():
             self.figures[name] = self.figures[name].beside(figures.named(f"{{}}, {size}"))

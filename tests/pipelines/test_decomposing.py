@@ -9,7 +9,7 @@ import warnings
 import dspy
 import pytest
 
-from nlp_retrieval.core.search.fusion import CombSUM, WeightedSum
+from nlp_retrieval.core.search.joining.fusion import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
@@ -31,7 +31,7 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
     searcher = Searcher(
         [Bm25sRetriever()],
         processor=ClaimDecomposition(model(), keep_query=keep_query),
-        reranker=OverlapReranker(),
+        reranker=OverlapReranker(blend="replace"),
         scope="per_subquery",
         depth=25,
         quota=7,

@@ -126,7 +126,7 @@ def test_any_texts_give_parts_between_0_and_1_and_a_document_equal_to_the_claim_
 def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_earlier_ones() -> None:
     claim = "Stanley Kubrick won gold medals in London"
     items = [document("nothing here", item_id="a"), document("Kubrick won gold medals", "London", "b")]
-    reranker = OverlapReranker(entity_weight=0.5, proper_noun_weight=2, phrase_weight=1)
+    reranker = OverlapReranker(entity_weight=0.5, proper_noun_weight=2, phrase_weight=1, blend="replace")
     hits = reranker.rerank([claim], [results(items)], 5)[0]
     assert [hit.item.item_id for hit in hits] == ["b", "a"]
     for hit in hits:
@@ -138,7 +138,7 @@ def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_ear
 
 def test_the_default_weights_are_those_of_the_hover_system() -> None:
     item = document("Stanley Kubrick")
-    hit = OverlapReranker().rerank(["Stanley Kubrick"], [results([item])], 1)[0][0]
+    hit = OverlapReranker(blend="replace").rerank(["Stanley Kubrick"], [results([item])], 1)[0][0]
     assert hit.score == pytest.approx(0.30 + 0.40 + 0.30)
 
 
@@ -164,7 +164,7 @@ THREE = [
 
 def test_replace_forgets_the_incoming_ranking_and_ties_keep_its_order() -> None:
     extra = [*THREE, document("nothing either", item_id="none, later")]
-    hits = OverlapReranker().rerank([CLAIM], [results(extra)], 10)[0]
+    hits = OverlapReranker(blend="replace").rerank([CLAIM], [results(extra)], 10)[0]
     assert [hit.item.item_id for hit in hits] == ["two", "one", "none", "none, later"]
 
 

@@ -32,7 +32,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.encoding import encoding_once
-from nlp_retrieval.core.search.merge import MergeRule, merge_candidates
+from nlp_retrieval.core.search.joining.merge import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError
@@ -41,7 +41,7 @@ from nlp_retrieval.errors import ConfigurationError, EngineError
 class BaseRetriever(Component, ABC):
     """Finds items for queries.
 
-    ``merge`` says how the sub-queries of one query become one list, as :mod:`nlp_retrieval.core.search.merge` has it; an engine
+    ``merge`` says how the sub-queries of one query become one list (:mod:`nlp_retrieval.core.search.joining.merge`); an engine
     offers it by a parameter of that name.
     """
 

@@ -21,7 +21,7 @@ from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.merge import nothing_expected
+from nlp_retrieval.core.search.joining.merge import nothing_expected
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.evidence.index.store import EvidenceStore, StoredText
 

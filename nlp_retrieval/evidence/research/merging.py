@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
-from nlp_retrieval.core.search.merge import RRF_K
+from nlp_retrieval.core.search.joining.merge import RRF_K
 
 __all__ = ["merged_by_rank"]
 

@@ -14,7 +14,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import says_nothing
-from nlp_retrieval.core.search.fusion import BaseFusion, RawScore
+from nlp_retrieval.core.search.joining.fusion import BaseFusion, RawScore
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher

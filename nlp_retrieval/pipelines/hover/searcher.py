@@ -22,7 +22,7 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_queries
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.fusion import BaseFusion
+from nlp_retrieval.core.search.joining.fusion import BaseFusion
 from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever

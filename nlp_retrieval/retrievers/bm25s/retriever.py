@@ -20,7 +20,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers.bm25s.analyzer import Analyzer
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files

@@ -23,7 +23,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.ranking import scaled
-from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

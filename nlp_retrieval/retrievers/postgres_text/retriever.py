@@ -17,7 +17,7 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
-from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.postgres.checksums import row_sum, stored_id
 from nlp_retrieval.postgres.engine import PostgresRetriever

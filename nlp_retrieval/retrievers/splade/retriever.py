@@ -23,7 +23,7 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.ranking import search_parts
-from nlp_retrieval.core.search.merge import MergeRule
+from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms

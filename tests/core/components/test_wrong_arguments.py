@@ -134,7 +134,8 @@ def test_a_list_of_scores_under_its_name_is_taken(searcher: Searcher) -> None:
         def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Any:
             return {"score": [2.0] * len(queries)}
 
-    assert Searcher([Bm25sRetriever()], reranker=Plain()).open(searcher.opened.path).search("fox")[0][0].score == 2.0
+    reranked = Searcher([Bm25sRetriever()], reranker=Plain(blend="replace")).open(searcher.opened.path)
+    assert reranked.search("fox")[0][0].score == 2.0
 
 
 def test_hits_of_an_engine_that_are_none_are_told(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of, sort_lists
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.core.search.merge import RRF_K
+from nlp_retrieval.core.search.joining.merge import RRF_K
 from nlp_retrieval.errors import ConfigurationError
 
 Normalization = Literal["minmax", "zscore", "rank"]
