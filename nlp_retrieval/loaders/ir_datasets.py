@@ -117,7 +117,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         try:
             return ir_datasets.load(self.path)
         except KeyError:
-            known = nearest(self.path, ir_datasets.registry).partition(" (valid:")[0]
+            known = nearest(str(self.path), ir_datasets.registry).partition(" (valid:")[0]
             hint = known if known.startswith("did you mean") else "its catalogue lists what there is: https://ir-datasets.com"
             raise SourceError(f"{self.path}: ir_datasets knows no data set of this name; {hint}") from None
 

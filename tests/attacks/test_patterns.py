@@ -150,6 +150,19 @@ with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         except SourceError:
             pass
 """,
+    "loaders/queries/judgements.py": """
+from nlp_retrieval.loaders.queries.judgements import _GRADE
+import re
+for text in ("1" * N, "+" * N, " " * N, " 1" * N):
+    _GRADE.fullmatch(text)
+    re.split(r"[ \\t\\r\\f\\v]+", text)
+""",
+    "loaders/queries/topics.py": """
+from nlp_retrieval.loaders.queries.topics import _LABEL, _TAG
+for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<top>" * N, "Number" * N, "a" * N):
+    list(_TAG.finditer(text))
+    _LABEL.match(text)
+""",
     "loaders/beir.py": """
 from nlp_retrieval.loaders import beir
 for text in ("1" * N, "+" * N, " " * N):

@@ -199,5 +199,5 @@ def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: 
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
-    with pytest.raises(SourceError, match="the hub cannot be reached .*save_to_disk"):
+    with pytest.raises(SourceError, match=r"the hub cannot be reached .*save_to_disk"):
         HuggingFaceLoader("nobody/nothing").load()

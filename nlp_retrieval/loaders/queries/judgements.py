@@ -97,6 +97,7 @@ def _json_lines(path: str | Path) -> Iterator[tuple[str, str, str, str]]:
 def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, str]]:
     places: Sequence[int] | None = None
     width = 0
+    lines: Iterator[tuple[int, list[str]]]
     if form == "trec":
         # only ASCII white space parts columns, as in C; an id may hold a no-break space
         lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
