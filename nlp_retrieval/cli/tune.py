@@ -41,7 +41,7 @@ def command(
     """Fit the weights of a link_graph or of multi_signal to judged queries.
 
     Prints what that brings out of fold, where each query is ranked by weights that it had no part in, what each signal is
-    worth, and the weights fitted to all queries as a line for the configuration.
+    worth, the weights fitted to all queries as a line for the configuration, and whether they should be taken.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.core.files.output import write_output
@@ -124,6 +124,18 @@ def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -
         say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
     weights = ", ".join(f"{signal}_weight: {weight:.3f}" for signal, weight in report.weights.items())
     typer.echo(f"weights: {{{weights}}}")
+    say(advice(report, report.measure))
+
+
+def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
+    """Whether the weights should be taken, by what they gave on queries that they were not fitted to."""
+    gain, low, high = report.gain(measure)
+    told = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+    if low > 0:
+        return f"take these weights: {told}"
+    if high < 0:
+        return f"keep the weights that you have: {told}"
+    return f"keep the weights that you have, or judge more queries: nothing shows that the new ones are better ({told})"
 
 
 def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
@@ -142,3 +154,4 @@ def _print(report: TuningReport, name: str, k_values: list[int]) -> None:
         say(f"note: {report.unreachable} gold passages are not among the candidates; no weights can bring them up")
     weights = ", ".join(f"{kind}: {weight:.3f}" for kind, weight in report.weights.items())
     typer.echo(f"weights: {{{weights}}}")
+    say(advice(report, f"ndcg@{max(k_values)}"))
