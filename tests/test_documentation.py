@@ -62,8 +62,8 @@ def test_the_rerankers_of_their_page_can_be_built(monkeypatch: pytest.MonkeyPatc
     assert {build("rerankers", one["reranker"]).name for one in found} == {"http", "listwise", "mmr"}
 
 
-def test_the_processor_in_the_readme_works() -> None:
-    _, names = run(blocks(README, "python")[1])
+def test_the_processor_of_the_page_about_plug_ins_works() -> None:
+    _, names = run(blocks((ROOT / "docs" / "PLUGINS.md").read_text("utf-8"), "python")[0])
     processor = names["Lowercase"]()  # type: ignore[operator]
     assert processor.process(["A Claim"]) == [["a claim"]]
     assert processor.config == {"name": "lowercase"}
