@@ -46,7 +46,7 @@ def train_verifier(
     base: Annotated[
         str, typer.Option(help="Model to begin with: hub name or folder.")
     ] = "sentence-transformers/all-MiniLM-L6-v2",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 1,
     short_epochs: Annotated[int, typer.Option(min=0, help="Passes before these over the short pairs alone.")] = 2,
     learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1.2e-4,
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor computes in it.")] = "float32",

@@ -32,7 +32,7 @@ class TrainingSettings:
     """How a verifier is trained.
 
     Args:
-        epochs: passes over the examples at most.
+        epochs: passes over the examples at most; on 18,000 pairs of six sets a second one learnt the small ones by heart.
         short_epochs: passes before these over the short examples alone, of a claim and one or two sentences: they cost a
             fraction, and a model that knows what contradicts a sentence learns faster what contradicts a page.
         learning_rate: at its highest, after the first tenth; it falls to 0 from there.
@@ -47,7 +47,7 @@ class TrainingSettings:
         precision: "float32", or "bfloat16" where the processor computes in it.
     """
 
-    epochs: int = 3
+    epochs: int = 1
     short_epochs: int = 2
     learning_rate: float = 1.2e-4
     batch_tokens: int = 2560
