@@ -108,7 +108,7 @@ class ListRerankerRules(ComponentRules):
                     broken(
                         "item and signals of a candidate are kept",
                         self.reranker,
-                        f"{query!r}: {shown(was)} became {shown(result)}",
+                        f"{query!r}: {shown(was)} {shown(was.signals)} became {shown(result)} {shown(result.signals)}",
                     )
                 if not math.isfinite(result.signals.get(name, math.nan)):
                     broken(f"the reranker's own score is the signal {name!r}, and finite", self.reranker, shown(result.signals))

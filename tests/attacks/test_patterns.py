@@ -290,6 +290,29 @@ from nlp_retrieval.benchmarks.cost import prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
+    "reports/snippets.py": """
+from nlp_retrieval.reports.snippets import common_words, pieces, shared_spans, snippet
+for text in ("a" * N, "ab " * N, "_" * N, "a_" * N, chr(0x6c17) * N, " " * N):
+    common_words([text], [text])
+    passage = text[:5000]  # a run keeps no more of it
+    spans = shared_spans(passage, text)
+    pieces(passage, snippet(passage, spans), spans)
+""",
+    "reports/page/labels.py": """
+from nlp_retrieval.reports.page.labels import labels_of_names
+for text in ("a" * N, "a, " * N, "_" * N, "." * N):
+    labels_of_names([text, text + "b", "c" + text])
+""",
+    "reports/page/page.py": """
+from nlp_retrieval.reports.page.page import _H2
+for text in ('<h2 id="a">' * N, '<h2 id="' * N, '<h2 id="' + "a" * N, '<h2 id="a">' + "a" * N):
+    _H2.findall(text)
+""",
+    "reports/page/templating.py": """
+from nlp_retrieval.reports.page.templating import _breakable
+for text in ("-" * N, "a-" * N, "a" * N, "_" * N):
+    _breakable(text)
+""",
     "reports/tables/papers.py": """
 from nlp_retrieval.reports.tables import papers as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):

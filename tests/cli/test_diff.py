@@ -98,7 +98,7 @@ def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     found = difference(lists, "clauses", "bm25", first, 3)
     counts = [sum(hit.movement == kind for hit in found.hits) for kind in ("entered", "left")]
-    table = done.stdout.partition("Signals")[0]
+    table = done.stdout.partition("What they say")[0]
     assert [len(re.findall(rf"\b{kind}\b", table)) for kind in ("entered", "left")] == counts
     assert table.count("[gold]") == sum(hit.grade > 0 for rank in (found.one_list, found.other_list) for hit in rank)
     assert "bm25s" in done.stdout

@@ -8,8 +8,11 @@ import time
 import numpy as np
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from sparse_models import HashedTerms
 
-from nlp_retrieval.testing import EncoderRules, TokenEncoderRules
+from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.encoders.sparse_base import TermWeights
+from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 
 from .breaking import breaks
 
@@ -139,6 +142,69 @@ class CountsTokensWrongly(HashedTokens):
 
 @breaks(TokenEncoderRules, "test_threads_get_the_vectors_of_one")
 class OneTokenBuffer(HashedTokens):
+    def encode_passages(self, passages):
+        self.texts = passages
+        time.sleep(0.001)
+        return super().encode_passages((self.texts * len(passages))[: len(passages)])
+
+
+class _Weights(HashedTerms):
+    """Changes what comes back.
+
+    Args:
+        dimension: how many terms there are.
+        seed: of numbers and weights.
+        most: words that are read of a passage.
+    """
+
+    def encode_passages(self, passages):
+        return self.change(super().encode_passages(passages), passages)
+
+
+@breaks(SparseEncoderRules, "test_every_text_gets_terms_in_order_with_weights_above_0", "encode_passages")
+class WeightsBelowNothing(_Weights):
+    def change(self, given, texts):
+        return given._replace(weights=-given.weights)
+
+
+@breaks(SparseEncoderRules, "test_a_text_of_words_has_terms_and_a_blank_one_has_none", "encode_passages")
+class NoTermsAtAll(_Weights):
+    def change(self, given, texts):
+        return TermWeights(offsets_of([0] * len(texts)), given.terms[:0], given.weights[:0])
+
+
+@breaks(SparseEncoderRules, "test_terms_have_names")
+class NamelessTerms(HashedTerms):
+    def term_names(self, terms):
+        return [""] * len(terms)
+
+
+@breaks(SparseEncoderRules, "test_the_same_call_twice_gives_the_same_weights", "encode_passages")
+class GrowingWeights(_Weights):
+    def change(self, given, texts):
+        return given._replace(weights=given.weights + np.float32(0.01 * next(_counter)))
+
+
+@breaks(SparseEncoderRules, "test_weights_do_not_depend_on_the_rest_of_the_batch", "apart")
+class WeightsOfTheBatch(_Weights):
+    def change(self, given, texts):
+        return given._replace(weights=given.weights * np.float32(len(texts)))
+
+
+@breaks(SparseEncoderRules, "test_the_fingerprint_tells_the_model")
+class AnyFingerprint(HashedTerms):
+    def model_fingerprint(self):
+        return f"model {next(_counter)}"
+
+
+@breaks(SparseEncoderRules, "test_long_passages_are_counted", "-1")
+class CountsCutTermsWrongly(HashedTerms):
+    def cut_passages(self, passages):
+        return -1
+
+
+@breaks(SparseEncoderRules, "test_threads_get_the_weights_of_one")
+class OneTermBuffer(HashedTerms):
     def encode_passages(self, passages):
         self.texts = passages
         time.sleep(0.001)

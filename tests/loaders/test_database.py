@@ -169,7 +169,7 @@ def test_values_of_a_database_become_json_values(value: object, expected: object
 
 @pytest.mark.parametrize("value", [b"x", memoryview(b"x"), datetime.timedelta(1), {1, 2}, [b"x"]])
 def test_values_that_json_cannot_hold_are_refused(value: object) -> None:
-    with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it in a query \(CAST\), or leave it out'):
+    with pytest.raises(SourceError, match=r'here: column "c" holds .*convert it to text, or leave it out'):
         plain_value("here", "c", value)
 
 

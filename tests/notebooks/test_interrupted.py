@@ -13,8 +13,10 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 KERNEL = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what was started in the background ignores it
 
 sys.path.insert(0, sys.argv[1])
 from notebooks.shells import own_shell

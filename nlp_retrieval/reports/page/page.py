@@ -37,7 +37,7 @@ LIMIT = 7_500_000
 _DATE_KEY = "finished"
 _STYLES = ("report.css", "parts.css", "explorer.css")
 _SCRIPTS = ("explorer/elements.js", "report.js", "tables.js", "charts.js")
-_H2 = re.compile(r'<h2 id="([a-z-]+)">(.*?)</h2>')
+_H2 = re.compile(r'<h2 id="([a-z-]+)">(.{0,300}?)</h2>')
 
 _CONTENTS = 200
 """Bytes of one more entry in the list of contents."""

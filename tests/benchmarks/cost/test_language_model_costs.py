@@ -43,7 +43,7 @@ KINDS = ("calls", "cache_hits", "tokens_in", "tokens_out", "failures", "degraded
 
 
 def decomposed(lm: LanguageModel) -> Searcher:
-    return Searcher([Bm25sRetriever()], ClaimDecomposition(lm))
+    return Searcher([Bm25sRetriever()], ClaimDecomposition(lm, keep_query=False))
 
 
 def both(lm: LanguageModel) -> dict[str, Searcher]:
@@ -121,7 +121,10 @@ def test_a_second_run_spends_nothing_and_costs_and_finds_the_same(server: ChatSe
 def test_a_configuration_that_asks_the_same_as_an_earlier_one_spends_less_and_costs_the_same(
     server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:
-    searchers = {"one": decomposed(model()), "other": Searcher([Bm25sRetriever(k1=1.2)], ClaimDecomposition(model()))}
+    searchers = {
+        "one": decomposed(model()),
+        "other": Searcher([Bm25sRetriever(k1=1.2)], ClaimDecomposition(model(), keep_query=False)),
+    }
     report = benchmarker(tmp_path, searchers=searchers).run().report
     one, other = (asked_of(result.cost) for result in report.configurations)
     assert (one.calls, other.calls) == (20, 0)

@@ -147,7 +147,7 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
 
     none_yet = states()
     assert none_yet == {
-        "bm25s stemmer=porter": ("to build", ["bm25", "tuned", "linked"]),
+        "bm25s stemmer=auto": ("to build", ["bm25", "tuned", "linked"]),
         "bm25s stemmer=none": ("to build", ["unstemmed"]),
         "link_graph": ("to build", ["linked"]),
         "faiss": ("to build", ["linked"]),
@@ -158,7 +158,7 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     found = states()
     assert {name: state for name, (state, _) in found.items()} == {
-        "bm25s stemmer=porter": "found", "bm25s stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
+        "bm25s stemmer=auto": "found", "bm25s stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
     }  # fmt: skip
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     with pytest.warns(match="link_graph found no links"):
@@ -232,7 +232,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "stop"})]
     searchers = {
         "plain": Searcher([Bm25sRetriever()]),
-        "decomposed": Searcher([Bm25sRetriever()], ClaimDecomposition(model())),
+        "decomposed": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=False)),
         "with the claim": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
         "hyde": Searcher([Bm25sRetriever()], HyDE(model())),
         "hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=3),
@@ -274,7 +274,9 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
     lm = model()
     processors = {
         "clauses first": Chain([ClauseSplit(max_clauses=3), HyDE(lm)]),
-        "decomposed first": Chain([ClaimDecomposition(lm, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]),
+        "decomposed first": Chain(
+            [ClaimDecomposition(lm, keep_query=False, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]
+        ),
         "unknown": Asking(lm),
         "unknown before": Chain([Asking(lm), HyDE(lm)]),
     }

@@ -59,7 +59,7 @@ LEXICAL = Bm25sRetriever()
         (Searcher({"lex": LEXICAL}), Searcher({"lex": Bm25sRetriever(k1=2.0)}), "lex/k1"),
         (
             Searcher([LEXICAL], reranker=OverlapReranker()),
-            Searcher([LEXICAL], reranker=OverlapReranker(blend="rank")),
+            Searcher([LEXICAL], reranker=OverlapReranker(blend="replace")),
             "reranker/blend",
         ),
         (

@@ -357,9 +357,9 @@ def test_it_is_fused_and_reranked_like_any_other(folder: Path, scope: str, rule:
 
 
 def test_the_signals_of_several_sub_queries_are_those_of_the_one_that_found_the_item_best(folder: Path) -> None:
-    subqueries = QUERIES[:3]
-    alone = [{hit.item.item_id: hit for hit in hits} for hits in found(VARIANTS["both seeds"], subqueries, folder)]
-    for hit in VARIANTS["both seeds"].retrieve([subqueries], folder, 20)[0]:
+    subqueries, retriever = QUERIES[:3], LinkGraphRetriever(**VARIANTS["both seeds"]._arguments | {"merge": "max"})
+    alone = [{hit.item.item_id: hit for hit in hits} for hits in found(retriever, subqueries, folder)]
+    for hit in retriever.retrieve([subqueries], folder, 20)[0]:
         best = max((one[hit.item.item_id] for one in alone if hit.item.item_id in one), key=lambda one: one.score)
         told = {key: value for key, value in hit.signals.items() if "[" not in key and "rank" not in key.split(".")[1:]}
         assert told == {key: value for key, value in best.signals.items() if key != "link_graph.rank"}

@@ -127,12 +127,13 @@ def _values(
     if rule == "max":
         return scores
     if rule == "rrf":
-        return np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
-    if rule == "round_robin":
-        turn = within * n_subqueries + subquery
+        value = np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
     else:
-        turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
-    return np.reciprocal(1.0 + turn.astype(np.float64))
+        turn = within * n_subqueries + subquery
+        if rule == "alternate":
+            turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
+        value = np.reciprocal(1.0 + turn.astype(np.float64))
+    return np.where(n_subqueries == 1, scores, value)  # with one there is nothing to merge, whatever the other queries have
 
 
 def _subquery_signals(
