@@ -6,8 +6,11 @@ import ast
 import contextlib
 import inspect
 import io
+import os
 import re
 import shutil
+import subprocess
+import sys
 from importlib import import_module, resources
 from itertools import pairwise
 from pathlib import Path
@@ -52,6 +55,15 @@ def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pyt
     page = (ROOT / "docs" / name).read_text("utf-8")
     printed, _ = run(blocks(page, "python")[0])
     assert printed == blocks(page, "text")[0]
+
+
+def test_a_csv_is_found_in_as_its_page_says(tmp_path: Path) -> None:
+    (block,) = blocks((ROOT / "docs" / "DATA.md").read_text("utf-8"), "console")
+    script = "\n".join(line.removeprefix("$ ") for line in block.splitlines())
+    named = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env=named, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1  Kestrel" in done.stdout
 
 
 def test_the_rerankers_of_their_page_can_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
