@@ -233,7 +233,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "chunker": _may("source", "size", "overlap", "unit"),
         "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(
-            *("table", "parameters", "id_column", "content_column", "title_column", "metadata_columns"),
+            *(*_FIELDS, "table", "parameters"),
             url=_given("ask the database"),
             query=_given("run the statement"),
         ),

@@ -70,16 +70,11 @@ class HuggingFaceLoader(RecordLoader):
 
     def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
         checked = False
-        for read in self._open(source).with_format("arrow").iter(batch_size=BATCH):
-            table = read
+        for table in self._open(source).with_format("arrow").iter(batch_size=BATCH):
             if not checked:
                 check_schema(self, source, table.schema)
                 checked = True
-            if self.metadata_fields is not None:
-                used = {field.partition(".")[0] for field in (*self.taken_fields, *self.metadata_fields, "metadata")}
-                used |= {*self.taken_fields, *self.metadata_fields}
-                table = table.select([name for name in table.column_names if name in used])
-            yield from table.to_batches()
+            yield from table.select(self.used_columns(table.column_names)).to_batches()
 
     def _open(self, source: str) -> Any:
         try:
