@@ -163,9 +163,9 @@ class DatabaseLoader(RecordLoader):
 
     def _record(self, place: str, row: dict[str, object]) -> tuple[str, JsonObject]:
         field = self.id_field
-        if field in row:
-            row |= {field: as_id(place, field, plain_value(place, field, row[field], whole=True, cure=_CURE))}
-            place = f"{place} (id {row[field]!r:.80})"
+        if field is not None and field in row:
+            row[field] = plain_value(place, field, row[field], whole=True, cure=_CURE)
+            place = f"{place} (id {as_id(place, field, row[field])!r:.80})"
         return place, {name: plain_value(place, name, value, cure=_CURE) for name, value in row.items()}
 
 

@@ -15,8 +15,8 @@ import pytest
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements
 from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 from .conftest import Tally
 from .planting import in_child

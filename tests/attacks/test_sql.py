@@ -97,7 +97,7 @@ def test_a_table_is_one_that_the_database_lists(name: str, path: Path, tally: Ta
 def test_a_column_is_one_that_the_table_has(parameter: str, name: str, path: Path, tally: Tally) -> None:
     columns: dict[str, object] = {parameter: [name] if parameter == "metadata_fields" else name}
     with tally(FAMILY):
-        with pytest.raises(SourceError, match='no ".*" field'):
+        with pytest.raises(SourceError, match=r'no ".*" field'):
             DatabaseLoader(f"sqlite:///{path}", table="docs", **columns).load()  # type: ignore[arg-type]
         assert len(rows(path)) == 2
 

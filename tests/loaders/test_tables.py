@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nlp_retrieval import CsvLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files
-from nlp_retrieval.loaders.tables import delimited
+from nlp_retrieval.loaders.tables import arrow_rows, delimited
 
 from .conftest import Write
 
@@ -148,7 +148,7 @@ def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
     ("table", "said"),
     [
         ({"id": [1], "content": [[["a"]]]}, 'column "content" holds list<.*list<.*and not text'),
-        ({"id": [1], "content": [{"body": "a"}]}, "name a field in it, such as 'content.body'"),
+        ({"id": [1], "content": [{"body": "a"}]}, 'name a field in it, such as "content.body"'),
         ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
         ({"id": [1.5], "content": ["a"]}, 'row 1: "id" is a number'),
         ({"id": [1], "content": ["a"], "raw": [b"x"]}, 'row 1: column "raw" holds bytes, .*metadata_fields'),
@@ -160,6 +160,39 @@ def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(SourceError, match=said):
         ParquetLoader(tmp_path / "a.parquet").load()
+
+
+@pytest.mark.parametrize("value", ["x" * 2000, ["x" * 500] * 4, "x\n" * 1000])
+def test_a_row_that_is_too_long_is_the_same_error_in_every_form(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, value: str | list[str]
+) -> None:
+    import datasets
+
+    for module in (files, delimited, arrow_rows):
+        monkeypatch.setattr(module, "MAX_ENTRY", 1500)
+    rows = [{"id": number, "content": "c", "more": value if number == 2 else value[:1]} for number in range(4)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
+    loaders = [
+        (ParquetLoader(tmp_path / "a.parquet"), "a.parquet, row 3"),
+        (HuggingFaceLoader(tmp_path / "saved"), "saved, split train, row 3"),
+        (JsonlLoader(write("a.jsonl", rows)), "a.jsonl, line 3"),
+    ]
+    if isinstance(value, str):
+        path = tmp_path / "a.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["id", "content", "more"], *(row.values() for row in rows)])
+        before = csv.field_size_limit(1500)
+        loaders.append((CsvLoader(path), "a.csv, line 4"))
+    try:
+        for loader, where in loaders:
+            stream = loader.stream()
+            assert [next(stream).item_id, next(stream).item_id] == ["0", "1"]
+            with pytest.raises(SourceError, match=f"{where}: longer than 0 MiB; split the text up"):
+                next(stream)
+    finally:
+        if isinstance(value, str):
+            csv.field_size_limit(before)
 
 
 def test_what_is_no_parquet_is_an_error(write: Write, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Judgements: which items are relevant to which queries, from TREC qrels, CSV, TSV or JSON lines.
 
-Whatever reads judgements reads them here: loaders of queries, and the comparison of runs. The form is known by the suffix of the file; a file with any other suffix is TREC qrels. In TSV and CSV, TREC's four columns,
-three columns without names, and columns with names are told apart by the first line.
+Whatever reads judgements reads them here: loaders of queries, and the comparison of runs. The form is known by the suffix of
+the file; a file with any other suffix is TREC qrels. In TSV and CSV, TREC's four columns, three columns without names, and
+columns with names are told apart by the first line.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
                 continue
             if width not in (3, 4):
                 raise SourceError(
-                    f"{place}: {width} columns, where a judgement is query, item and grade, or TREC's query, 0, item and grade; "
+                    f"{place}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade; "
                     "check what separates them, or name them (query_id, item_id, relevance) where there are more"
                 )
         if len(cells) != width:

@@ -98,8 +98,8 @@ class HuggingFaceLoader(RecordLoader):
             raise
         except ConnectionError as error:
             raise SourceError(
-                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); check "
-                "the path or the name and the network, or download it on another machine (save_to_disk) and name the folder"
+                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
+                "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
             ) from None
         except Exception as error:  # the library raises what its readers do
             raise SourceError(f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split") from error

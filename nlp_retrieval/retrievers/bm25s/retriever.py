@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
@@ -24,7 +26,7 @@ from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers.bm25s.analyzer import Analyzer
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
-from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander
+from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander, Weighted
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
 from nlp_retrieval.text.words.words import Accents, Words, language_of
@@ -125,16 +127,39 @@ class Bm25sRetriever(BaseRetriever):
         counts, terms = self._analyzer.analyze(queries)
         if self._expander is None or self.feedback is None:
             return self._scorer.search(counts, terms, k, allowed)
-        first = self._scorer.search(counts, terms, self.feedback.documents, self._live)
-        of_query, of_hits = offsets_of(counts), first.offsets
-        expanded = [
-            self._expander.expand(terms[begin:end], first.rows[start:stop], first.scores[start:stop])
-            for begin, end, start, stop in zip(of_query, of_query[1:], of_hits, of_hits[1:], strict=False)
-        ]
+        expanded = self._expanded(self._expander, self.feedback, counts, terms)
         counts = np.array([len(query.terms) for query in expanded], np.int32)
         joined = np.concatenate([np.zeros(0, np.int32), *(query.terms for query in expanded)])
         factors = np.concatenate([np.zeros(0), *(query.weights for query in expanded)])
         return self._scorer.search(counts, joined, k, allowed, factors)
+
+    @property
+    def explains(self) -> bool:
+        """Whether there is more to tell than which words of the query a passage has."""
+        return self.feedback is not None
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        """Say which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
+        if self._expander is None or self.feedback is None:
+            return [None] * len(rows)
+        ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))
+        names = list(self._scorer.vocabulary)
+        told: list[Explanation | None] = []
+        for item, row in zip(items.items(rows), rows.tolist(), strict=True):
+            held = self._scorer.weights_in(row, terms)
+            parts = zip(terms.tolist(), weights.tolist(), held.tolist(), fed_back.tolist(), strict=True)
+            told.append(Explanation.by_terms(self.name, item, [TermScore(names[term], *rest) for term, *rest in parts]))
+        return told
+
+    def _expanded(
+        self, expander: QueryExpander, feedback: Expansion, counts: NDArray[np.int32], terms: NDArray[np.int32]
+    ) -> list[Weighted]:
+        first = self._scorer.search(counts, terms, feedback.documents, self._live)
+        of_query, of_hits = offsets_of(counts), first.offsets
+        return [
+            expander.expand(terms[begin:end], first.rows[start:stop], first.scores[start:stop])
+            for begin, end, start, stop in zip(of_query, of_query[1:], of_hits, of_hits[1:], strict=False)
+        ]
 
     def _words(self) -> Words:
         return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents)
