@@ -68,6 +68,11 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
                     for column in odd:
                         row[column] = plain_value(place, column, row[column])
                     yield place, row
+    except OverflowError as error:
+        raise SourceError(
+            f"{source}: a date or time soon after row {number} is none that Python knows ({error}); "
+            "make text of its column, or leave it out with metadata_fields"
+        ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
 
