@@ -152,6 +152,11 @@ def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
         ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
         ({"id": [1.5], "content": ["a"]}, 'row 1: "id" is a number'),
         ({"id": [1], "content": ["a"], "raw": [b"x"]}, 'row 1: column "raw" holds bytes, .*metadata_fields'),
+        (
+            {"id": [1], "content": ["a"], "day": pa.array([2**30], pa.date32())},
+            "row 1 or soon after: a value that Python has no",
+        ),
+        ({"id": [1], "content": ["a"], "at": pa.array([1], pa.timestamp("us", "No/Where"))}, "no form for .*No/Where"),
     ],
 )
 def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
@@ -200,6 +205,13 @@ def test_what_is_no_parquet_is_an_error(write: Write, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(SourceError, match=r"check the path|name the folder"):
             ParquetLoader(path).load()
+
+
+def test_times_finer_than_pythons_are_cut_to_microseconds(tmp_path: Path) -> None:
+    times = {"at": pa.array([1_234_567_891], pa.timestamp("ns", "UTC")), "of_day": pa.array([1_234_567_891], pa.time64("ns"))}
+    pq.write_table(pa.table({"id": [1], "content": ["a"], **times}), tmp_path / "a.parquet")
+    (item,) = ParquetLoader(tmp_path / "a.parquet").load()
+    assert item.metadata == {"at": "1970-01-01T00:00:01.234567+00:00", "of_day": "00:00:01.234567"}
 
 
 def test_jsonl_fields_by_path_and_joined(write: Write) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -59,22 +59,42 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
         for batch in batches:
             batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
             odd = [field.name for field in batch.schema if not _is_plain(field.type)]
-            for part in _parts(batch):
+            for part in _parts(_in_microseconds(batch)):
                 if part.nbytes > MAX_ENTRY:
                     raise too_long(f"{source}, row {number + 1}")
-                for row in part.to_pylist():
+                for row in _converted(f"{source}, row {number + 1} or soon after", part):
                     number += 1
                     place = f"{source}, row {number}"
                     for column in odd:
                         row[column] = plain_value(place, column, row[column])
                     yield place, row
-    except OverflowError as error:
-        raise SourceError(
-            f"{source}: a date or time soon after row {number} is none that Python knows ({error}); "
-            "make text of its column, or leave it out with metadata_fields"
-        ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
+
+
+def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        return cast(list[dict[str, Any]], part.to_pylist())
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise
+    except (OverflowError, ValueError, LookupError) as error:  # a date after the year 9999, an unknown time zone
+        raise SourceError(
+            f"{place}: a value that Python has no form for ({str(error)[:200]}); "
+            "make text of its column, or leave it out with metadata_fields"
+        ) from None
+
+
+def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times in microseconds, the finest that Python knows; so they are the same with pandas and without."""
+    for place, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            coarser = batch.column(place).cast(pa.timestamp("us", field.type.tz), safe=False)
+        elif field.type == pa.time64("ns"):
+            coarser = batch.column(place).cast(pa.time64("us"), safe=False)
+        else:
+            continue
+        batch = batch.set_column(place, field.name, coarser)
+    return batch
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -59,7 +59,8 @@ class ParquetLoader(RecordLoader):
             with opened:
                 schema = opened.schema_arrow
                 check_schema(self, str(file), schema)
-                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=self.used_columns(schema.names)))
+                used = None if self.metadata_fields is None else self.used_columns(schema.names)
+                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=used))
 
     def _files(self) -> list[Path]:
         path = Path(self.path).expanduser()
