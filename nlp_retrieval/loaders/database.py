@@ -164,8 +164,9 @@ class DatabaseLoader(RecordLoader):
     def _record(self, place: str, row: dict[str, object]) -> tuple[str, JsonObject]:
         field = self.id_field
         if field is not None and field in row:
-            row[field] = plain_value(place, field, row[field], whole=True, cure=_CURE)
-            place = f"{place} (id {as_id(place, field, row[field])!r:.80})"
+            known = plain_value(place, field, row[field], whole=True, cure=_CURE)
+            row[field] = known
+            place = f"{place} (id {as_id(place, field, known)!r:.80})"
         return place, {name: plain_value(place, name, value, cure=_CURE) for name, value in row.items()}
 
 

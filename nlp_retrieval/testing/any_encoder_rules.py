@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -18,7 +18,7 @@ from nlp_retrieval.testing.verdict import broken, in_threads
 
 Encoder = TypeVar("Encoder", bound=BaseEncoder | BaseTokenEncoder | BaseSparseEncoder)
 
-Encoded = dict[str, Sequence[Vectors]]
+Encoded = Mapping[str, Sequence[Vectors]]
 """By the method that encoded them, what each text became."""
 
 

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules, Encoded
+from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules
 from nlp_retrieval.testing.samples import QUERIES
 from nlp_retrieval.testing.verdict import broken, without_warnings
 
@@ -26,9 +27,9 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
                 "encode_queries": self.encoder.encode_queries(texts),
             }
 
-    def arrays(self, texts: list[str]) -> Encoded:
+    def arrays(self, texts: list[str]) -> dict[str, list[Vectors]]:
         """The same as a weight for every term, so that one of nearly 0 is near to none."""
-        matrices: Encoded = {}
+        matrices = {}
         for how, (offsets, terms, weights) in self.encoded(texts).items():
             matrix = np.zeros((len(texts), self.encoder.dimension), np.float32)
             matrix[np.repeat(np.arange(len(texts)), np.diff(offsets)), terms] = weights

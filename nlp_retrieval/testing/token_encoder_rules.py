@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules, Encoded
+from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules
 from nlp_retrieval.testing.samples import QUERIES
 from nlp_retrieval.testing.verdict import broken, without_warnings
 
@@ -18,7 +19,7 @@ class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
 
     counts_cut = ("cut_passages", "cut_queries")
 
-    def arrays(self, texts: list[str]) -> Encoded:
+    def arrays(self, texts: list[str]) -> dict[str, list[Vectors]]:
         """The matrices of texts, as passages and as queries."""
         with without_warnings():
             return {
