@@ -265,12 +265,7 @@ class BaseRetriever(Component, ABC):
         return opened
 
     def candidates(
-        self,
-        processed: list[list[str]],
-        k: int,
-        n_items: int,
-        label: str | None = None,
-        allowed: Mask | None = None,
+        self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy, and merge the sub-queries of every query.
 
