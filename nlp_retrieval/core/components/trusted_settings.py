@@ -86,7 +86,7 @@ _FIELDS = ("id_field", "content_field", "title_field", "metadata_fields")
 MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "retrievers": {
         "bm25s": _may(
-            *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents"),
+            *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents", "segmenter"),
             *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
         ),
         "pyserini": _may(
@@ -233,7 +233,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "chunker": _may("source", "size", "overlap", "unit"),
         "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(
-            *("table", "parameters", "id_column", "content_column", "title_column", "metadata_columns"),
+            *(*_FIELDS, "table", "parameters"),
             url=_given("ask the database"),
             query=_given("run the statement"),
         ),
