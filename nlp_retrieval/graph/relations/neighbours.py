@@ -129,7 +129,7 @@ def _means(rows: Rows, cells: Rows, vectors_at: VectorsAt, centres: NDArray[np.f
         inside, first = np.unique(cells[part], return_index=True)
         sums[inside] += np.add.reduceat(_unit(vectors_at(rows[part])), first)
     moved = _unit(sums)
-    return np.where(sums.any(1)[:, None], moved, centres)
+    return np.where((sums != 0).any(axis=1, keepdims=True), moved, centres)
 
 
 def _near(

@@ -69,7 +69,7 @@ class HopRetriever(BaseRetriever):
     Args:
         start: the retriever with whose hits the walk begins; by default dense retrieval with ``encoder``.
         encoder: of passages, for finding those that may be related: a model's hub name, a local folder, or an encoder. By
-            default that of the starting retriever, where it is a faiss one; without one, all-MiniLM-L6-v2.
+            default that of the starting retriever, where that is faiss or pgvector; without one, all-MiniLM-L6-v2.
         relations: a ``chunk_tables`` loader whose table ``logical_relationships`` tells the relations. None are found then:
             parameters from ``subject`` to ``min_carried`` count for nothing, ``encoder`` for the default start alone, and no
             question is answered by what versions changed.

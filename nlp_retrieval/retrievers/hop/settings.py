@@ -9,7 +9,7 @@ from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
+from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 __all__ = ["RELATION_WEIGHTS", "checked_weights", "encoder_of"]
 
@@ -22,7 +22,7 @@ RELATION_WEIGHTS: Mapping[str, float] = {
 def encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -> BaseEncoder:
     """Return the encoder of passages: the one that is given, that of the starting retriever, or all-MiniLM-L6-v2."""
     if encoder is None:
-        encoder = start.encoder if isinstance(start, FaissRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
+        encoder = start.encoder if isinstance(start, VectorRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
     return SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
 
 

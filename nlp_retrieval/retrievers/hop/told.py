@@ -47,6 +47,13 @@ def build_told(items: ItemTable, folder: Path, source: ChunkTablesLoader) -> Non
             f"hop: the table logical_relationships of {source!r} tells no relations: {found}; index the chunks of the same "
             "tables (the loader chunk_tables), or leave out relations=, so that relations are found here"
         )
+    if n_left_out:
+        warnings.warn(
+            f"hop: {n_left_out:,} relations of {source!r} are left out: they lead from or to chunks that are not among the "
+            "items that are indexed",
+            RetrievalWarning,
+            stacklevel=2,
+        )
     _write(relations, relations, len(items), len(items), folder)
 
 
@@ -96,18 +103,11 @@ def _told(source: ChunkTablesLoader, everything: ItemTable, first_row: int, live
     rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
     kept, n_left_out = [], 0
     for one in source.relations():
-        ends = rows.get(one.source_id), rows.get(one.target_id)
-        if ends[0] is None or ends[1] is None:
+        ends = rows.get(one.source_id, -1), rows.get(one.target_id, -1)
+        if min(ends) < 0:
             n_left_out += 1
-        elif max(ends) >= first_row:  # type: ignore[type-var]
+        elif max(ends) >= first_row:
             kept.append(one)
-    if n_left_out and not first_row:
-        warnings.warn(
-            f"hop: {n_left_out:,} relations of {source!r} are left out: they lead from or to chunks that are not among the "
-            "items that are indexed",
-            RetrievalWarning,
-            stacklevel=3,
-        )
     return graph_relations(kept, rows).checked(len(everything)), n_left_out
 
 
