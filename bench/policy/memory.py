@@ -2,8 +2,8 @@
 
 DATA holds ``policy/``; chunks, vectors and signals are those of ``bench.policy.signals``, 100,000 chunks where nothing is said.
 One process indexes them, another opens the index and asks 40 questions, top 10, all four signals of every chunk. Its peak
-counts all that it holds, the interpreter and files that it has mapped included, but no encoder of sentences: vectors are random. The
-budget is 500 MB.
+counts all that it holds, the interpreter and files that it has mapped included, but no encoder of sentences: vectors are
+random. The budget is 500 MB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores of LangChain and LlamaIndex over pgvector, asked what ours is; ``bench.policy.pgvector`` runs this in a venv of its own.
+"""Stores of LangChain and LlamaIndex over pgvector, asked what ours is; run by ``bench.policy.pgvector`` in a venv apart.
 
 ``python peer_stores.py URL FOLDER``: the folder holds ``passages.npy`` and ``queries.npy`` (unit vectors), ``parts.npy`` (the
 metadata that filters are about) and ``filters.json`` (conditions on them, by name). Prints JSON: by library and filter the rows

@@ -4,9 +4,9 @@ Random unit vectors of 384 dimensions, seeded, in which 32 directions hold nine 
 (of vectors without any such direction, no graph finds the neighbours, which are hardly nearer than others). With
 ``--real DATA MODEL``, passages and questions of DATA's policy/cat as MODEL encodes them (kept in ``bench/.work``); rows beyond
 their number are copies, each moved at random by a third of its length, so that recall there is that of crowds of near copies.
-Every hundredth row passes the filter. Recall is that of the exact answer by numpy. Times are the median of single queries, both sides
-in turn; by hand means one statement over psycopg, with the list of rows that may be found where there is a filter, and nothing
-checked or converted. With ``--peers`` LangChain's and LlamaIndex's stores are asked the same of the same server
+Every hundredth row passes the filter. Recall is that of the exact answer by numpy. Times are the median of single queries, both
+sides in turn; by hand means one statement over psycopg, with the list of rows that may be found where there is a filter,
+and nothing checked or converted. With ``--peers`` LangChain's and LlamaIndex's stores are asked the same of the same server
 (``bench/policy/peer_stores.py``), from a venv that is made in ``bench/.work``.
 ``--server env:NAME`` names a server; by default an embedded one.
 """

@@ -41,7 +41,7 @@ from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained
 from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
 from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled
 from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of
-from nlp_retrieval.retrievers.hop.told import build_told, extend_told, join_told, rows_told
+from nlp_retrieval.retrievers.hop.told import build_told, extend_told, join_told, require_told, rows_told
 
 _RELATIONS_OF_A_PASSAGE, _STEPS = 16, 300
 _OF_FINDING = frozenset(
@@ -182,6 +182,10 @@ class HopRetriever(BaseRetriever):
             join_told(segments, folder)
         else:
             join_files(segments, items, folder, self._settings())
+
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        if self.told_by is not None:
+            require_told(segments, self.told_by)
 
     def load(self, folder: Path) -> None:
         n_rows = rows_in(folder) if self.told_by is None else rows_told(folder)

@@ -28,7 +28,7 @@ from nlp_retrieval import (
     chunk_relations,
 )
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexMismatchError, SourceError, UntrustedError
+from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
 
 _schemas = count()
 
@@ -133,6 +133,28 @@ def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_buil
     with pytest.warns(RetrievalWarning, match="2 relations"):
         Searcher([made(source)]).index(kept, tmp_path / "left")
     assert told(tmp_path / "grown", made(source)) == told(tmp_path / "left", made(source))
+
+
+def test_where_the_table_changes_indexing_again_says_so_and_replaces_on_demand(
+    source: ChunkTablesLoader, tmp_path: Path
+) -> None:
+    Searcher([made(source)]).index(source, tmp_path)
+    assert Searcher([made(source)]).index(source, tmp_path).found == ["bm25s", "hop"]
+    with ChunkTables(env_url(), schema=source.schema) as tables:
+        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
+    with pytest.raises(IndexDamagedError, match=r"was changed since the index was built; index again with replace=True"):
+        Searcher([made(source)]).index(source, tmp_path)
+    Searcher([made(source)]).index(source, tmp_path, replace=True)
+    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
+
+
+def test_relations_that_join_the_table_join_the_index_with_the_next_items(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    searcher = Searcher([made(source)])
+    searcher.index(plans()[:19], tmp_path)
+    with ChunkTables(env_url(), schema=source.schema) as tables:
+        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
+    searcher.add(plans()[19:], auto_compact=False)
+    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
 
 
 def test_what_was_found_and_kept_in_the_table_is_found_again(source: ChunkTablesLoader, tmp_path: Path) -> None:
