@@ -164,7 +164,7 @@ def _peers(url: str, folder: Path, everything: Vectors, queries: Vectors) -> dic
     filters = {name: theirs for name, (theirs, _) in FILTERS.items()}
     (folder / "filters.json").write_text(json.dumps(filters), "utf-8")
     script = Path(__file__).with_name("peer_stores.py")
-    command = [venv / "bin" / "python", script, url, folder]
+    command = [venv / "bin" / "python", "-I", script, url, folder]  # this folder has modules named like theirs
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
     measured: dict[str, Any] = {}
     for library, found in told.items():
