@@ -120,7 +120,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hop": _may(
             *("start", "subject", "document", "position", "version", "version_order", "neighbours", "across", "min_similarity"),
             *("min_carried", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight", "centrality_weight"),
-            *("changes", "beside_weight", "newness_power", "merge"),
+            *("changes", "beside_weight", "newness_power", "merge", "relations"),
             encoder=_hub_name,
         ),
         "feedback": _may(
