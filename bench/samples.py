@@ -11,17 +11,17 @@ import numpy as np
 from bench.common import Data
 from nlp_retrieval import BeirLoader, HoverLoader
 
-PASSAGES, QUESTIONS = 2000, 150
+QUESTIONS = 150
 _SEED = 20261124
 
 
-def wiki_sample(data: Data) -> BeirLoader:
+def wiki_sample(data: Data, size: int) -> BeirLoader:
     """The passages of all HoVer claims of two and three hops and of some HotpotQA questions that no claim was written from."""
     claims = HoverLoader(data.claims, hops=[2, 3])
     titles = {_plain(title) for one in claims.gold() for title in one.relevance}
     sources = {str(claim.family) for claim in claims.queries()}
     questions = BeirLoader(data.root / "wiki" / "hotpotqa")
-    return _sample(data.work / "sample-wiki", data.corpus, PASSAGES, questions, titles, sources)
+    return _sample(data.work / f"sample-wiki-{size}", data.corpus, size, questions, titles, sources)
 
 
 def _sample(

@@ -1,9 +1,9 @@
-"""How far the vectors of distractors are off: ``python -m bench.multihop.estimate DATA MODEL [sample]`` prints it.
+"""How far the vectors of distractors are off: ``python -m bench.multihop.estimate DATA MODEL [PASSAGES]`` prints it.
 
 In the haystacks of :mod:`bench.haystack` the vector of a distractor is the mean of those of the two passages that it is made
 of. Here a tenth of the distractors are encoded for real, for each way of naming them, and stand beside the collection in dense
-retrieval: once with the estimated vectors, once with the real ones. ``sample`` takes a part of the collection that is encoded
-in minutes (:mod:`bench.samples`), with its distractors, in place of all of it.
+retrieval: once with the estimated vectors, once with the real ones. PASSAGES takes so many of the collection
+(:mod:`bench.samples`), with their distractors, in place of all: what takes hours then takes minutes.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def _recalls(vectors: Vectors, queries: Vectors, gold: list[list[list[int]]]) ->
 
 def main(arguments: list[str]) -> int:
     """Encode what is not encoded yet, and print two tables."""
-    if len(arguments) not in (2, 3) or arguments[2:] not in ([], ["sample"]) or not Data.of(arguments[0]).corpus.is_file():
-        print("usage: python -m bench.multihop.estimate DATA MODEL [sample]   (DATA holds wiki/)")
+    if len(arguments) not in (2, 3) or not all(map(str.isdigit, arguments[2:])) or not Data.of(arguments[0]).corpus.is_file():
+        print("usage: python -m bench.multihop.estimate DATA MODEL [PASSAGES]   (DATA holds wiki/)")
         return 2
     data, encoder = Data.of(arguments[0]), SentenceTransformerEncoder(arguments[1])
-    corpus = wiki_sample(data) if len(arguments) == 3 else BeirLoader(data.corpus)
+    corpus = wiki_sample(data, int(arguments[2])) if len(arguments) == 3 else BeirLoader(data.corpus)
     sources = {str(claim.family) for claim in HoverLoader(data.claims).queries()}
     sets: dict[str, BaseQueryLoader] = {
         "HotpotQA": corpus if len(arguments) == 3 else BeirLoader(data.root / "wiki" / "hotpotqa")

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, offsets_of
 from nlp_retrieval.graph.store.hashed_rows import Hashes
@@ -37,7 +38,7 @@ class Cells:
     """
 
     count: int
-    of_entity: Rows
+    of_entity: NDArray[np.int32]
     order: Rows
     offsets: Rows
 
@@ -71,4 +72,5 @@ class Cells:
         """Return the lowest cell that both of each pair are in, or ``count`` where there is none."""
         mine, theirs = self.of_entity[ones], self.of_entity[others]
         shared = (mine[:, :, None] == theirs[:, None, :]).any(axis=2)
-        return np.where(shared, mine, self.count).min(axis=1, initial=self.count)
+        first: Rows = np.where(shared, mine, self.count).min(axis=1, initial=self.count).astype(np.int64)
+        return first
