@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import Backend, Chosen, Precision, check_choice, choose
+from nlp_retrieval.encoders.backends.choice import Backend, Chosen, Precision, check_choice, choose, recorded_choice
 from nlp_retrieval.encoders.backends.export import exported
 from nlp_retrieval.encoders.backends.model import OnnxModel
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
@@ -93,12 +94,23 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._alike, others))
         return self._chosen
 
+    def take_recorded(self, recorded: Sequence[Config]) -> None:
+        if self.backend == "auto" and self._chosen is None:
+            wanted = {key: value for key, value in super().index_identity().items() if key not in {"backend", "precision"}}
+            self._chosen = recorded_choice(recorded, wanted, self.precision)
+
     def index_identity(self) -> Config:
         return super().index_identity() | self._told()
 
     @property
     def recorded_config(self) -> Config:
         return super().recorded_config | self._told()
+
+    def opened_by(self) -> Config:
+        return super().opened_by() | self._told()
+
+    def kept_in_copies(self) -> dict[str, Any]:
+        return super().kept_in_copies() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self._encode(check_queries(queries), self.query_prompt, "encode_query")
@@ -144,7 +156,10 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             load = partial(self._load_torch, "float32", "cpu", attn_implementation="eager")
             folder = exported(self.files, used.weights, load, trusted=self.trust_remote_code)
             return OnnxModel(folder, self.max_length)
-        return self._load_torch(used.precision, self.device)
+        model = self._load_torch(used.precision, self.device)
+        if self.max_length is not None:
+            model.max_seq_length = self.max_length
+        return model
 
     def _load_torch(self, precision: str, device: str | None, **settings: str) -> SentenceTransformer:
         path = str(self.files.folder)
@@ -174,8 +189,6 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
         own_weights(model)
-        if self.max_length is not None:
-            model.max_seq_length = self.max_length
         return model
 
     def _told(self) -> Config:

@@ -265,6 +265,7 @@ def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypa
             call()
 
 
+@pytest.mark.filterwarnings("ignore:word_vectors.* have no word with a vector")
 def test_on_the_command_line(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 

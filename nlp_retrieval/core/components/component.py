@@ -104,6 +104,13 @@ class Component:
         given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
         return {"name": self.name, "format": self.format_version} | given
 
+    def take_recorded(self, recorded: Sequence[Config]) -> None:
+        """Take from an index that is about to be opened what this component left to a trial on this machine.
+
+        Args:
+            recorded: the identities of the retrievers in that index.
+        """
+
     def provenance(self) -> dict[str, str]:
         """Where the models of this component and of its parts come from, by their names."""
         sources: dict[str, str] = {}

@@ -11,12 +11,13 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast, get_args
 
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.backends.export import ExportPrecision
@@ -103,6 +104,22 @@ def choose(
     return next(one for one in candidates if (one.backend, one.precision) == (told["backend"], told["precision"]))
 
 
+def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
+    """Return what an index says that an encoder was chosen to use; None where it holds none like it.
+
+    Args:
+        recorded: the identities of the retrievers in the index.
+        wanted: the identity of the encoder, but for backend and precision.
+        precision: as it was asked for.
+    """
+    for one in _mappings(recorded):
+        backend, used = one.get("backend"), one.get("precision")
+        alike = all(key in one and one[key] == value for key, value in wanted.items())
+        if alike and backend in get_args(Backend)[1:] and used in get_args(Precision)[1:] and precision in ("auto", used):
+            return Chosen(backend, used)
+    return None
+
+
 def resolved_precision(precision: str, device: str | None) -> str:
     """What ``auto`` means on this machine, by torch."""
     if precision != "auto":
@@ -124,6 +141,15 @@ def _candidates(backend: Backend, precision: Precision, device: str | None) -> l
         return [by_torch]
     installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
     return [by_torch, by_onnx] if installed else [by_torch]
+
+
+def _mappings(values: Iterable[Any]) -> Iterator[Config]:
+    for value in values:
+        if isinstance(value, dict):
+            yield value
+            yield from _mappings(value.values())
+        elif isinstance(value, list):
+            yield from _mappings(value)
 
 
 def _on_cpu(device: str | None) -> bool:
