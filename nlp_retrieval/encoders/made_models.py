@@ -1,4 +1,4 @@
-"""Models made on this machine from others: in a folder that the user names, or in the cache under what decides them.
+"""Models made on this machine from others, kept in the cache under what decides them.
 
 A folder of the cache says which files it must hold; one that another user could have written to, or that is damaged, is made
 again. Two processes that need the same one make it once.
@@ -19,38 +19,10 @@ from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
-from nlp_retrieval.core.files.output import check_folder_for_output
-from nlp_retrieval.errors import IndexDamagedError, ModelError, OutputError
+from nlp_retrieval.errors import IndexDamagedError, ModelError
 
 MADE_FILE = "made.json"
 _WAIT = 3600.0
-
-
-def make_model(folder: Path, write: Callable[[Path], None]) -> Path:
-    """Make a model in a folder that a user named: all of it or nothing.
-
-    Args:
-        folder: missing, or empty.
-        write: writes files into the empty folder that it is given.
-
-    Raises:
-        OutputError: the folder holds something, or cannot be written.
-    """
-    check_folder_for_output(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise OutputError(f"{folder} is not empty; name another folder, or remove it first")
-    scratch = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
-    try:
-        scratch.mkdir(parents=True)
-        write(scratch)
-        if folder.exists():
-            folder.rmdir()
-        publish_folder(scratch, folder)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written ({error.strerror}); choose another path or free some space") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return folder
 
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:

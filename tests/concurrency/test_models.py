@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from colbert_checkpoints import save_bert as save_encoder
 from colbert_checkpoints import save_stanford
-from hashed_words import HashedWords, items_of
+from hashed_words import items_of
 from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
 from soaking import Figures
 from sparse_models import save_splade
+from static_models import save_static
 
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -32,7 +33,6 @@ from nlp_retrieval import (
     SpladeEncoder,
     SpladeRetriever,
     StaticEncoder,
-    distill_static,
 )
 from nlp_retrieval.rerankers import pair_models
 
@@ -57,7 +57,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_stanford(save_encoder(folder / "bert"), folder / "colbert")
     save_splade(folder / "splade")
     save_cross_encoder(folder / "pairs")
-    distill_static(HashedWords(), ITEMS, folder / "static")
+    save_static(folder / "static", [item.content for item in ITEMS])
     (folder / "onnx").mkdir()
     TinyOnnx().save(folder / "onnx")
     return folder

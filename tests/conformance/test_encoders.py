@@ -7,17 +7,11 @@ import pytest
 from colbert_checkpoints import save_bert, save_stanford
 from embedding_server import embedding_server
 from hashed_tokens import HashedTokens
-from hashed_words import HashedWords, items_of
+from hashed_words import HashedWords
 from sparse_models import HashedTerms, save_splade
+from static_models import save_static
 
-from nlp_retrieval import (
-    HttpEncoder,
-    OpenAIEncoder,
-    SentenceTransformerEncoder,
-    StaticEncoder,
-    WordVectorEncoder,
-    distill_static,
-)
+from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, StaticEncoder, WordVectorEncoder
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.endpoint import servers
 from nlp_retrieval.encoders.splade import SpladeEncoder
@@ -60,7 +54,7 @@ class TestStatic(EncoderRules):
     tolerance = 1e-6
 
     def prepare(self):
-        distill_static(HashedWords(), items_of([*self.texts, "glacier harpsichord 東京 🦊 Łódź"]), self.folder / "model")
+        save_static(self.folder / "model", [*self.texts, "glacier harpsichord 東京 🦊 Łódź"])
 
     def make(self):
         return StaticEncoder(self.folder / "model")

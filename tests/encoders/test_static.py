@@ -13,6 +13,7 @@ import pytest
 from hashed_words import HashedWords, items_of
 from rerankers.tiny_models import SPECIAL, save_bert
 from safetensors.numpy import load_file, save_file
+from static_models import save_static
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder, distill_static
 from nlp_retrieval.cli.app import app
@@ -47,8 +48,7 @@ class Counting(HashedWords):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("static") / "words"
-    return distill_static(HashedWords(), items_of(TEXTS), made, dimension=16, min_count=1, smoothing=SMOOTHING)
+    return save_static(tmp_path_factory.mktemp("static") / "words", TEXTS, dimension=16, min_count=1, smoothing=SMOOTHING)
 
 
 def test_vectors_are_those_of_model2vec(folder: Path) -> None:
@@ -157,6 +157,7 @@ def test_what_is_kept_and_damaged_is_made_again(own_cache: Path) -> None:
 
 def test_two_runs_write_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     again = distill_static(HashedWords(), items_of(TEXTS), tmp_path / "new", dimension=16, min_count=1, smoothing=SMOOTHING)
+    assert {file.name for file in again.iterdir()} == {file.name for file in folder.iterdir()}
     for file in folder.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes()
 
@@ -241,7 +242,7 @@ def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
     with pytest.raises(ItemError, match="has no words"):
         distill_static(HashedWords(), items_of(["", " \n"]))
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="is not empty; name another folder"):
+    with pytest.raises(OutputError, match=r"is not empty \(notes.txt\); name another folder"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path)
     with pytest.raises(OutputError, match="is a file"):
         distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")

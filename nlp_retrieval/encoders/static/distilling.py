@@ -14,16 +14,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.files.output import check_folder_for_output, write_output
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
-from nlp_retrieval.encoders.made_models import kept_model, make_model
+from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.encoders.static.encoder import require_static_extra
 from nlp_retrieval.encoders.static.vocabulary import Vocabulary, vocabulary_note, vocabulary_of
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, OutputError
 
 _FORMAT = 1
+_FILES = ("model.safetensors", "tokenizer.json", "modules.json", "config.json")
+"""In the order in which they are written: without the last, a folder is no model."""
 _BATCH = 4096
 
 
@@ -43,7 +46,7 @@ def distill_static(
         encoder: a model's hub name, a local folder, or an encoder.
         items: the corpus; its distinct words are held in memory.
         folder: where to write, which must not hold anything yet; by default the user's cache, where the same encoder, words and
-            settings are found again.
+            settings are found again in any case.
         dimension: of the vectors; no more than the encoder's.
         most_words: at most so many whole words of the corpus, the most frequent first.
         min_count: rarer words are made of pieces.
@@ -68,15 +71,28 @@ def distill_static(
     source = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
     if not isinstance(source, BaseEncoder):
         raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
+    if folder is not None:
+        _require_free(Path(folder))
     vocabulary = vocabulary_of((item.text for item in items), source, most_words, min_count)
 
     def write(scratch: Path) -> None:
         _write(source, vocabulary, dimension, smoothing, scratch)
 
-    if folder is not None:
-        return make_model(Path(folder), write)
     settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": vocabulary.digest()}
-    return kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
+    kept = kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
+    if folder is None:
+        return kept
+    for name in _FILES:
+        write_output(Path(folder) / name, (kept / name).read_bytes())
+    return Path(folder)
+
+
+def _require_free(folder: Path) -> None:
+    """Refuse a folder with anything in it but what a run left that was killed before the last file."""
+    check_folder_for_output(folder)
+    there = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
+    if not there <= set(_FILES[:-1]):
+        raise OutputError(f"{folder} is not empty ({min(there)}); name another folder, or remove it first")
 
 
 def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothing: float, folder: Path) -> None:
