@@ -249,14 +249,16 @@ def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_an_encoder_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_encoder_that_stops_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:
     class Stopping(HashedWords):
         def encode_passages(self, passages: list[str]) -> np.ndarray:
             raise ModelError("no answer")
 
     with pytest.raises(ModelError, match="no answer"):
         distill_static(Stopping(), items_of(TEXTS), tmp_path / "static")
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "static").exists()
+    left = (own_cache / "nlp-retrieval" / "models" / "static").iterdir()
+    assert {path.suffix for path in left} == {".lock"}
 
 
 def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.components.component import Component, canonical_json, require_distinct_names, with_held
+from nlp_retrieval.core.components.component import Component, canonical_json, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
@@ -244,9 +244,7 @@ class BaseRetriever(Component, ABC):
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        for part in with_held(self):
-            part.take_recorded([record.identity for record in generation.manifest.retrievers])
-        identity = self.identity
+        identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
