@@ -49,7 +49,7 @@ def measure(data: Data) -> list[Row]:
         *_passages(data, eight, static),
         *_queries(data, eight, static),
         _one_core(data, Path(static.model)),
-        *_quality(data, torch_f32, eight, static),
+        *_quality(data, torch_f32, eight),
         *_seeds(data, torch_f32, static),
     ]
 
@@ -156,15 +156,15 @@ def _one_core(data: Data, folder: Path) -> Row:
     )
 
 
-def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
+def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
+    """Each collection with static embeddings over its own words."""
     rows = []
     collections = {"SciFact": data.root / "scifact", "HotpotQA": data.root / "wiki" / "hotpotqa"}
     for name, queries in collections.items():
         corpus = BeirLoader(str(queries if name == "SciFact" else data.corpus))
-        searchers = {
-            label: Searcher([FaissRetriever(encoder)])
-            for label, encoder in {"float32": whole, "8 bits": eight, "static": static}.items()
-        } | {"bm25s": Searcher([Bm25sRetriever()])}
+        encoders = {"float32": whole, "8 bits": eight, "static": StaticEncoder(distill_static(whole, corpus.stream()))}
+        searchers = {label: Searcher([FaissRetriever(encoder)]) for label, encoder in encoders.items()}
+        searchers["bm25s"] = Searcher([Bm25sRetriever()])
         index = data.work / ("scifact-index" if name == "SciFact" else "wiki-index")
         run = compared(searchers, corpus, BeirLoader(str(queries)), (10,), index)
         found = {one.name: (one.measures["recall@10"], one.measures["ndcg@10"]) for one in run.report.configurations}
