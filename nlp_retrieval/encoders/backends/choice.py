@@ -27,8 +27,9 @@ from nlp_retrieval.errors import ConfigurationError
 
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
-Backend = Literal["auto", "torch", "onnx"]
+Backend = Literal["torch", "onnx", "auto"]
 
+_USED: tuple[Any, ...] = tuple(one for one in get_args(Precision) if one != "auto")
 _FORMAT = 1
 _CHOICE_FILE = "choice.json"
 _SECONDS = 0.4
@@ -115,7 +116,7 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
     for one in _mappings(recorded):
         backend, used = one.get("backend"), one.get("precision")
         alike = all(key in one and one[key] == value for key, value in wanted.items())
-        if alike and backend in get_args(Backend)[1:] and used in get_args(Precision)[1:] and precision in ("auto", used):
+        if alike and backend in ("torch", "onnx") and used in _USED and precision in ("auto", used):
             return Chosen(backend, used)
     return None
 
