@@ -12,8 +12,8 @@ from hashed_words import HashedWords, items_of
 from nlp_retrieval import distill_static
 
 
-def save_static(folder: Path, texts: Sequence[str], **settings: Any) -> Path:
-    """Distil hashed words over the words of texts."""
+def save_static(folder: Path, texts: Sequence[str], seed: int = 0, **settings: Any) -> Path:
+    """Distil hashed words over the words of texts; another seed gives other vectors."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(folder.parent / f"{folder.name}-cache"))
-        return distill_static(HashedWords(), items_of(texts), folder, **settings)
+        return distill_static(HashedWords(seed=seed), items_of(texts), folder, **settings)
