@@ -117,7 +117,7 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
         backend, used = one.get("backend"), one.get("precision")
         alike = all(key in one and one[key] == value for key, value in wanted.items())
         if alike and backend in ("torch", "onnx") and used in _USED and precision in ("auto", used):
-            return Chosen(backend, used)
+            return Chosen(cast(Literal["torch", "onnx"], backend), cast(Precision, used))
     return None
 
 
