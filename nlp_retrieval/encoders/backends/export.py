@@ -69,7 +69,9 @@ def exported(
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            _export(load(), folder)
+            with files.unchanged():  # or what is kept under their fingerprint would be of others
+                model = load()
+            _export(model, folder)
         else:
             _quantize(exported(files, "float32", load, trusted=trusted), folder)
 

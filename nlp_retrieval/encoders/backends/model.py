@@ -21,6 +21,7 @@ from nlp_retrieval.errors import DependencyError, ModelError
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 _OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+_NO_LIMIT = 1_000_000
 _AT_LEAST = 4
 """Texts for a thread: fewer are not worth starting one."""
 
@@ -61,7 +62,7 @@ class OnnxModel:
             raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        if self.max_seq_length is not None:
+        if self.max_seq_length is not None and self.max_seq_length < _NO_LIMIT:
             self._tokenizer.enable_truncation(self.max_seq_length)
 
     def encode(self, texts: Sequence[str]) -> Vectors:

@@ -67,6 +67,7 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
 
     Raises:
         ItemError: the texts hold no words.
+        ModelError: the model's tokenizer cannot be read.
     """
     from tokenizers.models import WordPiece
 
@@ -120,7 +121,10 @@ def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
 
     file = encoder.files.folder / "tokenizer.json" if isinstance(encoder, ModelHolder) else None
     if file is not None and file.is_file():
-        told = read_json_file(file, max_bytes=_MOST_JSON)
+        try:
+            told = read_json_file(file, max_bytes=_MOST_JSON)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{file} cannot be read ({error}); put the model's own file back") from None
         own = told.get("model") if isinstance(told, dict) else None
         if isinstance(own, dict) and own.get("type") == "WordPiece" and isinstance(own.get("vocab"), dict):
             tokenizer = Tokenizer.from_file(str(file))
