@@ -139,7 +139,7 @@ def test_a_folder_deleted_after_its_identity_was_told_is_an_error(kind: Named, f
         kind.result(component)
 
 
-@pytest.mark.parametrize("name", ["encoder", "pylate", "cross-encoder", "onnx"])
+@pytest.mark.parametrize("name", ["encoder", "encoder by onnx", "pylate", "cross-encoder", "onnx"])
 def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, folder = NAMED[name], tmp_path / "model"
     kind.save(folder, 0)

@@ -180,6 +180,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
         "splade": _may("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size", **_MODEL)
         | _may(trust_remote_code=_code),
+        "static": {key: _MODEL[key] for key in ("model", "revision")},
         "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },

@@ -249,7 +249,7 @@ class BaseRetriever(Component, ABC):
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        identity = self.identity
+        identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
