@@ -18,7 +18,18 @@ smartquotes = False  # they make one dash of two, and options have two
 
 root_doc = "docs/site/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "bench/*.md"]
-exclude_patterns = [".*", "*.egg-info", "build", "nlp_retrieval", "notebooks", "tests", "demo-output", "indexes", "runs", "wandb"]
+exclude_patterns = [
+    ".*",
+    "*.egg-info",
+    "build",
+    "nlp_retrieval",
+    "notebooks",
+    "tests",
+    "demo-output",
+    "indexes",
+    "runs",
+    "wandb",
+]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "reference"]
 myst_heading_anchors = 4

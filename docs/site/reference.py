@@ -1,5 +1,6 @@
-"""What the site has beyond the pages: the reference from the docstrings, the help of the commands, and links from names in the
-text to their descriptions. All of it is made from the code, so nothing here has to be kept up with it.
+"""What the site has beyond the pages: the reference, the help of the commands, and links from names to their descriptions.
+
+All of it is made from the code, so nothing here has to be kept up with it.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _plain_help(command: Any, words: tuple[str, ...]) -> str:
     return str(context.get_help())
 
 
-def _signature(app: Sphinx, what: str, name: str, value: Any, *_: Any) -> tuple[str, str] | None:
+def _signature(_app: Sphinx, what: str, _name: str, value: Any, *_: Any) -> tuple[str, str] | None:
     """The signature that Python itself gives a class; bounds of parameters are left to the description."""
     if what != "class":
         return None

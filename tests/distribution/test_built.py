@@ -40,7 +40,9 @@ def test_the_sdist_has_all_that_the_wheel_is_built_from(dist: Path) -> None:
 
 def test_an_index_would_show_the_description_as_it_is(dist: Path) -> None:
     files = map(str, sorted(dist.iterdir()))
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("PASSED") == 2
 
@@ -59,7 +61,8 @@ def test_what_is_installed_searches(python_of_a_user: Path, tmp_path: Path) -> N
         "from nlp_retrieval import BeirLoader, Searcher\n"
         "searcher = Searcher(['bm25s'])\n"
         "searcher.index(BeirLoader(files('nlp_retrieval.demo') / 'corpus.jsonl'), 'index')\n"
-        "print(nlp_retrieval.__file__, searcher.search('Who discovered the dwarf planet Pluto?', k=1)[0][0].item.title, sep='\\n')\n"
+        "hit = searcher.search('Who discovered the dwarf planet Pluto?', k=1)[0][0]\n"
+        "print(nlp_retrieval.__file__, hit.item.title, sep='\\n')\n"
     )
     done = subprocess.run([python_of_a_user, "-I", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

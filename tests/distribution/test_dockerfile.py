@@ -67,7 +67,8 @@ def test_every_image_from_elsewhere_has_an_exact_tag() -> None:
 def test_the_extras_are_those_of_the_package() -> None:
     settings = configparser.ConfigParser(interpolation=None)
     settings.read(ROOT / "setup.cfg")
-    named = {extra for found in re.findall(r"pip install --constraint constraints.txt '\.\[([\w,-]+)\]'", TEXT) for extra in found.split(",")}
+    installed = re.findall(r"RUN pip install --constraint constraints.txt '\.\[([\w,-]+)\]'", TEXT)
+    named = {extra for extras in installed for extra in extras.split(",")}
     assert named
     assert named <= set(settings["options.extras_require"])
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import nlp_retrieval
 from nlp_retrieval import BaseUserQueryProcessor, Bm25sRetriever, SearchableItem, Searcher
-from nlp_retrieval import NoSuchRetriever  # wrong
 
+retriever = nlp_retrieval.NoSuchRetriever()  # wrong
 searcher = Searcher([Bm25sRetriever()])
 Bm25sRetriever(k1="high")  # wrong
 Searcher([Bm25sRetriever()], depht=100)  # wrong
 Searcher([Bm25sRetriever()], scope="per_query")  # wrong
 searcher.search("ferry", k="five")  # wrong
-searcher.search("ferry")[0][0].text  # wrong
+text = searcher.search("ferry")[0][0].text  # wrong
 number: int = searcher.search("ferry")[0][0].item.item_id  # wrong
 SearchableItem(content="an item without an id")  # wrong
 
