@@ -13,6 +13,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 
 
 class Benchmarkable(Searching, Protocol):
@@ -39,5 +40,6 @@ class Benchmarkable(Searching, Protocol):
         """Where its models come from."""
 
 
-Entry = Benchmarkable | TrecRun
-"""What stands in a benchmark under a name."""
+Entry = BaseSearcher | Benchmarkable | TrecRun
+"""What stands in a benchmark under a name. Searchers are named although they are benchmarkable: pyright does not see that by their
+``open``, which is a descriptor."""

@@ -19,6 +19,7 @@ REASONS = {
     "waits for requests",
     "sends runs to a server",
     "fetches a model",
+    "trains a model",
     "opens a browser",
     "needs collections, and takes hours",
     "needs plans of many countries in PostgreSQL",

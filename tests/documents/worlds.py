@@ -57,7 +57,7 @@ def evidence() -> None:
         {
             "claim": f"The tram has {n} stops.",
             "passage": f"It has {n + wrong} stops.",
-            "label": ("supports", "contradicts")[wrong],
+            "label": ("support", "contradict")[wrong],
         }
         for n in range(2, 22)
         for wrong in (0, 1)
