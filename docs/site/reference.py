@@ -99,7 +99,7 @@ def _plain_help(command: Any, words: tuple[str, ...]) -> str:
 
 def _signature(_app: Sphinx, what: str, _name: str, value: Any, *_: Any) -> tuple[str, str] | None:
     """The signature that Python itself gives a class; bounds of parameters are left to the description."""
-    if what != "class":
+    if what != "class" or issubclass(value, BaseException):
         return None
     signature = inspect.signature(value)
     parameters = [one.replace(annotation=_plain(one.annotation)) for one in signature.parameters.values()]
