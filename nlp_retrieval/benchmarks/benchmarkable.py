@@ -41,5 +41,5 @@ class Benchmarkable(Searching, Protocol):
 
 
 Entry = BaseSearcher | Benchmarkable | TrecRun
-"""What stands in a benchmark under a name. Searchers are named although they are benchmarkable: pyright does not see that by their
-``open``, which is a descriptor."""
+"""What stands in a benchmark under a name. A searcher is benchmarkable, and named too: pyright does not see it by ``open``, which
+is a descriptor."""
