@@ -41,5 +41,7 @@ class Benchmarkable(Searching, Protocol):
 
 
 Entry = BaseSearcher | Benchmarkable | TrecRun
-"""What stands in a benchmark under a name. A searcher is benchmarkable, and named too: pyright does not see it by ``open``, which
-is a descriptor."""
+"""What stands in a benchmark under a name.
+
+A searcher is benchmarkable, and named too: pyright does not see it through ``open``, which is a descriptor.
+"""
