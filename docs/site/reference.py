@@ -107,13 +107,26 @@ def _signature(_app: Sphinx, what: str, _name: str, value: Any, *_: Any) -> tupl
     return stringify_signature(told, unqualified_typehints=True), ""
 
 
+class _WithoutBounds(ast.NodeTransformer):
+    """``Annotated[int, Field(ge=1)] | None`` becomes ``int | None``."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        annotated = ast.unparse(node.value) == "Annotated" and isinstance(node.slice, ast.Tuple)
+        return node.slice.elts[0] if annotated else node  # type: ignore[attr-defined]
+
+
 def _plain(annotation: Any) -> Any:
     if isinstance(annotation, str):
-        tree = ast.parse(annotation, mode="eval").body
-        if isinstance(tree, ast.Subscript) and ast.unparse(tree.value) == "Annotated" and isinstance(tree.slice, ast.Tuple):
-            return ast.unparse(tree.slice.elts[0])
-        return annotation
+        return ast.unparse(_WithoutBounds().visit(ast.parse(annotation, mode="eval")))
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _dashes(_app: Sphinx, doctree: nodes.document) -> None:
+    """A dash between a parameter and its description, as elsewhere in print."""
+    for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))  # noqa: RUF001
 
 
 class NamesAreLinks(SphinxTransform):
@@ -141,4 +154,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("command-line", CommandLine)
     app.add_transform(NamesAreLinks)
     app.connect("autodoc-process-signature", _signature)
+    app.connect("doctree-read", _dashes)
     return {"version": nlp_retrieval.__version__, "parallel_read_safe": True, "parallel_write_safe": True}
