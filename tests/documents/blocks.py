@@ -55,7 +55,9 @@ class Block:
 
 def blocks(document: str) -> list[Block]:
     """Every block of a document, in order."""
-    found = re.findall(r"^(?:<!-- not run: (.+) -->\n+)?```([\w{}-]*)[^\n]*\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+    found = re.findall(
+        r"^(?:<!-- not run: ([^\n]+) -->\n+)?```([\w{}-]*)[^\n]*\n(.*?)^```$", document, re.DOTALL | re.MULTILINE
+    )
     return [Block(language, content, reason) for reason, language, content in found]
 
 
