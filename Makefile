@@ -9,7 +9,7 @@ LM_BASE_URL ?=
 TEST_WORKERS ?= 2
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-evidence test soak lint bench clean
+.PHONY: demo demo-evidence test soak lint docs dist bench clean
 
 # with a language model: make demo LM=openai/gpt-4o-mini, or LM=openai/MODEL LM_BASE_URL=http://localhost:8000/v1
 demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on the collection that comes with the package
@@ -18,9 +18,12 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
 	$(BIN)/nlp-retrieval demo --evidence --output demo-output
 
-test: $(VENV)/.dev $(BASE_VENV)/.base  ## all tests, and a check of the base install without extras
+test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the sdist, each installed without extras
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
-	$(BASE_VENV)/bin/python tests/base_install/check.py
+	for built in dist/*.whl dist/*.tar.gz; do \
+		$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $$built && \
+		$(BASE_VENV)/bin/python tests/base_install/check.py || exit 1; \
+	done
 
 # each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
 soak: $(VENV)/.soak  ## the long part of the tests: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
@@ -32,12 +35,21 @@ lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.dev  ## the documentation site, in build/site; a broken link or a warning fails
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html -c docs/site . build/site
+	@echo "open build/site/index.html"
+
+dist: $(VENV)/.dev  ## the sdist, and the wheel that is built from it, in dist
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation . >/dev/null
+	$(BIN)/twine check --strict dist/*
+
 bench: $(VENV)/.dev  ## measure the project itself: make bench DATA=path/to/collections
 	@test -n "$(DATA)" || { echo "name the folder of collections: make bench DATA=path/to/collections"; exit 2; }
 	$(BIN)/python -m bench "$(DATA)"
 
 clean:  ## remove what the commands above made
-	rm -rf $(VENV) $(BASE_VENV) demo-output
+	rm -rf $(VENV) $(BASE_VENV) demo-output build dist
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -63,5 +75,5 @@ $(VENV)/.soak: $(VENV)/.dev
 
 $(BASE_VENV)/.base: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(BASE_VENV)
-	$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
 	touch $@

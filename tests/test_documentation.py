@@ -1,88 +1,40 @@
-"""What the documents say is run as written, and compared with what it says comes out."""
+"""The documents name what there is: components, commands, public names."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
-import io
-import os
 import re
-import shutil
-import subprocess
-import sys
-from importlib import import_module, resources
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-import yaml
+from documents.blocks import blocks, run_python
 
 import nlp_retrieval
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.components.registry import build
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 
-def blocks(document: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", document, re.DOTALL)
-
-
-def run(code: str) -> tuple[str, dict[str, object]]:
+def defined_by(document: str) -> dict[str, object]:
+    """What the first block of Python defines."""
     names: dict[str, object] = {"__name__": "example"}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(ast.parse(code), "README.md", "exec"), names)
-    return printed.getvalue(), names
-
-
-def test_the_searcher_in_the_readme_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "demo-output").mkdir()
-    for name in ("corpus.jsonl", "claims.json"):
-        with resources.as_file(resources.files("nlp_retrieval.demo") / name) as file:
-            shutil.copy(file, tmp_path / "demo-output" / name)
-    printed, _ = run(blocks(README, "python")[0])
-    assert printed == blocks(README, "text")[0]
-
-
-@pytest.mark.parametrize("name", ["UPDATES.md", "EVIDENCE.md", "POLICY.md", "NOTEBOOKS.md"])
-def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / name).read_text("utf-8")
-    printed, _ = run(blocks(page, "python")[0])
-    assert printed == blocks(page, "text")[0]
-
-
-def test_a_csv_is_found_in_as_its_page_says(tmp_path: Path) -> None:
-    (block,) = blocks((ROOT / "docs" / "DATA.md").read_text("utf-8"), "console")
-    script = "\n".join(line.removeprefix("$ ") for line in block.splitlines())
-    named = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env=named, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "1  Kestrel" in done.stdout
-
-
-def test_the_rerankers_of_their_page_can_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("CO_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
-        monkeypatch.setenv(variable, "not-a-key-0123")
-    said = [yaml.safe_load(block) for block in blocks((ROOT / "docs" / "RERANKING.md").read_text("utf-8"), "yaml")]
-    found = [one for content in said for one in content.get("searchers", {"": content}).values()]
-    assert {build("rerankers", one["reranker"]).name for one in found} == {"http", "listwise", "mmr"}
+    run_python(next(block.content for block in blocks(document) if block.language == "python"), names)
+    return names
 
 
 def test_the_processor_of_the_page_about_plug_ins_works() -> None:
-    _, names = run(blocks((ROOT / "docs" / "PLUGINS.md").read_text("utf-8"), "python")[0])
+    names = defined_by((ROOT / "docs" / "PLUGINS.md").read_text("utf-8"))
     processor = names["Lowercase"]()  # type: ignore[operator]
     assert processor.process(["A Claim"]) == [["a claim"]]
     assert processor.config == {"name": "lowercase"}
 
 
 def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_path: Path) -> None:
-    _, names = run(blocks(CONTRIBUTING, "python")[0])
+    names = defined_by(CONTRIBUTING)
     retriever = names["CommonWordsRetriever"]()  # type: ignore[operator]
     texts = ["red apples and green pears", "green pears", "yellow bananas", "green pears"]
     items = [nlp_retrieval.SearchableItem(item_id=str(row), content=text) for row, text in enumerate(texts)]
@@ -90,16 +42,6 @@ def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_pat
     searcher.index(items, tmp_path / "index")
     found = searcher.search(["green pears", "yellow"], k=2)
     assert [[hit.item.item_id for hit in hits] for hits in found] == [["0", "1"], ["2"]]
-
-
-def test_the_configuration_in_the_readme_names_real_components_and_keys() -> None:
-    settings = yaml.safe_load(blocks(README, "yaml")[0])
-    from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED, _SEARCHERS
-    from nlp_retrieval.core.components.registry import build
-
-    assert set(_REQUIRED) <= set(settings) <= {*_REQUIRED, *_SEARCHERS, *_OPTIONAL}
-    for searcher in settings["searchers"].values():
-        assert build("searchers", {"name": "searcher"} | searcher)
 
 
 def test_every_command_that_the_documents_name_exists() -> None:

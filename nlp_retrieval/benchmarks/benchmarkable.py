@@ -13,6 +13,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 
 
 class Benchmarkable(Searching, Protocol):
@@ -39,5 +40,8 @@ class Benchmarkable(Searching, Protocol):
         """Where its models come from."""
 
 
-Entry = Benchmarkable | TrecRun
-"""What stands in a benchmark under a name."""
+Entry = BaseSearcher | Benchmarkable | TrecRun
+"""What stands in a benchmark under a name.
+
+A searcher is benchmarkable, and named too: pyright does not see it through ``open``, which is a descriptor.
+"""

@@ -1,0 +1,97 @@
+"""Every block of the documents is run as it is written, and what a page says is printed is printed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from .blocks import LANGUAGES, PAGES, ROOT, Block, blocks, lines_of, read_settings, run_python, run_script
+from .worlds import world
+
+FOUND = {path.relative_to(ROOT).as_posix(): blocks(path.read_text("utf-8")) for path in PAGES}
+REASONS = {
+    "sets up an environment of its own",
+    "asks a language model",
+    "asks a search engine and fetches pages",
+    "waits for requests",
+    "sends runs to a server",
+    "fetches a model",
+    "trains a model",
+    "opens a browser",
+    "needs collections, and takes hours",
+    "needs plans of many countries in PostgreSQL",
+    "needs Docker",
+    "makes a release",
+}
+ELSEWHERE = {
+    "docs/TUTORIAL.md": LANGUAGES,  # tests/test_tutorial.py, with the data frames
+    "docs/BENCHMARKING.md": ("python",),
+    "docs/POLICY.md": ("console",),  # tests/cli/test_ask.py; it takes a minute or two
+    "docs/PLUGINS.md": ("python",),  # tests/conformance/test_plugin_page.py installs them, and tests/test_documentation.py
+}
+
+
+def run_here(page: str) -> list[Block]:
+    """The blocks of a page that are run, and those that may say what they print."""
+    elsewhere = ELSEWHERE.get(page, ())
+    return [block for block in FOUND[page] if block.language not in elsewhere and not block.not_run]
+
+
+RUN = [page for page in FOUND if any(block.language in LANGUAGES for block in run_here(page))]
+
+
+def without_numbers(text: str) -> list[str]:
+    """Lines of what a command prints, without what depends on the machine."""
+    return [re.sub(r"\d[\d.,]*", "0", line) for line in lines_of(text)]
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_blocks_of_a_page_run_as_written(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    names: dict[str, object] = {"__name__": "document"}
+    printed, before = "", ""
+    with world(Path(page).name, monkeypatch) as changed:
+        for block in run_here(page):
+            content = changed(block.content)
+            if block.language == "python":
+                printed = run_python(content, names)
+            elif block.language in ("console", "sh"):
+                run_script(content, monkeypatch)
+                printed = capsys.readouterr().out
+            elif block.language == "yaml":
+                read_settings(content, folder)
+            elif block.language == "text" and before == "python":
+                assert printed == content
+            elif block.language == "text" and before in ("console", "sh"):
+                assert [line for line in without_numbers(content) if line not in without_numbers(printed)] == []
+            before = block.language
+
+
+def test_blocks_that_are_not_run_are_few_and_each_says_why() -> None:
+    marked = {page: [block for block in found if block.not_run] for page, found in FOUND.items()}
+    for page, found in marked.items():
+        assert {block.not_run for block in found} <= REASONS, page
+        marks = re.findall("^<!-- not run", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+        assert len(marks) == len(found), f"{page}: a mark without a block behind it"
+    of_all = [block for found in FOUND.values() for block in found if block.language in LANGUAGES]
+    assert {block.not_run for found in marked.values() for block in found} == REASONS
+    assert sum(map(len, marked.values())) < len(of_all) / 4
+
+
+@pytest.mark.parametrize("page", [page for page, found in FOUND.items() if any(block.not_run for block in found)])
+def test_python_that_is_not_run_names_what_there_is(page: str) -> None:
+    for block in FOUND[page]:
+        if block.not_run and block.language == "python":
+            for node in ast.walk(ast.parse(block.content)):
+                if isinstance(node, ast.ImportFrom):
+                    module = import_module(str(node.module))
+                    assert [name.name for name in node.names if not hasattr(module, name.name)] == []
