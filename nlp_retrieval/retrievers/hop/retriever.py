@@ -40,7 +40,7 @@ from nlp_retrieval.retrievers.hop.changes import ChangeQuestion, change_asked
 from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained, start_of
 from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
 from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled
-from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of
+from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
 from nlp_retrieval.retrievers.hop.told import build_told, extend_told, join_told, require_told, rows_told
 
 _RELATIONS_OF_A_PASSAGE, _STEPS = 16, 300
@@ -132,7 +132,7 @@ class HopRetriever(BaseRetriever):
     ) -> None:
         made = with_parts_made(self, HopRetriever, start=start, relations=relations)
         given: BaseRetriever | None = made["start"]
-        self.told_by: ChunkTablesLoader | None = made["relations"]
+        self.told_by = source_of(made["relations"])
         self.encoder = encoder_of(given, encoder)
         self.start = FaissRetriever(self.encoder) if given is None else given
         # a default, spelled out, is the same; an encoder that nothing asks for need not be there

@@ -9,9 +9,10 @@ from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES
+from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 
-__all__ = ["RELATION_WEIGHTS", "checked_weights", "encoder_of"]
+__all__ = ["RELATION_WEIGHTS", "checked_weights", "encoder_of", "source_of"]
 
 RELATION_WEIGHTS: Mapping[str, float] = {
     "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
@@ -24,6 +25,18 @@ def encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -
     if encoder is None:
         encoder = start.encoder if isinstance(start, VectorRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
     return SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+
+
+def source_of(relations: object) -> ChunkTablesLoader | None:
+    """Return the loader that tells relations; None where they are found.
+
+    Raises:
+        ConfigurationError: it is another one.
+    """
+    if relations is not None and not isinstance(relations, ChunkTablesLoader):
+        name = getattr(relations, "name", type(relations).__name__)
+        raise ConfigurationError(f"hop: relations: {name!r} tells no relations; the loader chunk_tables does")
+    return relations
 
 
 def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:

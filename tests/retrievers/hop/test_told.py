@@ -28,7 +28,7 @@ from nlp_retrieval import (
     chunk_relations,
 )
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
 
 _schemas = count()
 
@@ -186,6 +186,13 @@ def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
     with pytest.raises(SourceError, match="tells no relations: it has none"):
         Searcher([made(source)]).index(plans(), tmp_path)
     assert not list(tmp_path.glob("hop-*"))
+
+
+def test_only_a_loader_that_tells_relations_is_taken() -> None:
+    with pytest.raises(ConfigurationError, match="hop: relations: 'jsonl' tells no relations; the loader chunk_tables does"):
+        HopRetriever(Bm25sRetriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
+    same = HopRetriever(Bm25sRetriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
+    assert same.config == HopRetriever(Bm25sRetriever(), relations=ChunkTablesLoader("env:PLANS")).config
 
 
 def test_told_and_found_relations_are_two_indexes_and_what_only_finding_needs_is_not_asked_for(
