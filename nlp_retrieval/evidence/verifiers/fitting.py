@@ -110,7 +110,7 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
     """The pairs that the verifier read, and its signals of each."""
     read: list[JudgedPair] = []
     signals: list[dict[str, float]] = []
-    batches = [pairs[first : first + _AT_ONCE] for first in range(0, len(pairs), _AT_ONCE)]
+    batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
     for some in tracked("judging", batches, len(pairs)):
         judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
         for pair, judgement in zip(some, judgements, strict=True):
