@@ -155,10 +155,10 @@ def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: 
         finally:
             (folder / kind.weights).write_bytes(before)  # as if nothing had been
 
-    monkeypatch.setattr(type(component), "load_model", read_and_rewritten)
-    with pytest.raises(ModelError, match="have changed"):
-        kind.result(component)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(component), "load_model", read_and_rewritten)
+        with pytest.raises(ModelError, match="have changed"):
+            kind.result(component)
     assert kind.result(kind.component(folder)) != kind.result(kind.component(tmp_path / "other"))
 
 
