@@ -163,11 +163,6 @@ for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<top>" * N, "Number" * N, 
     list(_TAG.finditer(text))
     _LABEL.match(text)
 """,
-    "loaders/beir.py": """
-from nlp_retrieval.loaders import beir
-for text in ("1" * N, "+" * N, " " * N):
-    beir._GRADE.fullmatch(text)
-""",
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
 from nlp_retrieval.core.components.interfaces import BaseLoader
@@ -276,10 +271,10 @@ for text in ("a" + chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0xad) * N, 
     words_of(text)
     spans_of(text)
 """,
-    "evaluation/trec.py": """
-from nlp_retrieval.evaluation import trec
+    "core/files/trec_ids.py": """
+from nlp_retrieval.core.files.trec_ids import decode_id, encode_id
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
-    trec._encode(text)
+    decode_id("%:" + encode_id(text))
 """,
     "core/files/output.py": """
 from nlp_retrieval.core.files.output import file_names
