@@ -13,6 +13,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ _REACHED = 200
 _MOST = 500
 _SEED = 20261124
 _MEASURES = ("recall@10", "ndcg@10")
-_FUSION, _LINKED, _SHUFFLED, _SEEDED = "RRF of its seeds", "link graph", "links shuffled", "fused: 0"
+_FUSION, _LINKED, _SHUFFLED = "RRF of its seeds", "link graph", "links shuffled"
 _GRID = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -108,17 +109,15 @@ class Judged:
         titles = generation.items.titles()
         self._evaluator = RetrievalEvaluator(collection.gold, generation.items.ids(), titles if any(titles) else None, [5, _K])
         self._queries = [query.text for query in collection.queries]
-        pools, n_links = self._pools(), self.opened._graph.graph.n_links
-        self.n_links = {kind: count / len(generation.items) for kind, count in n_links.items()}
-        values = {label: self._evaluated(pools, lambda pool, label=label: _of_seed(pool, label)) for label in pools[0].seeds}  # type: ignore[misc]
+        pools = self._pools()
+        values = {label: self._evaluated(pools, partial(_of_seed, label=label)) for label in pools[0].seeds}
         values[_FUSION] = self._evaluated(pools, _fused)
         for weight in _GRID:
-            values[f"fused: {weight:g}"] = self._evaluated(pools, lambda pool, w=weight: _ranked(pool, w))  # type: ignore[misc]
+            values[f"fused: {weight:g}"] = self._evaluated(pools, partial(_ranked, weight=weight))
         self._shuffle()
         shuffled = self._pools()
         for weight in _GRID:
-            ranked: Callable[[GraphCandidates], NDArray[np.int64]] = lambda pool, w=weight: _ranked(pool, w)  # noqa: E731
-            values[f"{_SHUFFLED}, fused: {weight:g}"] = self._evaluated(shuffled, ranked)
+            values[f"{_SHUFFLED}, fused: {weight:g}"] = self._evaluated(shuffled, partial(_ranked, weight=weight))
         families = [query.family for query in collection.queries]
         self.figures = Figures(values, families, [_half(query) for query in collection.queries], {})
 

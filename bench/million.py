@@ -29,12 +29,14 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     SearchableItem,
     Searcher,
+    TitleMentions,
 )
 from nlp_retrieval.graph.walk.pagerank import local_pagerank, pagerank
 
 _DAMPING, _QUERIES = 0.5, 20
 _WORDS, _SENTENCE = 50_000, 30
 _PROMISED_S, _EXACT_MS = 2.0, 40.0
+_LEAST = 10_000
 
 
 class MadeUpPassages(BaseLoader):
@@ -75,8 +77,8 @@ def walks(nodes: int, entries: int) -> bool:
         pagerank(graph, restarts[0], _DAMPING, backend="numba"), local_pagerank(graph, restarts[0], _DAMPING, backend="numba")
         calls = [partial(pagerank, graph, one, _DAMPING, backend="numba") for one in restarts]
         exact = 1000 * float(np.median(best_of_each(3, *calls)))
-        calls = [partial(local_pagerank, graph, one, _DAMPING, backend="numba") for one in restarts]
-        local = 1000 * float(np.median(best_of_each(3, *calls)))
+        local_calls = [partial(local_pagerank, graph, one, _DAMPING, backend="numba") for one in restarts]
+        local = 1000 * float(np.median(best_of_each(3, *local_calls)))
     promise = f"; promised {_EXACT_MS:.0f} ms" if nodes < 100_000 else ""
     print(f"{nodes:,} nodes, {len(graph.graph.neighbours):,} entries: exact {exact:.1f} ms{promise}; local {local:.2f} ms")
     return nodes >= 100_000 or exact <= _EXACT_MS
@@ -86,7 +88,7 @@ def queries(count: int, mentions: int, *, dense: bool) -> bool:
     """Print what an index over made-up passages and its queries take; return whether a query keeps its promise."""
     loader = MadeUpPassages(count, mentions)
     seeds: list[BaseRetriever] = [Bm25sRetriever(), *([FaissRetriever(HashingEncoder())] if dense else [])]
-    searcher = Searcher([LinkGraphRetriever(seeds)])
+    searcher = Searcher([LinkGraphRetriever(seeds, links=[TitleMentions()])])
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         searcher.index(loader, Path(folder) / "index")
@@ -110,8 +112,8 @@ def main(arguments: list[str]) -> int:
     warnings.simplefilter("ignore")
     words = [word for word in arguments if not word.isdigit()]
     numbers = [int(word) for word in arguments if word.isdigit()]
-    if len(numbers) > 2 or set(words) - {"walk", "dense"}:
-        print("usage: python -m bench.million [walk | dense] [PASSAGES [LINKS of each]]   (walk: [NODES [ENTRIES]])")
+    if len(numbers) > 2 or set(words) - {"walk", "dense"} or min(numbers[:1], default=_LEAST) < _LEAST:
+        print("usage: python -m bench.million [walk | dense] [PASSAGES [LINKS]]   (at least 10,000; walk: [NODES [ENTRIES]])")
         return 2
     if "walk" in words:
         return 0 if walks(*(numbers + [97_000, 1_400_000][len(numbers) :])) else 1

@@ -2,10 +2,12 @@
 
 The walk over the links says what is near the seeds; it does not say whether a passage, together with those it is linked
 to, answers the query. ``chain`` does: how much of the query's information a passage covers together with its best linked
-neighbour among the candidates. ``complement`` is what a passage that is linked to the foremost candidate adds to it. Both are
-needed where one passage alone cannot cover a query, which is what multi-hop means. What the foremost candidate lacks is no
-reason to rank a passage that no link leads to; and where few candidates mention one another, links say little and the seeds
-more: ``fused`` is their fusion, times the share of candidates without such a link.
+neighbour among the candidates. ``complement`` is what it adds to the foremost candidate. Both are needed where one
+passage alone cannot cover a query, which is what multi-hop means.
+
+Whether it is meant is told by the links: which share of the candidates mentions another or is mentioned by one. What the
+foremost candidate lacks speaks for passages that are linked to it, and for others only as much as that share; the rest of it is
+how much the fusion of the seeds counts (``fused``).
 """
 
 from __future__ import annotations
@@ -48,9 +50,9 @@ to, ``chain_against`` together with one that points to it.
 
 They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
 as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
-before ``complement`` asked for a link. ``fused`` was chosen beside them, on half of the questions of collections where links
-matter and where they do not (bench/HARMLESS.md). The inner products of another encoder are distributed differently, so with
-another encoder it pays to tune.
+before links weighed ``complement``. ``fused`` was chosen beside them, where links matter and where they do not
+(``python -m bench.harmless``). The inner products of another encoder are distributed differently, so with another encoder it
+pays to tune.
 """
 
 _LARGEST = 1_000_000
@@ -135,7 +137,8 @@ def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedP
     for kind, counting in (("chain", everywhere), ("chain_along", pairs.points), ("chain_against", pairs.pointed)):
         evidence[kind] = coverage.copy()
         np.maximum.at(evidence[kind], pairs.ones[counting], together[counting])
-    complement = np.zeros(len(covered))
-    linked = pairs.others[pairs.ones == foremost]
-    complement[linked] = (covered[linked] & ~covered[foremost]) @ shares if len(linked) else 0.0
+    complement = (covered & ~covered[foremost]) @ shares if len(covered) else coverage
+    unlinked = np.ones(len(covered), bool)
+    unlinked[pairs.others[pairs.ones == foremost]] = False
+    complement[unlinked] *= 1.0 - pairs.apart(len(covered))
     return evidence | {"complement": complement}

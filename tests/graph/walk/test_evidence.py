@@ -95,8 +95,11 @@ def test_coverage_chains_and_complement_are_those_of_sets(
     assert found["chain"].tolist() == pytest.approx(
         [max(share(has | terms[other]) for other in [place, *linked[place]]) for place, has in enumerate(terms)]
     )
+    mentioning = {place for pair in pointing(kinds, candidates) for place in pair}
+    assert pairs.apart(len(candidates)) == pytest.approx(1 - len(mentioning) / max(len(candidates), 1))
+    others = len(mentioning) / max(len(candidates), 1)
     assert found["complement"].tolist() == pytest.approx(
-        [share(has - terms[first]) if place in linked[first] else 0.0 for place, has in enumerate(terms)]
+        [share(has - terms[first]) * (1.0 if place in linked[first] else others) for place, has in enumerate(terms)]
     )
     for kind, ends in (("chain_along", (0, 1)), ("chain_against", (1, 0))):
         expected = [share(has) for has in terms]

@@ -168,7 +168,7 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
             "chain": chain(row, linked[row]),
             "chain_along": chain(row, [other for other in rows if pointing[row, other] > 0]),
             "chain_against": chain(row, [other for other in rows if pointing[other, row] > 0]),
-            "complement": share_of(TERMS[row] - TERMS[first]) if row in linked[first] else 0.0,
+            "complement": share_of(TERMS[row] - TERMS[first]) * (1.0 if row in linked[first] else 1.0 - apart),
         }
         for row in rows
     }
