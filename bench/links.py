@@ -91,10 +91,10 @@ def _size(path: Path, retriever: LinkGraphRetriever) -> Row:
 
 def _random_graphs() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        graph = _random_graph(Path(folder) / "small", _NODES, _ENTRIES)
-        large = _random_graph(Path(folder) / "large", 10 * _NODES, 10 * _ENTRIES)
-        restarts = [_random_restarts(graph, seed) for seed in range(_QUERIES)]
-        large_restarts = [_random_restarts(large, seed) for seed in range(_QUERIES)]
+        graph = random_graph(Path(folder) / "small", _NODES, _ENTRIES)
+        large = random_graph(Path(folder) / "large", 10 * _NODES, 10 * _ENTRIES)
+        restarts = [random_restarts(graph, seed) for seed in range(_QUERIES)]
+        large_restarts = [random_restarts(large, seed) for seed in range(_QUERIES)]
         exact_ms, exact_numpy_ms = (
             _medians_ms([lambda one, how=how: pagerank(graph, one, _DAMPING, backend=how)], [restarts])[0]
             for how in ("numba", "numpy")
@@ -214,7 +214,8 @@ def _medians_ms(calls: Sequence[Callable[[Restarts], object]], restarts: Sequenc
     return medians
 
 
-def _random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
+def random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
+    """Write and open the graph that is described above, of about so many stored entries, two a link."""
     generator = np.random.default_rng(0)
     n_links = int(1.05 * n_entries) // 2  # one in twenty is drawn twice, or leads to itself
     sources = generator.integers(n_nodes, size=n_links)
@@ -228,8 +229,8 @@ def _random_graph(folder: Path, n_nodes: int, n_entries: int) -> WeightedGraph:
     return LinkGraph.open(folder).weighted({"links": (1.0, 0.5)})
 
 
-def _random_restarts(graph: WeightedGraph, seed: int) -> Restarts:
-    """Two seeds' worth of hits, fifty each, few of which count much."""
+def random_restarts(graph: WeightedGraph, seed: int) -> Restarts:
+    """Draw two seeds' worth of hits, fifty each, few of which count much."""
     generator = np.random.default_rng(seed)
     rows = generator.choice(graph.graph.n_nodes, 100, replace=False)
     return Restarts(np.array([0, 100]), rows, generator.random(100) ** 4)

@@ -57,6 +57,8 @@ from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncod
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder as BaseSparseEncoder
 from nlp_retrieval.encoders.sparse_base import TermWeights as TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder as SpladeEncoder
+from nlp_retrieval.encoders.static.distilling import distill_static as distill_static
+from nlp_retrieval.encoders.static.encoder import StaticEncoder as StaticEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder as BaseTokenEncoder
 from nlp_retrieval.encoders.word_vectors.encoder import WordVectorEncoder as WordVectorEncoder
 from nlp_retrieval.encoders.word_vectors.training import train_word_vectors as train_word_vectors

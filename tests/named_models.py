@@ -13,8 +13,9 @@ from colbert_checkpoints import save_bert as save_colbert_bert
 from colbert_checkpoints import save_pylate, save_stanford
 from rerankers.tiny_models import TinyOnnx, save_bert
 from sparse_models import save_splade
+from static_models import save_static
 
-from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.splade import SpladeEncoder
@@ -88,6 +89,10 @@ def _save_onnx(folder: Path, seed: int) -> None:
     TinyOnnx(seed=seed).save(folder, external="README.md")
 
 
+def _save_static(folder: Path, seed: int) -> None:
+    save_static(folder, [TEXT, "Green tree"], seed=seed)
+
+
 def _save_pipeline(folder: Path, seed: int) -> None:
     import spacy
 
@@ -125,6 +130,12 @@ NAMED = {
     "encoder": Named(
         _save_encoder, lambda folder: SentenceTransformerEncoder(str(folder), precision="float32", device="cpu"), _encode
     ),
+    "encoder by onnx": Named(
+        _save_encoder,
+        lambda folder: SentenceTransformerEncoder(str(folder), backend="onnx", precision="float32"),
+        _encode,
+    ),
+    "static": Named(_save_static, StaticEncoder, _encode),
     "pylate": Named(
         _save_late(save_pylate), lambda folder: ColbertEncoder(str(folder), precision="float32", device="cpu"), _encode
     ),

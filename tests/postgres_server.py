@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from nlp_retrieval.postgres.cluster import TRUSTED
+from nlp_retrieval.postgres.cluster import NAME, TRUSTED
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 
 VARIABLE = "NLP_RETRIEVAL_TEST_SERVER"
@@ -19,6 +19,11 @@ VARIABLE = "NLP_RETRIEVAL_TEST_SERVER"
 def shared_server(kind: str = "embedded") -> EmbeddedServer:
     """The server of a kind, which runs until this process ends: ``embedded``, ``old`` (pgvector 0.6.2) or ``debian``."""
     return _server(kind)
+
+
+def admin_url(kind: str = "embedded") -> str:
+    """The URL of that server for its superuser, as libpq has it."""
+    return shared_server(kind).url().replace(f"{NAME}@", "postgres@", 1)
 
 
 @cache

@@ -54,7 +54,7 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert groups == {"evidence", "hipporag"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
-        "serve", "tune", "optimize", "components", "answer", "ask", "extract",
+        "serve", "tune", "optimize", "components", "answer", "ask", "extract", "distill",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets

@@ -21,7 +21,7 @@ import torch
 from bench.evidence import audit, open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.writing import page, table
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.evidence.verifiers.fitting import best_threshold
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
@@ -90,8 +90,9 @@ class _Measured:
     ground: list[JudgedPair]
 
     def on_ground(self, work: Path) -> pairs.Judged:
-        """What it says of the pairs to fit on."""
-        return pairs.judged(self.verifier, self.ground, work / f"{self.kept}-held-out.jsonl")
+        """What it says of the pairs to fit on, without those that it did not read."""
+        found = pairs.judged(self.verifier, self.ground, work / f"{self.kept}-held-out.jsonl")
+        return found.at([number for number, signals in enumerate(found.signals) if not signals.get(UNREAD)])
 
     def on_set(self, data: Path, work: Path, collection: str) -> pairs.Judged:
         """What it says of a set."""
@@ -226,8 +227,7 @@ def _row(data: Path, work: Path, collection: str, one: _Measured) -> list[str]:
     judged, ground = one.on_set(data, work, collection), one.on_ground(work)
     # made-up claims are no claims of the set
     real = [number for number, pair in enumerate(ground.pairs) if pair.pair_id.count("/") == 0]
-    own = pairs.Judged([ground.pairs[n] for n in real], [ground.signals[n] for n in real], [ground.sentences[n] for n in real])
-    figures = pairs.figures(collection, own, judged, one.signals)
+    figures = pairs.figures(collection, ground.at(real), judged, one.signals)
     families = [pair.family for pair in judged.pairs]
     near = pairs.near_rows(data, collection)
     labels = [name for name in figures if name not in {"macro-F1", "AUC"}]

@@ -36,6 +36,10 @@ class Judged:
     signals: list[dict[str, float]]
     sentences: list[tuple[int, int]]
 
+    def at(self, rows: Sequence[int]) -> Judged:
+        """Some of them."""
+        return Judged(*([values[row] for row in rows] for values in (self.pairs, self.signals, self.sentences)))
+
 
 def judged(verifier: BaseVerifier, pairs: list[JudgedPair], kept: Path) -> Judged:
     """Judge pairs, or read what was kept of an earlier run."""

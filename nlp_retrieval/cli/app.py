@@ -28,6 +28,7 @@ from nlp_retrieval.cli import (
     delete,
     demo,
     diff,
+    distill,
     extract,
     hipporag,
     index,
@@ -74,7 +75,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, answer, ask, extract, serve),
+    *(demo, index, add, delete, compact, verify, search, answer, ask, extract, distill, serve),
     *(benchmark, compare, diff, report, rerun, tune, optimize, components),
 )
 for module in _COMMANDS:

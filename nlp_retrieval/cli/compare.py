@@ -21,7 +21,10 @@ def command(
         typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files."),
     ],
     qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="Judgements of TREC run files; by default qrels.txt beside the first.")
+        Path | None,
+        typer.Option(
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt beside them."
+        ),
     ] = None,
     k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff; may be given several times.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,

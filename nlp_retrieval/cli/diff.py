@@ -32,7 +32,10 @@ def command(
     measure: Annotated[str, typer.Option(help="By which queries change most: recall, ndcg, mrr, ...")] = "recall",
     limit: Annotated[int, typer.Option(min=1, help="How many queries to list.")] = 20,
     qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="Judgements of TREC run files; by default qrels.txt beside the first.")
+        Path | None,
+        typer.Option(
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt beside them."
+        ),
     ] = None,
     across_corpora: Annotated[
         bool, typer.Option("--across-corpora", help="Corpora are what is compared: the runs may be of different ones.")

@@ -1,12 +1,15 @@
-"""Why an item was found: where the search began, and the links that led from there to the item."""
+"""Why an item was found: where the search began and the links that led from there to the item, or the terms that scored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from nlp_retrieval.core.models import SearchableItem, excerpt
 from nlp_retrieval.core.tables import dim, html_text
+
+_TERMS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,33 @@ class Step:
         return f"→ <b>{html_text(name_of(self.target))}</b> {dim(f'by {kind}')}{sentence}"
 
 
+@dataclass(frozen=True)
+class TermScore:
+    """What one term of a query adds to the score of an item.
+
+    Args:
+        term: as the index has it.
+        weight: of the term in the query.
+        held: of the term in the item; 0 where the item lacks it.
+        fed_back: how much of ``weight`` comes from passages fed back; all of it where the user did not ask for the term.
+    """
+
+    term: str
+    weight: float
+    held: float
+    fed_back: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """What the term adds."""
+        return self.weight * self.held
+
+    @property
+    def is_added(self) -> bool:
+        """Whether only the passages fed back brought it."""
+        return 0 < self.fed_back == self.weight
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """The strongest chain that leads to an item.
@@ -61,12 +91,38 @@ class Explanation:
         origin: why the search began at the chain's first item, in words.
         steps: the links walked; none where the search began at the item itself.
         strength: share of the walk that took this chain; compares explanations of one query.
+        terms: of the query, where the score is the sum of what they add.
     """
 
     item: SearchableItem
     origin: str
     steps: tuple[Step, ...]
     strength: float
+    terms: tuple[TermScore, ...] = ()
+
+    @classmethod
+    def by_terms(cls, label: str, item: SearchableItem, terms: Sequence[TermScore]) -> Explanation | None:
+        """Explain a score by the terms of the query, the weightiest first; None where the item has none of them.
+
+        Args:
+            label: of the retriever.
+            item: what was found.
+            terms: all of the query.
+        """
+        ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
+        held = [term for term in ordered if term.held > 0]
+        if not held:
+            return None
+        rest = held[_TERMS_SHOWN:]
+        shown = [_told(term) for term in held[:_TERMS_SHOWN]]
+        if rest:
+            shown.append(f"{len(rest)} more {sum(term.score for term in rest):.3g}")
+        origin = f"{label} scores {sum(term.score for term in held):.4g} by the terms {', '.join(shown)}"
+        lacking = [f"{term.term!r} {term.weight:.3g}" for term in ordered if term.held == 0 and term.is_added]
+        if lacking:
+            more = f" and {len(lacking) - _TERMS_SHOWN} more" if len(lacking) > _TERMS_SHOWN else ""
+            origin += f"; added to the query and not in the passage: {', '.join(lacking[:_TERMS_SHOWN])}{more}"
+        return cls(item, origin, (), 1.0, tuple(ordered))
 
     @property
     def first(self) -> SearchableItem:
@@ -98,7 +154,14 @@ class Explanation:
             }
             for step in self.steps
         ]
-        return {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
+        told = {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
+        return told | {"terms": [asdict(term) for term in self.terms]} if self.terms else told
+
+
+def _told(term: TermScore) -> str:
+    added = " added to" if term.is_added else " in"
+    raised = f", {term.fed_back:.3g} of it fed back," if 0 < term.fed_back < term.weight else ""
+    return f"{term.term!r} {term.score:.3g} ({term.weight:.3g}{added} the query{raised} x {term.held:.3g} in the passage)"
 
 
 def name_of(item: SearchableItem) -> str:

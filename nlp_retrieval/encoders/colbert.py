@@ -11,11 +11,11 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.backends.choice import TorchPrecision, resolved_precision
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
-from nlp_retrieval.encoders.sentence_transformer import Precision, resolved_precision
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.encoders.token_by_token import token_by_token
@@ -72,7 +72,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         passage_prompt: str | None = None,
         query_length: Annotated[int, Field(ge=4)] | None = None,
         max_length: Annotated[int, Field(ge=4)] | None = None,
-        precision: Precision = "auto",
+        precision: TorchPrecision = "auto",
         batch_size: Annotated[int, Field(ge=1)] = 32,
         device: str | None = None,
         revision: str | None = None,
@@ -85,7 +85,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         self.passage_prompt = passage_prompt
         self.query_length = query_length
         self.max_length = max_length
-        self.precision: Precision = precision
+        self.precision: TorchPrecision = precision
         self.batch_size = batch_size
         self.device = device
         self.revision = revision

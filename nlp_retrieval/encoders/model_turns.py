@@ -8,6 +8,9 @@ child a model uses one core, and the GPU that its parent used is out of reach.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 from nlp_retrieval.core.forks import Lock, compute_alone, forked
@@ -36,3 +39,22 @@ def turn_of(model: object) -> Lock:
     if turn.process != os.getpid() and not str(device).startswith("cpu"):
         raise forked(f"a model on {device}", turn.process)
     return turn
+
+
+_SHORT = 1000
+"""Characters of a text that one thread computes as fast as several, which would have to wait for one another."""
+
+
+@contextmanager
+def alone_for(texts: Sequence[str]) -> Iterator[None]:
+    """Have torch compute in this thread alone if there is only one short text, as there is in a search."""
+    torch = sys.modules["torch"]
+    before: int = torch.get_num_threads()
+    if len(texts) != 1 or len(texts[0]) > _SHORT or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

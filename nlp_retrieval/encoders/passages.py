@@ -28,7 +28,7 @@ from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 
 AnyEncoder = BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
 
-_COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "openvino")
+_COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "model2vec")
 
 
 def encoded_passages(

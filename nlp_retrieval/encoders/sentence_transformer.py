@@ -1,35 +1,41 @@
-"""Encoding by sentence-transformers: any bi-encoder of the hub, or a local folder."""
+"""Encoding by models of sentence-transformers: any bi-encoder of the hub, or a local folder, run by torch or onnxruntime."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
 
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.backends.choice import Backend, Chosen, Precision, check_choice, choose, recorded_choice
+from nlp_retrieval.encoders.backends.export import exported
+from nlp_retrieval.encoders.backends.model import OnnxModel
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.model_turns import alone_for, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 
 if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer, SparseEncoder
 
 Task = Literal["encode_query", "encode_document"]
-Precision = Literal["auto", "float32", "bfloat16", "float16"]
-Backend = Literal["torch", "onnx", "openvino"]
 
 _MARKS = 8
 
 
-class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder):
+class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"], BaseEncoder):
     """A bi-encoder of the sentence-transformers library (Reimers and Gurevych, EMNLP 2019).
 
     The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
-    fingerprint is first needed; if they change between then and loading, using the encoder is an error.
+    fingerprint is first needed; if they change between then and loading, using the encoder is an error. Exports to ONNX are
+    made at first use from these files, compared with the model, and kept in the cache. docs/ENCODERS.md says what each
+    backend and precision brings and loses.
 
     Args:
         model: a hub name, or a local folder saved by sentence-transformers. A name is looked for in the hub's cache, then
@@ -37,9 +43,10 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         query_prompt: put before every query; by default what the model itself defines.
         passage_prompt: put before every passage; by default what the model itself defines.
         normalize: scale vectors to length 1, so that the inner product is the cosine.
-        precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
-            vectors are float32 in any case.
-        backend: ``torch``, or ``onnx`` or ``openvino``, where the model folder holds such an export or the library can make it.
+        precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+            by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
+        backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``, the fastest of those that the
+            precision allows in a trial of a second, which the index records: it is opened with what it was made with.
         max_length: tokens that are read of a text; by default the model's own limit.
         batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
@@ -64,6 +71,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         revision: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
+        check_choice(backend, precision, device)
         self.model = model
         self.query_prompt = query_prompt
         self.passage_prompt = passage_prompt
@@ -76,6 +84,34 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         self.revision = revision
         self.trust_remote_code = trust_remote_code
 
+    _chosen: Chosen | None = None
+
+    @property
+    def chosen(self) -> Chosen:
+        """Backend and precision that are used; with ``backend="auto"`` found by a trial, once for this machine and model."""
+        if self._chosen is None:
+            others: Config = {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
+            self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._alike, others))
+        return self._chosen
+
+    def take_recorded(self, recorded: Sequence[Config]) -> None:
+        if self.backend == "auto" and self._chosen is None:
+            wanted = {key: value for key, value in super().index_identity().items() if key not in {"backend", "precision"}}
+            self._chosen = recorded_choice(recorded, wanted, self.precision)
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | self._told()
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | self._told()
+
+    def opened_by(self) -> Config:
+        return super().opened_by() | self._told()
+
+    def kept_in_copies(self) -> dict[str, Any]:
+        return super().kept_in_copies() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
+
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self._encode(check_queries(queries), self.query_prompt, "encode_query")
 
@@ -86,34 +122,46 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
         passages = check_queries(passages, "passage", "passages")
         model = self.open_model()
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
-        return longer_than_read(model, [prompt + passage for passage in passages])
+        prompted = [prompt + passage for passage in passages]
+        return model.longer(prompted) if isinstance(model, OnnxModel) else longer_than_read(model, prompted)
 
     def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
         model = self.open_model()
-        if not texts:
-            return np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
-        with turn_of(model):
-            encoded = getattr(model, task)(
-                texts,
-                prompt=self._prompt(model, prompt, task),
-                batch_size=self.batch_size,
-                show_progress_bar=False,
-                convert_to_tensor=True,
-            )
-        vectors: Vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
+        before = self._prompt(model, prompt, task)
+        if isinstance(model, OnnxModel):
+            vectors = model.encode([(model.default_prompt if before is None else before) + text for text in texts])
+        elif texts:
+            with turn_of(model), alone_for(texts):
+                encoded = getattr(model, task)(
+                    texts, prompt=before, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+                )
+            vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
+        else:
+            vectors = np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(lengths > 0, lengths, 1.0)
         return vectors
 
-    def _prompt(self, model: SentenceTransformer, prompt: str | None, task: Task) -> str | None:
+    def _prompt(self, model: SentenceTransformer | OnnxModel, prompt: str | None, task: Task) -> str | None:
         """What is put before a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
         if prompt is not None:
             return prompt
         names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
         return next((model.prompts[name] for name in names if model.prompts.get(name)), None)
 
-    def load_model(self) -> SentenceTransformer:
+    def load_model(self) -> SentenceTransformer | OnnxModel:
+        used = self.chosen
+        if used.backend == "onnx":
+            load = partial(self._load_torch, "float32", "cpu", attn_implementation="eager")
+            folder = exported(self.files, used.weights, load, trusted=self.trust_remote_code)
+            return OnnxModel(folder, self.max_length)
+        model = self._load_torch(used.precision, self.device)
+        if self.max_length is not None:
+            model.max_seq_length = self.max_length
+        return model
+
+    def _load_torch(self, precision: str, device: str | None, **settings: str) -> SentenceTransformer:
         path = str(self.files.folder)
         try:
             import torch
@@ -123,27 +171,53 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer"], BaseEncoder
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
-            dtype = getattr(torch, resolved_precision(self.precision, self.device))
+            _require_device(device)
             model = SentenceTransformer(
                 path,
-                device=self.device,
-                backend=self.backend,
+                device=device,
                 trust_remote_code=self.trust_remote_code,
-                model_kwargs={"dtype": dtype} if self.backend == "torch" else {},
+                model_kwargs={"dtype": getattr(torch, precision), **settings},
                 local_files_only=True,
             )
         except ImportError as error:
             raise DependencyError(
-                f"{self.backend} encoding of {self.model} needs a package that is not installed ({error}): "
-                f"pip install 'nlp_retrieval[dense]' 'sentence-transformers[{self.backend}]'"
+                f"encoding by {self.model} needs a package that is not installed ({error}): pip install 'nlp_retrieval[dense]'"
             ) from error
+        except ConfigurationError:
+            raise
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
         own_weights(model)
-        if self.max_length is not None:
-            model.max_seq_length = self.max_length
         return model
+
+    def _told(self) -> Config:
+        """What identities and manifests say of backend and precision: what is used, where that is not what is written."""
+        if self.backend == "torch":
+            return {}
+        return {"backend": self.chosen.backend, "precision": self.chosen.precision}
+
+    def _alike(self, others: Config, chosen: Chosen) -> SentenceTransformerEncoder:
+        """This encoder with another backend and precision."""
+        made = type(self)(**others, backend=chosen.backend, precision=chosen.precision)
+        made.local_only, made._folder, made._files = self.local_only, self._folder, self._files
+        return made
+
+
+def _require_device(device: str | None) -> None:
+    """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
+    import torch
+
+    if device is None:
+        return
+    try:
+        wanted = torch.device(device)
+    except RuntimeError:
+        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
+    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if wanted.type in here and (wanted.index or 0) >= here[wanted.type]:
+        found = ", ".join(f"{kind}:{number}" if kind == "cuda" else kind for kind, n in here.items() for number in range(n))
+        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, texts: list[str]) -> int:
@@ -156,14 +230,3 @@ def longer_than_read(model: SentenceTransformer | SparseEncoder, texts: list[str
     with turn_of(model):
         whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
     return sum(len(tokens) > most for tokens in whole)
-
-
-def resolved_precision(precision: Precision, device: str | None) -> str:
-    """What ``auto`` means on this machine."""
-    if precision != "auto":
-        return precision
-    import torch
-
-    if device != "cpu" and torch.cuda.is_available():
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16", False) else "float32"

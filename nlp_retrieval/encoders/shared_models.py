@@ -82,7 +82,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """
         if self._model is None:
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint stands for these two
-            settings = {key: value for key, value in self.config.items() if key not in apart}
+            settings = {key: value for key, value in self.opened_by().items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
             compute_alone()
             with _opening:
@@ -94,6 +94,10 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
                     _open[key] = model
                 self._model = model
         return self._model
+
+    def opened_by(self) -> Config:
+        """The settings that decide how the model is opened, and more; those in ``apart_from_model`` do not count."""
+        return self.config
 
     @abstractmethod
     def load_model(self) -> ModelT:

@@ -11,9 +11,10 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.backends.choice import TorchPrecision, resolved_precision
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
-from nlp_retrieval.encoders.sentence_transformer import Precision, longer_than_read, resolved_precision
+from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.errors import DependencyError, ModelError
@@ -58,7 +59,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         model: str = "naver/splade-cocondenser-ensembledistil",
         max_active_dims: Annotated[int, Field(ge=1)] | None = None,
         max_query_dims: Annotated[int, Field(ge=1)] | None = None,
-        precision: Precision = "float32",
+        precision: TorchPrecision = "float32",
         max_length: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1)] = 16,
         device: str | None = None,
@@ -68,7 +69,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         self.model = model
         self.max_active_dims = max_active_dims
         self.max_query_dims = max_query_dims
-        self.precision: Precision = precision
+        self.precision: TorchPrecision = precision
         self.max_length = max_length
         self.batch_size = batch_size
         self.device = device

@@ -1,4 +1,4 @@
-"""Runs and judgements as TREC files, so that other tools' figures can be compared with ours.
+"""Runs as TREC files, read and written, and judgements written, so that other tools' figures can be compared with ours.
 
 **Order.** trec_eval keeps scores as 32-bit floats and breaks ties by item id, descending; the rank column it ignores.
 So each score that is written is below the one before it as a 32-bit float too: a score that would tie is written as
@@ -6,10 +6,7 @@ the next smaller 32-bit float, every other score in full. trec_eval and all that
 
 Reading, ties are broken as the ids stand in the file, byte by byte, which is what trec_eval sees.
 
-**Ids.** Columns end at white space, so an id that holds white space or a control character is written as ``%:`` and the
-id with these percent-encoded: ``Hong Kong`` becomes ``%:Hong%20Kong``. Reading undoes it. All other ids are written as
-they are, also those with percent signs, such as URLs, which must match other people's qrels; an id that itself begins
-with ``%:`` is encoded too, so that every id comes back.
+**Ids** are columns as :mod:`~nlp_retrieval.core.files.trec_ids` has them.
 
 **Files.** UTF-8; gzip where the name ends in ``.gz``, and on reading wherever the content is gzip. A file is written
 beside its place, synced and renamed: there is the old file or the new one, never half of one. TREC has no line for a
@@ -25,29 +22,22 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import TypeVar
-from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.core.files.trec_ids import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 
-__all__ = ["Run", "read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = ["Run", "read_run", "write_qrels", "write_run"]
 
 Run = dict[str, list[tuple[str, float]]]
 """By query id, ``(item id, score)``, best first."""
 
-_ENCODED = "%:"
-# A byte order mark is dropped by readers where it begins a file; a lone surrogate has no UTF-8.
-_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
 _LONGEST_LINE = 2**20
-
-_Value = TypeVar("_Value", int, float)
 
 
 def write_run(
@@ -89,12 +79,17 @@ def read_run(path: str | Path) -> Run:
     """
     found: dict[str, dict[str, float]] = {}
     written: dict[str, list[bytes]] = {}
-    for number, columns, raw in _read(path, 6, "query Q0 item rank score tag"):
+    for number, columns, raw in _read(path):
         query_id, _, item_id, _, text, _ = columns
         score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
             raise SourceError(f"{path}, line {number}: the score is {text[:40]!r}; it must be a finite number")
-        _put(found, (query_id, item_id), score, f"{path}, line {number}")
+        scores = found.setdefault(query_id, {})
+        if item_id in scores:
+            raise SourceError(
+                f"{path}, line {number}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them"
+            )
+        scores[item_id] = score
         written.setdefault(query_id, []).append(raw[2])
     return {query_id: _as_trec_eval(hits, written[query_id]) for query_id, hits in found.items()}
 
@@ -112,27 +107,6 @@ def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> Non
         OutputError: the file cannot be written.
     """
     _write(path, (_qrels_lines(query_id, grades) for query_id, grades in qrels.items()))
-
-
-def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """Read TREC qrels, ours or another tool's.
-
-    Args:
-        path: the file, plain or gzip.
-
-    Returns:
-        By query id the grade by item id, in the order of the file; grades of 0 and below are kept.
-
-    Raises:
-        SourceError: no such file, a line that is not four columns with an integer grade, or an item twice in one query.
-    """
-    found: dict[str, dict[str, int]] = {}
-    for number, columns, _ in _read(path, 4, "query 0 item grade"):
-        query_id, _, item_id, text = columns
-        if not _GRADE.fullmatch(text):
-            raise SourceError(f"{path}, line {number}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits")
-        _put(found, (query_id, item_id), int(text), f"{path}, line {number}")
-    return found
 
 
 def _run_lines(query_id: str, hits: Sequence[tuple[str, float]], label: str) -> str:
@@ -195,26 +169,11 @@ def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[st
     return [pairs[place] for place in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
 
 
-def _put(found: dict[str, dict[str, _Value]], line: tuple[str, str], value: _Value, where: str) -> None:
-    query_id, item_id = line
-    values = found.setdefault(query_id, {})
-    if item_id in values:
-        raise SourceError(f"{where}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them")
-    values[item_id] = value
-
-
 def _encode(name: str) -> str:
     """An id as one column."""
     if not name:
         raise QueryError("an id is empty; it cannot stand in a TREC file")
-    if not name.startswith(_ENCODED) and not _UNSAFE.search(name):
-        return name
-    escaped = name.replace("%", "%25")
-    return _ENCODED + _UNSAFE.sub(lambda found: quote(found.group(), safe="", errors="surrogatepass"), escaped)
-
-
-def _decode(column: str) -> str:
-    return unquote(column[len(_ENCODED) :], errors="surrogatepass") if column.startswith(_ENCODED) else column
+    return encode_id(name)
 
 
 def _write(path: str | Path, parts: Iterable[str]) -> None:
@@ -224,7 +183,7 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
     write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
-def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[str], list[bytes]]]:
+def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
     """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
     if "\0" in str(path):
         raise SourceError(f"{str(path)!r} is not a path of a file: it holds a zero byte")
@@ -242,16 +201,17 @@ def _read(path: str | Path, width: int, form: str) -> Iterator[tuple[int, list[s
                 columns = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
                 if not columns:
                     continue
-                if len(columns) != width:
+                if len(columns) != 6:
                     raise SourceError(
-                        f"{path}, line {number}: {len(columns)} columns, where a line is {form!r} ({width} columns)"
+                        f"{path}, line {number}: {len(columns)} columns, where a line is "
+                        "'query Q0 item rank score tag' (6 columns)"
                     )
                 text = b" ".join(columns).decode()
                 names = text.split(" ")
-                if _ENCODED in text:
-                    names = [_decode(name) for name in names]
+                if ENCODED in text:
+                    names = [decode_id(name) for name in names]
                     if not all(names):
-                        raise SourceError(f"{path}, line {number}: {_ENCODED!r} with nothing behind it is an empty id")
+                        raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing behind it is an empty id")
                 yield number, names, columns
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}, line {number}: not UTF-8 ({error}); convert the file first") from None

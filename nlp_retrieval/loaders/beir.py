@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,8 @@ from pydantic import Field
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import SourceError, nearest
-from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_lines
+from nlp_retrieval.loaders.files import JsonObject, read_json_lines
+from nlp_retrieval.loaders.queries.judgements import judged_queries, read_judgements
 from nlp_retrieval.loaders.records import (
     as_id,
     as_text,
@@ -26,9 +26,6 @@ from nlp_retrieval.loaders.records import (
 
 __all__ = ["BeirLoader"]
 
-_HEADER_GRADES = {"score", "relevance", "rel", "grade", "label"}
-_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
-
 
 class BeirLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold of a collection in BEIR's layout; every file may be gzip (``corpus.jsonl.gz``).
@@ -39,7 +36,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
 
     Args:
         path: the folder; or only a corpus file, without queries.
-        split: which judgements: ``train``, ``dev``, ``test``. Queries without a judgement in it are left out.
+        split: which judgements: ``train``, ``dev``, ``test``. Queries without a relevant item in it are left out.
     """
 
     name = "beir"
@@ -61,12 +58,12 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             yield make_item(place, item_id, content, with_title(place, title, metadata))
 
     def queries(self) -> list[Query]:
-        """Return the queries that are judged in the split, in the order of the file.
+        """Return the queries that have a relevant item in the split, in the order of the file.
 
         Raises:
-            SourceError: a file is missing or malformed, or the judgements name queries that do not exist.
+            SourceError: a file is missing or malformed, two queries have one id, or none is judged.
         """
-        return self._queries(self._judgements())
+        return self._judged()[0]
 
     def gold(self) -> list[Gold]:
         """Return the judgements of these queries by item id, in the same order.
@@ -74,55 +71,19 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         Raises:
             SourceError: as :meth:`queries`.
         """
-        judgements = self._judgements()
-        return [Gold(query_id=q.query_id, relevance=judgements[q.query_id]) for q in self._queries(judgements)]
+        return self._judged()[1]
 
-    def _queries(self, judgements: dict[str, dict[str, int]]) -> list[Query]:
-        path = self._file("queries.jsonl")
-        places: dict[str, str] = {}
-        queries: list[Query] = []
+    def _judged(self) -> tuple[list[Query], list[Gold]]:
+        qrels, path = self._qrels(), self._file("queries.jsonl")
+        return judged_queries(path, self._read(path), read_judgements(qrels, "tsv"), qrels)
+
+    def _read(self, path: Path) -> Iterator[tuple[str, Query]]:
         for place, row in read_json_lines(path):
             query_id, text = _id_and_text(place, row)
-            if query_id in places:
-                raise SourceError(f'{place}: the id "{query_id}" is taken by {places[query_id]}; ids must be unique')
-            places[query_id] = place
-            if query_id in judgements:
-                metadata = metadata_of(place, row, ("_id", "text"))
-                family = metadata.get("family")
-                known = None if family is None else as_id(place, "family", family)
-                queries.append(make_query(place, query_id, text, known, metadata))
-        unknown = [query_id for query_id in judgements if query_id not in places]
-        if unknown:
-            raise SourceError(
-                f"{self._qrels()}: {len(unknown)} of its {len(judgements)} queries are not in {path}, "
-                f'first "{unknown[0]}"; are both files of the same collection?'
-            )
-        return queries
-
-    def _judgements(self) -> dict[str, dict[str, int]]:
-        path = self._qrels()
-        judgements: dict[str, dict[str, int]] = {}
-        for number, line in read_lines(path):
-            place = f"{path}, line {number}"
-            cells = [cell.strip() for cell in line.split("\t")]
-            if cells == [""]:
-                continue
-            if len(cells) != 3 or not cells[0] or not cells[1]:
-                raise SourceError(f"{place}: expected query id, item id and grade, separated by tabs, found {line[:80]!r}")
-            query_id, item_id, grade = cells
-            if number == 1 and grade.lower() in _HEADER_GRADES:
-                continue
-            if not _GRADE.fullmatch(grade):
-                raise SourceError(f"{place}: the grade {grade[:40]!r} is not an integer; 0 is not relevant, 1 and up is")
-            grades = judgements.setdefault(query_id, {})
-            if grades.setdefault(item_id, int(grade)) != int(grade):
-                raise SourceError(
-                    f'{place}: item "{item_id}" has grade {grade} here and {grades[item_id]} above '
-                    f'for query "{query_id}"; keep one'
-                )
-        if not judgements:
-            raise SourceError(f"{path}: it holds no judgements; choose another split")
-        return judgements
+            metadata = metadata_of(place, row, ("_id", "text"))
+            family = metadata.get("family")
+            known = None if family is None else as_id(place, "family", family)
+            yield place, make_query(place, query_id, text, known, metadata)
 
     def _corpus(self) -> Path:
         return self._file("corpus.jsonl") if self._folder().is_dir() else self._folder()

@@ -10,12 +10,11 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError, nearest
 from nlp_retrieval.loaders.connection import connect, hide_secrets, resolve, scrub
+from nlp_retrieval.loaders.fields import RecordLoader, missing_field
 from nlp_retrieval.loaders.files import JsonObject
-from nlp_retrieval.loaders.records import as_id, as_text, as_title, make_item, quoted, with_title
+from nlp_retrieval.loaders.records import ID_NAMES, as_id
 from nlp_retrieval.loaders.values import plain_value
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ __all__ = ["DatabaseLoader"]
 
 Scalar = str | int | float | bool | None
 _BATCH = 500
-_CURE = "convert it in a query (CAST), or leave it out with metadata_columns"
+_CURE = "convert it in a query (CAST), or leave it out with metadata_fields"
 
 
-class DatabaseLoader(BaseLoader):
+class DatabaseLoader(RecordLoader):
     r"""Items from a database: the rows of a table or of a query.
 
     Rows of a table come ordered by id, so that the same rows give the same index; order a query yourself
@@ -43,11 +42,11 @@ class DatabaseLoader(BaseLoader):
         query: an SQL query with ``:name`` for a parameter (a plain colon is written ``\:``). Not with ``table``.
         table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
-        id_column: the column that holds the id: text, integer or UUID, unique.
-        content_column: the column that holds the text, never NULL.
-        title_column: the column that holds the title or NULL. None: the title is the column ``title``, if that is kept as
-            metadata.
-        metadata_columns: the columns to keep as metadata. None: all the others.
+        id_field: the column that holds the id, unique: text, integer or UUID; of a query also a path into a JSON column
+            (``doc.id``), or None: the number of the row, from 0.
+        content_field: the column that holds the text, or several, which are joined by line ends.
+        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        metadata_fields: the columns to keep as metadata. None: all the others.
     """
 
     name = "database"
@@ -58,43 +57,43 @@ class DatabaseLoader(BaseLoader):
         query: str | None = None,
         table: str | None = None,
         parameters: Mapping[str, Scalar | Sequence[Scalar]] | None = None,
-        id_column: str = "id",
-        content_column: str = "content",
-        title_column: str | None = None,
-        metadata_columns: Sequence[str] | None = None,
+        id_field: str | None = "id",
+        content_field: str | Sequence[str] = "content",
+        title_field: str | None = "title",
+        metadata_fields: Sequence[str] | None = None,
     ) -> None:
+        super().__init__(id_field, content_field, title_field, metadata_fields)
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
         self._arguments["url"] = hide_secrets(url)
         if (query is None) == (table is None):
             raise ConfigurationError("DatabaseLoader: pass either query=<SQL> or table=<name>")
         if parameters and query is None:
             raise ConfigurationError("DatabaseLoader: parameters belong to a query; a table has none")
+        if table is not None and id_field is None:
+            raise ConfigurationError("DatabaseLoader: the rows of a table have no order to be numbered in; name the id_field")
+        self.path = hide_secrets(url)
         self._url = url
         self.query = query
         self.table = table
         self.parameters = parameters
-        self.id_column = id_column
-        self.content_column = content_column
-        self.title_column = title_column
-        self.metadata_columns = metadata_columns
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
 
-    def stream(self) -> Iterator[SearchableItem]:
-        """Yield one item per row, in batches from the server.
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the rows as objects, in batches from the server.
 
         Raises:
             DependencyError: SQLAlchemy or the database's driver is not installed.
-            SourceError: the database, the table or a column is missing, the SQL fails, or a row cannot be an item.
+            SourceError: the database, the table or a column is missing, the SQL fails, or a value is no JSON value.
             ConfigurationError: the parameters are not those of the query.
         """
         url = resolve(self._url)
-        shown = str(self._arguments["url"])
+        shown = str(self.path)
         source = f"{shown}, {f'table {self.table}' if self.table is not None else 'query'}"
         with connect(url, shown) as connection:
             for number, row in enumerate(self._rows(connection, source, url), start=1):
-                yield self._item(f"{source}, row {number}", row)
+                yield self._record(f"{source}, row {number}", row)
 
     def _rows(self, connection: Connection, source: str, url: str) -> Iterator[dict[str, object]]:
         try:
@@ -138,10 +137,12 @@ class DatabaseLoader(BaseLoader):
             tables = [*inspector.get_table_names(schema=schema_read), *inspector.get_view_names(schema=schema_read)]
             if wanted in tables:
                 columns = [described["name"] for described in inspector.get_columns(wanted, schema=schema_read)]
+                if self.id_field not in columns:
+                    raise missing_field(source, "id_field", str(self.id_field), columns, ID_NAMES)
                 used: list[ColumnClause[object]] = [column(columns[position]) for position in self._columns(source, columns)]
                 # the database's own spelling of the name says whether it must be quoted
                 rows = table(tables[tables.index(wanted)], *used, schema=schema_read)
-                return select(*used).select_from(rows).order_by(rows.c[self.id_column])
+                return select(*used).select_from(rows).order_by(rows.c[str(self.id_field)])
             known.extend(f"{schema_read}.{known_table}" if schema_read else known_table for known_table in tables)
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
@@ -153,43 +154,20 @@ class DatabaseLoader(BaseLoader):
         """
         if not found:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
-        required = {"id_column": self.id_column, "content_column": self.content_column}
-        if self.title_column is not None:
-            required["title_column"] = self.title_column
-        wanted = dict.fromkeys([*required.values(), *(self.metadata_columns or ())])
-        parameters = {column: parameter for parameter, column in required.items()}
-        for column in wanted:
-            if column not in found:
-                parameter = parameters.get(column, "metadata_columns")
-                raise SourceError(
-                    f'{source}: no column "{column}" (found: {quoted(found)}); pass {parameter}= with one of them'
-                )
-        if self.metadata_columns is None:
-            # a column `title` would be taken for the title, which another column holds
-            wanted.update(dict.fromkeys(column for column in found if column != "title" or self.title_column is None))
-        for column in wanted:
+        self.check_columns(source, found)
+        used = self.used_columns(found)
+        for column in used:
             if found.count(column) > 1:
-                raise SourceError(
-                    f'{source}: there are {found.count(column)} columns "{column}"; give one another name with AS'
-                )
-        return {position: column for position, column in enumerate(found) if column in wanted}
+                raise SourceError(f'{source}: there are {found.count(column)} columns "{column}"; rename one with AS')
+        return {position: column for position, column in enumerate(found) if column in used}
 
-    def _item(self, place: str, row: dict[str, object]) -> SearchableItem:
-        item_id = as_id(place, self.id_column, plain_value(place, self.id_column, row[self.id_column], whole=True, cure=_CURE))
-        place = f"{place} (id {item_id!r:.80})"
-        content = as_text(
-            place, self.content_column, plain_value(place, self.content_column, row[self.content_column], cure=_CURE)
-        )
-        kept = self.metadata_columns
-        if kept is None:
-            kept = [column for column in row if column not in (self.id_column, self.content_column, self.title_column)]
-        metadata: JsonObject = {column: plain_value(place, column, row[column], cure=_CURE) for column in kept}
-        if self.title_column is not None:
-            title = as_title(
-                place, self.title_column, plain_value(place, self.title_column, row[self.title_column], cure=_CURE)
-            )
-            metadata = with_title(place, title, metadata)
-        return make_item(place, item_id, content, metadata)
+    def _record(self, place: str, row: dict[str, object]) -> tuple[str, JsonObject]:
+        field = self.id_field
+        if field is not None and field in row:
+            known = plain_value(place, field, row[field], whole=True, cure=_CURE)
+            row[field] = known
+            place = f"{place} (id {as_id(place, field, known)!r:.80})"
+        return place, {name: plain_value(place, name, value, cure=_CURE) for name, value in row.items()}
 
 
 def _as_list(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:

@@ -102,6 +102,7 @@ class RecordLoader(BaseLoader):
     """
 
     path: str | Path
+    """Where the records are, as messages say it."""
     id_field: str | None
     content_field: str | Sequence[str]
     title_field: str | None
@@ -146,10 +147,20 @@ class RecordLoader(BaseLoader):
             wanted.append(("id_field", self.id_field, ID_NAMES))
         texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
         wanted += [("content_field", field, CONTENT_NAMES) for field in texts]
+        if self.title_field not in (None, "title"):  # without the default title a table has none
+            wanted.append(("title_field", str(self.title_field), ("title",)))
         wanted += [("metadata_fields", field, ()) for field in self.metadata_fields or ()]
         for parameter, field, aliases in wanted:
             if field not in columns and field.partition(".")[0] not in columns:
                 raise missing_field(place, parameter, field, columns, aliases)
+
+    def used_columns(self, columns: Sequence[str]) -> list[str]:
+        """Return those columns of a table that become items."""
+        if self.metadata_fields is None:
+            return list(columns)
+        used = {*self.taken_fields, *self.metadata_fields, "metadata"}
+        used |= {field.partition(".")[0] for field in used}
+        return [name for name in columns if name in used]
 
     def stream(self) -> Iterator[SearchableItem]:
         """Yield the items in the order of the source.

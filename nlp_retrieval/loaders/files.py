@@ -29,12 +29,13 @@ __all__ = [
     "read_error",
     "read_json_lines",
     "read_lines",
+    "too_long",
 ]
 
 JsonObject = dict[str, JsonValue]
 
 MAX_ENTRY = 64 * 2**20
-"""The longest line or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
+"""The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
 
 READ_ERRORS = (EOFError, zlib.error, OSError)
 """Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
@@ -115,6 +116,11 @@ def read_error(place: str, error: Exception) -> SourceError:
     return SourceError(f"{place}: reading failed: {error}")
 
 
+def too_long(place: str) -> SourceError:
+    """Return what to raise for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
+    return SourceError(f"{place}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+
+
 def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
     """Return what to raise for bytes that are not UTF-8."""
     byte = error.object[error.start]
@@ -144,7 +150,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             if not raw:
                 return
             if len(raw) > MAX_ENTRY:
-                raise SourceError(f"{path}, line {number}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+                raise too_long(f"{path}, line {number}")
             if number == 1:
                 raw = raw.removeprefix(BOM_UTF8)
             try:

@@ -78,7 +78,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         judgements: Judgements = {}
         for _, judged in self._all("qrels"):
             judgements.setdefault(judged.query_id, {})[judged.doc_id] = int(judged.relevance)
-        queries = []
+        return judged_queries(f"the queries of {self.path}", self._read(), judgements, f"the qrels of {self.path}")
+
+    def _read(self) -> Iterator[tuple[str, Query]]:
         for place, query in self._all("queries"):
             row = _as_row(place, query)
             text = (
@@ -86,8 +88,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             )
             used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
             metadata = without_fields(row, ["query_id", *used])
-            queries.append(make_query(place, as_id(place, "query_id", row["query_id"]), text, metadata=metadata))
-        return judged_queries(self.path, queries, judgements)
+            yield place, make_query(place, as_id(place, "query_id", row["query_id"]), text, metadata=metadata)
 
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:
         found = self._opened()
@@ -104,9 +105,8 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             raise
         except Exception as error:  # the library and its readers raise what they like
             raise SourceError(
-                f"{self.path}: ir_datasets gives no {what} after {number} ({str(error)[:200]}); where it is not "
-                "downloaded, check "
-                "the network, or copy the folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
+                f"{self.path}: ir_datasets gives no {what} after {number} ({str(error)[:200]}); where it is not downloaded, "
+                "check the network, or copy the folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
             ) from error
 
     def _opened(self) -> Any:

@@ -30,6 +30,7 @@ TRUSTED = "NLP_RETRIEVAL_TRUSTED_SERVERS"
 """The environment variable that names folders, separated by ``:``, whose servers may be run wherever they were made."""
 
 NAME = "nlp_retrieval"
+_FULL = "No space left on device"
 """The database of an embedded server, and its role, which is no superuser."""
 
 _MADE_BY, _INITIAL = "made_by", "init-"
@@ -107,9 +108,12 @@ def start(folder: Path, given: Path | None) -> None:
             check=False,
         ).stdout
     if told.strip() != keeper.READY.encode():
+        said = _said(folder / LOG, begun)
+        if _FULL in said:
+            raise ServerError(f"{folder}: PostgreSQL has no room to start: {said}. Free some disk there; its data is kept")
         raise ServerError(
-            f"{folder}: PostgreSQL does not start: {_said(folder / LOG, begun)}. The data may be damaged, or of another "
-            "version of PostgreSQL: index again with replace=True after removing this folder; or name a server with url="
+            f"{folder}: PostgreSQL does not start: {said}. The data may be damaged, or of another version of PostgreSQL: index "
+            "again with replace=True after removing this folder; or name a server with url="
         )
 
 
@@ -223,4 +227,5 @@ def _said(log: Path, begun: int) -> str:
     with log.open("rb") as file:
         file.seek(begun)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    lines = [line for line in lines if _FULL in line] or lines
     return printable(" | ".join(line.strip() for line in lines[-4:]))[-600:] or "it said nothing"

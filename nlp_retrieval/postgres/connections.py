@@ -33,6 +33,9 @@ T = TypeVar("T")
 _HIDDEN = "***"
 _SETTING = re.compile(r"(\b\w++)(\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+_NO_ROOM = re.compile(
+    r"could not (?:extend|write|create|fsync)\b.{0,300}: (?:File too large|No space left on device|Disk quota)"
+)
 _CONNECTED_WITHIN = 10
 _BACK_WITHIN = 15.0
 """Seconds in which a server that starts, or is started again, has to take connections."""
@@ -165,7 +168,7 @@ class Connections:
             "3D000": f"no such database: {reason}; create it (createdb) or correct the URL",
             "28": f"the server refuses the user: {reason}; check user and password",
         }
-        if state.startswith("53"):
+        if state.startswith("53") or _NO_ROOM.search(reason):
             return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
         lost = f"the server cannot be reached: {reason}; check that it runs, and the URL"
         told = (

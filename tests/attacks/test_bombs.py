@@ -14,8 +14,9 @@ import pytest
 
 from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, RetrievalError
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evaluation.trec import read_qrels, read_run
+from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 from .conftest import Tally
 from .planting import in_child
@@ -144,7 +145,7 @@ def test_an_archive_is_refused_and_never_unpacked(kind: str, tmp_path: Path, tal
     path.write_bytes(archive(kind))
     before = {found.name for found in tmp_path.rglob("*")}
     for read in (lambda: list(JsonlLoader(path).stream()), lambda: list(BeirLoader(path).stream()),
-                 lambda: HoverLoader(path).queries(), lambda: read_run(path), lambda: read_qrels(path)):  # fmt: skip
+                 lambda: HoverLoader(path).queries(), lambda: read_run(path), lambda: read_judgements(path)):  # fmt: skip
         with tally(FAMILY):
             with pytest.raises(SourceError, match=r"corpus\.jsonl"):
                 read()

@@ -93,11 +93,11 @@ def test_a_table_is_one_that_the_database_lists(name: str, path: Path, tally: Ta
 
 
 @pytest.mark.parametrize("name", INJECTED)
-@pytest.mark.parametrize("parameter", ["id_column", "content_column", "title_column", "metadata_columns"])
+@pytest.mark.parametrize("parameter", ["id_field", "content_field", "title_field", "metadata_fields"])
 def test_a_column_is_one_that_the_table_has(parameter: str, name: str, path: Path, tally: Tally) -> None:
-    columns: dict[str, object] = {parameter: [name] if parameter == "metadata_columns" else name}
+    columns: dict[str, object] = {parameter: [name] if parameter == "metadata_fields" else name}
     with tally(FAMILY):
-        with pytest.raises(SourceError, match="no column"):
+        with pytest.raises(SourceError, match=r'no ".*" field'):
             DatabaseLoader(f"sqlite:///{path}", table="docs", **columns).load()  # type: ignore[arg-type]
         assert len(rows(path)) == 2
 
@@ -111,7 +111,7 @@ def test_tables_and_columns_may_have_such_names_and_are_only_read(name: str, pat
         connection.commit()
     before = rows(path)
     with tally(FAMILY):
-        (item,) = DatabaseLoader(f"sqlite:///{path}", table=name, id_column=name).load()
+        (item,) = DatabaseLoader(f"sqlite:///{path}", table=name, id_field=name).load()
         assert (item.item_id, item.content, item.metadata) == (name, "text", {":a": "of a"})
         assert rows(path) == before
 

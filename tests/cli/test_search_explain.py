@@ -88,7 +88,7 @@ def test_results_are_explained_in_json_and_only_where_asked(folder: Path) -> Non
 def test_a_searcher_that_cannot_explain_says_so_and_searches_all_the_same(folder: Path) -> None:
     done = run("search", str(folder / "index"), "lighthouse", "-r", "bm25s", "--explain", "--json")
     assert done.returncode == 0
-    assert done.stderr == "note: no retriever of this searcher can explain a result; link_graph can\n"
+    assert done.stderr.startswith("note: no retriever of this searcher can explain a result; link_graph")
     assert [json.loads(line)["item"]["item_id"] for line in done.stdout.splitlines()] == ["p1"]
 
 

@@ -75,7 +75,10 @@ def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", ["dense", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"])
+@pytest.mark.parametrize(
+    "label",
+    ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+)
 def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: Path, tmp_path: Path) -> None:  # noqa: F811
     opened = searcher(label, models)
     opened.index(ITEMS, tmp_path / "index")

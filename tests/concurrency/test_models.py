@@ -18,6 +18,7 @@ from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
 from soaking import Figures
 from sparse_models import save_splade
+from static_models import save_static
 
 from nlp_retrieval import (
     Bm25sRetriever,
@@ -31,6 +32,7 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
     SpladeEncoder,
     SpladeRetriever,
+    StaticEncoder,
 )
 from nlp_retrieval.rerankers import pair_models
 
@@ -55,6 +57,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_stanford(save_encoder(folder / "bert"), folder / "colbert")
     save_splade(folder / "splade")
     save_cross_encoder(folder / "pairs")
+    save_static(folder / "static", [item.content for item in ITEMS])
     (folder / "onnx").mkdir()
     TinyOnnx().save(folder / "onnx")
     return folder
@@ -64,6 +67,10 @@ def searcher(label: str, models: Path) -> Searcher:
     lexical = Bm25sRetriever()
     return {
         "dense": lambda: Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))]),
+        "dense by onnx": lambda: Searcher(
+            [FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), backend="onnx", max_length=20))]
+        ),
+        "static": lambda: Searcher([FaissRetriever(StaticEncoder(models / "static"))]),
         "colbert": lambda: Searcher([ColbertRetriever(ColbertEncoder(str(models / "colbert")), bits=None)]),
         "splade": lambda: Searcher([SpladeRetriever(SpladeEncoder(str(models / "splade")))]),
         "late interaction": lambda: Searcher(
@@ -90,6 +97,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     for owner, name in (
         (SentenceTransformerEncoder, "load_model"),
+        (StaticEncoder, "load_model"),
         (ColbertEncoder, "load_model"),
         (SpladeEncoder, "load_model"),
         (pair_models.TorchPairs, "__init__"),
@@ -105,7 +113,10 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", ["dense", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"])
+@pytest.mark.parametrize(
+    "label",
+    ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+)
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures
 ) -> None:

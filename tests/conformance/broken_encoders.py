@@ -51,13 +51,13 @@ class OneVectorAtLeast(_Vectors):
         return vectors if len(texts) else np.zeros((1, self.dimension), np.float32)
 
 
-@breaks(EncoderRules, "test_the_same_call_twice_gives_the_same_vectors", "apart")
+@breaks(EncoderRules, "test_the_same_call_twice_gives_the_same_numbers", "apart")
 class Noise(_Vectors):
     def change(self, vectors, texts):
         return vectors + np.float32(1e-6 * next(_counter))
 
 
-@breaks(EncoderRules, "test_a_vector_does_not_depend_on_the_rest_of_the_batch", "apart")
+@breaks(EncoderRules, "test_a_text_becomes_the_same_alone_and_within_a_batch", "apart")
 class Centred(_Vectors):
     def change(self, vectors, texts):
         return vectors - vectors.mean(axis=0) if len(vectors) > 1 else vectors
@@ -77,13 +77,13 @@ class OtherFingerprint(HashedWords):
         return f"model {next(_counter)}"
 
 
-@breaks(EncoderRules, "test_long_passages_are_counted", "-1")
+@breaks(EncoderRules, "test_long_texts_are_counted", "-1")
 class CountsWrongly(HashedWords):
     def cut_passages(self, passages):
         return -1
 
 
-@breaks(EncoderRules, "test_threads_get_the_vectors_of_one", "apart")
+@breaks(EncoderRules, "test_threads_get_the_numbers_of_one", "apart")
 class OneBuffer(HashedWords):
     def encode_passages(self, passages):
         self.texts = passages
@@ -116,13 +116,13 @@ class NoSingleTokens(_Matrices):
         return matrix if len(matrix) > 1 else matrix[:0]
 
 
-@breaks(TokenEncoderRules, "test_the_same_call_twice_gives_the_same_vectors")
+@breaks(TokenEncoderRules, "test_the_same_call_twice_gives_the_same_numbers")
 class TurnsItsTokens(_Matrices):
     def change(self, matrix, texts):
         return np.roll(matrix, next(_counter), axis=0)
 
 
-@breaks(TokenEncoderRules, "test_vectors_do_not_depend_on_the_rest_of_the_batch")
+@breaks(TokenEncoderRules, "test_a_text_becomes_the_same_alone_and_within_a_batch")
 class SignOfTheBatch(_Matrices):
     def change(self, matrix, texts):
         return matrix if len(texts) == 1 else -matrix
@@ -140,7 +140,7 @@ class CountsTokensWrongly(HashedTokens):
         return -1
 
 
-@breaks(TokenEncoderRules, "test_threads_get_the_vectors_of_one")
+@breaks(TokenEncoderRules, "test_threads_get_the_numbers_of_one")
 class OneTokenBuffer(HashedTokens):
     def encode_passages(self, passages):
         self.texts = passages
@@ -179,13 +179,13 @@ class NamelessTerms(HashedTerms):
         return [""] * len(terms)
 
 
-@breaks(SparseEncoderRules, "test_the_same_call_twice_gives_the_same_weights", "encode_passages")
+@breaks(SparseEncoderRules, "test_the_same_call_twice_gives_the_same_numbers", "encode_passages")
 class GrowingWeights(_Weights):
     def change(self, given, texts):
         return given._replace(weights=given.weights + np.float32(0.01 * next(_counter)))
 
 
-@breaks(SparseEncoderRules, "test_weights_do_not_depend_on_the_rest_of_the_batch", "apart")
+@breaks(SparseEncoderRules, "test_a_text_becomes_the_same_alone_and_within_a_batch", "apart")
 class WeightsOfTheBatch(_Weights):
     def change(self, given, texts):
         return given._replace(weights=given.weights * np.float32(len(texts)))
@@ -197,13 +197,13 @@ class AnyFingerprint(HashedTerms):
         return f"model {next(_counter)}"
 
 
-@breaks(SparseEncoderRules, "test_long_passages_are_counted", "-1")
+@breaks(SparseEncoderRules, "test_long_texts_are_counted", "-1")
 class CountsCutTermsWrongly(HashedTerms):
     def cut_passages(self, passages):
         return -1
 
 
-@breaks(SparseEncoderRules, "test_threads_get_the_weights_of_one")
+@breaks(SparseEncoderRules, "test_threads_get_the_numbers_of_one")
 class OneTermBuffer(HashedTerms):
     def encode_passages(self, passages):
         self.texts = passages

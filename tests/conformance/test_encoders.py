@@ -9,8 +9,9 @@ from embedding_server import embedding_server
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from sparse_models import HashedTerms, save_splade
+from static_models import save_static
 
-from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, WordVectorEncoder
+from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, StaticEncoder, WordVectorEncoder
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.endpoint import servers
 from nlp_retrieval.encoders.splade import SpladeEncoder
@@ -36,6 +37,27 @@ class TestSentenceTransformers(EncoderRules):
 
     def make(self):
         return SentenceTransformerEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
+
+
+class TestSentenceTransformersByOnnx(EncoderRules):
+    component = SentenceTransformerEncoder
+
+    def prepare(self):
+        save_bert(self.folder / "model")
+
+    def make(self):
+        return SentenceTransformerEncoder(str(self.folder / "model"), backend="onnx")
+
+
+class TestStatic(EncoderRules):
+    component = StaticEncoder
+    tolerance = 1e-6
+
+    def prepare(self):
+        save_static(self.folder / "model", [*self.texts, "glacier harpsichord 東京 🦊 Łódź"])
+
+    def make(self):
+        return StaticEncoder(self.folder / "model")
 
 
 class TestHashedTerms(SparseEncoderRules):

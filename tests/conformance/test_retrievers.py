@@ -11,6 +11,7 @@ from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
+    ChunkTablesLoader,
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
@@ -230,6 +231,7 @@ class TestHop(EverythingMatches, RetrieverRules):
             "version": ["year"],
             "version_order": ["draft", "final"],
             "relation_weights": {"SUPPORTS": 0.1},
+            "relations": ChunkTablesLoader("env:PLANS", schema="plans"),
         }
 
     def make(self):

@@ -139,7 +139,7 @@ def test_a_folder_deleted_after_its_identity_was_told_is_an_error(kind: Named, f
         kind.result(component)
 
 
-@pytest.mark.parametrize("name", ["encoder", "pylate", "cross-encoder", "onnx"])
+@pytest.mark.parametrize("name", ["encoder", "encoder by onnx", "pylate", "cross-encoder", "onnx"])
 def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, folder = NAMED[name], tmp_path / "model"
     kind.save(folder, 0)
@@ -155,10 +155,10 @@ def test_a_folder_rewritten_while_it_is_read_is_not_opened(name: str, tmp_path: 
         finally:
             (folder / kind.weights).write_bytes(before)  # as if nothing had been
 
-    monkeypatch.setattr(type(component), "load_model", read_and_rewritten)
-    with pytest.raises(ModelError, match="have changed"):
-        kind.result(component)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(component), "load_model", read_and_rewritten)
+        with pytest.raises(ModelError, match="have changed"):
+            kind.result(component)
     assert kind.result(kind.component(folder)) != kind.result(kind.component(tmp_path / "other"))
 
 

@@ -12,10 +12,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
+from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.evaluation.trec import _decode, read_qrels, read_run, write_qrels, write_run
+from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
+from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 IDS = st.text(min_size=1, max_size=6) | st.text(alphabet="%:20 a\u00a0\n\ufeff\ud800", min_size=1, max_size=6)
 SCORES = st.floats(-1e30, 1e30) | st.sampled_from([0.0, -0.0, 1.0, 1.00000001, 1e-45, 20.0, 20.00000001])
@@ -66,7 +68,7 @@ def test_every_id_comes_back(tmp_path_factory: pytest.TempPathFactory, ids: list
     assert all(len(line) == 6 for line in columns(folder / "run.trec"))
     grades = {item_id: place - 1 for place, item_id in enumerate(ids)}
     write_qrels(folder / "qrels.gz", dict.fromkeys(ids, grades))
-    assert read_qrels(folder / "qrels.gz") == dict.fromkeys(ids, grades)
+    assert read_judgements(folder / "qrels.gz") == dict.fromkeys(ids, grades)
 
 
 def test_only_ids_that_need_it_are_encoded(tmp_path: Path) -> None:
@@ -146,20 +148,20 @@ ODD = [
 )
 def test_ties_are_broken_as_trec_eval_breaks_them_whatever_the_ids_hold(tmp_path: Path, ids: list[str]) -> None:
     ids = [one for one in ids if one != "%:"]
-    assume(len({_decode(one) for one in ids}) == len(ids))
+    assume(len({decode_id(one) for one in ids}) == len(ids))
     path = tmp_path / "run.trec"
     path.write_bytes("".join(f"q Q0 {one} 1 2.5 t\n" for one in ids).encode())
     ranks = {}
     for one in ids:
         judged = pytrec_eval.RelevanceEvaluator({"q": {one: 1}}, {"recip_rank"})
         ranks[one] = 1 / judged.evaluate({"q": dict.fromkeys(ids, 2.5)})["q"]["recip_rank"]
-    assert [item_id for item_id, _ in read_run(path)["q"]] == [_decode(one) for one in sorted(ids, key=ranks.__getitem__)]
+    assert [item_id for item_id, _ in read_run(path)["q"]] == [decode_id(one) for one in sorted(ids, key=ranks.__getitem__)]
 
 
 @pytest.mark.parametrize("name", ["run.trec.gz", "run.trec"])
 def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"\xef\xbb\xbfq 0 d1 2\nq 0 d2 -1\n"))
-    assert read_qrels(tmp_path / name) == {"q": {"d1": 2, "d2": -1}}
+    assert read_judgements(tmp_path / name) == {"q": {"d1": 2, "d2": -1}}
 
 
 def test_a_gzip_file_holds_no_time_and_no_name(tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_a_gzip_file_holds_no_time_and_no_name(tmp_path: Path) -> None:
 
 def test_a_no_break_space_does_not_end_a_column_of_other_tools(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 Hong\u00a0Kong 1\n", "utf-8")
-    assert read_qrels(tmp_path / "qrels") == {"q": {"Hong\u00a0Kong": 1}}
+    assert read_judgements(tmp_path / "qrels") == {"q": {"Hong\u00a0Kong": 1}}
 
 
 class TestRefusals:
@@ -251,13 +253,13 @@ class TestRefusals:
                 "qrels, line 1: 3 columns, where a line is 'query 0 item grade' (4 columns)",
             ),
             ("q 0 d 1.5\n", "qrels, line 1: the grade is '1.5'; it must be an integer"),
-            ("q 0 d 1\nq 0 d 1\n", "qrels, line 2: item 'd' of query 'q' stood on an earlier line; keep one of them"),
+            ("q 0 d 1\n\nq 0 d 2\n", 'qrels, line 3: item "d" has grade 2 here and 1 above for query "q"; keep one'),
         ],
     )
     def test_qrels_that_are_damaged(self, tmp_path: Path, content: str, message: str) -> None:
         (tmp_path / "qrels").write_text(content)
         with pytest.raises(SourceError, match=re.escape(message)):
-            read_qrels(tmp_path / "qrels")
+            read_judgements(tmp_path / "qrels")
 
     @pytest.mark.parametrize("name", ["missing.trec", "."])
     def test_a_file_that_cannot_be_read(self, tmp_path: Path, name: str) -> None:

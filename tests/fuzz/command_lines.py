@@ -55,6 +55,10 @@ GOOD: dict[str, list[list[str]]] = {
         ["hostile.yaml", "--output", "answers", "--n-per-document", "1"],
         ["sweep.yaml", "--question", "9", "--log-level", "DEBUG"],
     ],
+    "distill": [
+        ["corpus.jsonl", "new", "-e", "word_vectors:model=words.txt", "--dimension", "2"],
+        ["corpus.jsonl", "index", "-e", "word_vectors:model=nowhere", "-l", "jsonl", "-o", "id_field=id", "--most-words", "3"],
+    ],
     "extract": [
         [
             "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--first", "3",
@@ -150,10 +154,11 @@ _ALWAYS = {
     "index": ["-r", "bm25s"],
     "demo": ["--claims", "0"],
     "serve": ["--check", "--check"],
+    "distill": ["-e", "word_vectors:model=words.txt"] * 2,
     "extract": ["--lm-option", "retries=0"] * 2 + ["--lm-option", "cache_dir=answers"] * 2,
 }
-"""Put behind a command line, so that it starts no Java, does not run all of the demo, serves nobody, and waits for nobody;
-twice where an option before it may take the first for its value."""
+"""Put behind a command line, so that it starts no Java, loads no model, does not run all of the demo, serves nobody, and waits
+for nobody; twice where an option before it may take the first for its value."""
 
 
 class Ended(NamedTuple):
@@ -177,6 +182,7 @@ def make_world(folder: Path) -> None:
     ]
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "ids.txt").write_text("p1\np2\n")
+    (folder / "words.txt").write_text("red 1 0\nfox 0 1\nsea 1 1\n")
     sources = [{"url": f"https://{name}.example/1", "content": f"A {name} sleeps 9 hours in 24."} for name in ("fox", "cat")]
     (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources))
     (folder / "report.md").write_text("A fox sleeps 9 hours [1]. A dog sleeps 12 hours [2].\n\n[1]: https://fox.example/1\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import gzip
 import hashlib
 import json
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.small_benchmark import collection
 from hashed_words import items_of
@@ -71,6 +74,15 @@ _BEIR = [
     '{"_id": "q1", "text": "fox?", "metadata": {"family": "f"}}\n{"_id": "q2", "text": "x"}\n',
     "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
 ]
+_CSV = 'id,content,title,year\n1,"a ""fox"", red\n",Fox,1995\n2,\u00e9,,\n'
+_TOPICS = [
+    "<top>\n<num> Number: 301\n<title> Crime\n<desc> Description:\nof it\n</top>\n<top><num>302</num><title>x</title></top>",
+    '<?xml version="1.0"?><topics><topic number="301" type="x"><title>A &amp; <b>B</b></title></topic></topics>',
+    'id,text,family\n301,"Crime, ""organized""",f\n302,x,\n',
+    "id\ttext\n301\tCrime\n",
+    '{"id": 301, "text": "Crime", "family": "f"}\n',
+]
+_JUDGED = "301 0 d1 1\n301 0 d2 0\n302 0 d1 2\n"
 _EMBEDDINGS = [
     {"data": [{"index": 1, "embedding": [0.5, -1]}, {"index": 0, "embedding": [2e-3, 0]}], "usage": {"prompt_tokens": 3}},
     {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}], "usage": None},
@@ -219,6 +231,20 @@ def _colbert() -> list[str | bytes]:
     return [*made]
 
 
+def _corpora() -> list[bytes]:
+    path = scratch() / "corpus.parquet"
+    rows = [
+        {"id": number, "content": "a fox", "doc": {"body": "b", "tags": [["x"], []]}, "price": decimal.Decimal("1.50"),
+         "when": datetime.datetime(2020, 1, number, tzinfo=datetime.UTC), "title": None if number == 2 else "T"}
+        for number in (1, 2, 3)
+    ]  # fmt: skip
+    made = []
+    for settings in ({}, {"compression": "zstd", "data_page_version": "2.0"}, {"use_dictionary": False, "compression": "none"}):
+        pq.write_table(pa.Table.from_pylist(rows), path, **settings)
+        made.append(path.read_bytes())
+    return made
+
+
 def _encoding() -> list[bytes]:
     encode_words(None)
     return [(scratch() / "encoding" / encoding_name()).read_bytes()]
@@ -247,6 +273,22 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
     "json_list": lambda: [b"\x03" + json.dumps([1.5e3, "a\u00e9\\", {"b": [None, True]}, 12]).encode(), b"\x00 [ ] "],
     "trec_run": lambda: ["q1 Q0 d1 1 2.5 tag\nq1 Q0 %:d%202 2 2.5 tag\nq2\tQ0\td1\t1\t-1e-3\ttag\n"],
     "trec_qrels": lambda: ["q1 0 d1 1\nq1 0 %:d%202 -1\nq2\t0\td1\t3\n"],
+    "qrels": lambda: [
+        "query-id,corpus-id,score\nq1,d1,1\nq1,d 2,-1\n",
+        "q1\t0\td1\t1\n",
+        "q1\td1\t2\n",
+        '{"query_id": 1, "doc_id": "d1", "relevance": 2}\n',
+    ],
+    "csv": lambda: [
+        _CSV,
+        f"\ufeff{_CSV}",
+        _CSV.encode("utf-16"),
+        gzip.compress(_CSV.encode(), mtime=0),
+        _CSV.replace(",", ";"),
+    ],
+    "tsv": lambda: ['0\t"Hello" he said\n1\topen\n', '0\t"a\n""b"""\r\n1\tb\r\n'],
+    "parquet": _corpora,
+    "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
     "filters": _each(*_FILTERS),
     "titles": lambda: _TITLES,
     "texts": lambda: _TEXTS,

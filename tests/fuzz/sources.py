@@ -16,7 +16,7 @@ from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_fil
 from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
 from nlp_retrieval.encoders.endpoint.answer import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
-from nlp_retrieval.evaluation.trec import read_qrels, read_run, write_qrels, write_run
+from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.beir import BeirLoader
@@ -26,6 +26,10 @@ from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
 from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.loaders.json_list import read_json_list
 from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.queries.topics import TopicsLoader
+from nlp_retrieval.loaders.tables.delimited import CsvLoader
+from nlp_retrieval.loaders.tables.parquet import ParquetLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.rerankers.endpoint.answer import read_scores
@@ -102,12 +106,63 @@ def trec_run(data: bytes) -> bool:
 def trec_qrels(data: bytes) -> bool:
     """Judgements; what is read can be written, and is read again as it was."""
     try:
-        qrels = read_qrels(a_file("a.qrels", data))
+        judged = read_judgements(a_file("a.qrels", data))
     except SourceError:
         return False
-    write_qrels(a_file("b.qrels", b""), qrels)
-    assert read_qrels(a_file("b.qrels")) == qrels
+    write_qrels(a_file("b.qrels", b""), judged)
+    assert read_judgements(a_file("b.qrels")) == judged
     return True
+
+
+def qrels(data: bytes) -> bool:
+    """Judgements by each suffix; what is read in any form is read again as TREC qrels."""
+    judged = []
+    for name in ("a.csv", "a.tsv", "a.jsonl"):
+        try:
+            judged.append(read_judgements(a_file(name, data)))
+        except SourceError:
+            continue
+        write_qrels(a_file("b.qrels", b""), judged[-1])
+        assert read_judgements(a_file("b.qrels")) == judged[-1]
+    return bool(judged)
+
+
+def csv(data: bytes) -> bool:
+    """A corpus as CSV, by names, by position, and without quotation marks."""
+    path = a_file("items.csv", data)
+    named = _stream(CsvLoader(path, id_field=None, number_fields=["year"], encoding="utf-16" if _is_utf16(data) else "utf-8"))
+    return any([named, _stream(CsvLoader(path, columns=["id", "content", "year"], delimiter=","))])
+
+
+def tsv(data: bytes) -> bool:
+    """A corpus of MS MARCO's form, and one with quotation marks: a cell without them is the line's own text."""
+    path = a_file("items.tsv", data)
+    quoted = _stream(CsvLoader(path, columns=["id", "content"], delimiter="\t"))
+    loader = CsvLoader(path, columns=["id", "content"], delimiter="\t", quote=None)
+    try:
+        items = loader.load()
+    except SourceError:
+        return quoted
+    if not data.startswith(b"\x1f\x8b"):
+        text = data.decode("utf-8-sig")
+        assert all(f"{item.item_id}\t{item.content}" in text for item in items)
+    return True
+
+
+def parquet(data: bytes) -> bool:
+    """A corpus as Parquet, with all its columns and with some."""
+    path = a_file("items.parquet", data)
+    loaders = ParquetLoader(path), ParquetLoader(path, None, ["doc.body", "content"], None, ["doc", "when"])
+    taken = [_stream(loader) for loader in loaders]
+    return any(taken)
+
+
+def topics(data: bytes) -> bool:
+    """Queries in every form, and judgements of them."""
+    asked, judged = parts(data, 2)
+    qrels = a_file("topics.qrels", judged)
+    taken = [_ask(TopicsLoader(a_file(f"topics.{form}", asked), qrels)) for form in ("txt", "csv", "tsv", "jsonl")]
+    return any(taken)
 
 
 _ROWS: list[dict[str, Any]] = [
@@ -255,6 +310,10 @@ def _ask(loader: BaseQueryLoader) -> bool:
     return True
 
 
+def _is_utf16(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
 def _holds(wanted: Filter, row: dict[str, Any]) -> bool:
     if isinstance(wanted, Condition):
         return wanted.holds(row.get(wanted.key))
@@ -270,5 +329,22 @@ def _json_or_none(data: bytes) -> Any:
         return None
 
 
-FROM_OTHERS = [lines, jsonl, beir, hover, hotpotqa, json_list, trec_run, trec_qrels, filters, titles, texts]
+FROM_OTHERS = [
+    lines,
+    jsonl,
+    beir,
+    hover,
+    hotpotqa,
+    json_list,
+    trec_run,
+    trec_qrels,
+    qrels,
+    csv,
+    tsv,
+    parquet,
+    topics,
+    filters,
+    titles,
+    texts,
+]
 FROM_MODELS = [answers, embeddings, rerankings, programs, prices]

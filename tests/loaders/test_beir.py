@@ -61,8 +61,8 @@ def test_queries_are_those_judged_in_the_split_in_file_order_and_gold_lines_up(f
 
 def test_a_header_is_optional_and_blank_lines_and_windows_line_ends_are_fine(write: Write, tmp_path: Path) -> None:
     write("queries.jsonl", QUERIES)
-    write("qrels/dev.tsv", "q1\td1\t-1\r\n\r\nq1\td1\t-1\r\n")
-    assert BeirLoader(tmp_path, split="dev").gold() == [Gold(query_id="q1", relevance={"d1": -1})]
+    write("qrels/dev.tsv", "q1\td1\t1\r\n\r\nq1\td1\t1\r\nq1\td2\t-1\r\n")
+    assert BeirLoader(tmp_path, split="dev").gold() == [Gold(query_id="q1", relevance={"d1": 1, "d2": -1})]
 
 
 def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
@@ -78,12 +78,12 @@ def test_a_corpus_file_alone_has_items_but_no_queries(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("q1 d1 1", "line 3: expected query id, item id and grade, separated by tabs, found 'q1 d1 1'"),
-        ("q1\t0\td1\t1", "line 3: expected query id, item id and grade"),
-        ("q1\t\t1", "line 3: expected query id"),
-        ("q1\td1\tx", "line 3: the grade 'x' is not an integer"),
-        ("q1\td1\t1.5", "line 3: the grade '1.5' is not an integer"),
-        ("q1\td1\t1_0", "line 3: the grade '1_0' is not an integer"),
+        ("q1 d1 1", "line 3: 1 columns in 'q1 d1 1', where the lines before have 3"),
+        ("q1\t0\td1\t1", "line 3: 4 columns in 'q1 0 d1 1', where the lines before have 3"),
+        ("q1\t\t1", "line 3: an id is empty"),
+        ("q1\td1\tx", "line 3: the grade is 'x'; it must be an integer"),
+        ("q1\td1\t1.5", "line 3: the grade is '1.5'; it must be an integer"),
+        ("q1\td1\t1_0", "line 3: the grade is '1_0'; it must be an integer"),
         ("q1\td2\t1", 'line 3: item "d2" has grade 1 here and 2 above for query "q1"; keep one'),
     ],
 )
@@ -93,18 +93,10 @@ def test_a_malformed_judgement_is_an_error_with_its_line(write: Write, tmp_path:
     assert f"{path}, {expected}" in error_of(BeirLoader(tmp_path).gold)
 
 
-def test_judgements_of_queries_that_do_not_exist_are_counted(write: Write, tmp_path: Path) -> None:
-    write("queries.jsonl", QUERIES)
-    write("qrels/test.tsv", QRELS + "x9\td1\t1\nx8\td1\t1\n")
-    message = error_of(BeirLoader(tmp_path).queries)
-    assert "2 of its 4 queries are not in" in message
-    assert 'first "x9"; are both files of the same collection?' in message
-
-
 def test_an_empty_file_of_judgements_is_an_error(write: Write, tmp_path: Path) -> None:
     write("queries.jsonl", QUERIES)
     write("qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
-    assert "it holds no judgements; choose another split" in error_of(BeirLoader(tmp_path).queries)
+    assert "it holds no judgements" in error_of(BeirLoader(tmp_path).queries)
 
 
 def test_two_queries_with_one_id_are_an_error(write: Write, tmp_path: Path) -> None:

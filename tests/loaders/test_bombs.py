@@ -13,7 +13,7 @@ import pytest
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.errors import RetrievalError, SourceError
 from nlp_retrieval.evaluation import trec
-from nlp_retrieval.evaluation.trec import read_qrels, read_run, write_run
+from nlp_retrieval.evaluation.trec import read_run, write_run
 from nlp_retrieval.loaders import files, json_list
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.files import read_json_lines, read_lines
@@ -21,6 +21,7 @@ from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
 from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.loaders.json_list import read_json_list
 from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 from .conftest import Write
 
@@ -34,7 +35,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "hotpotqa": lambda path: HotpotqaLoader(path).load(),
     "list": lambda path: list(read_json_list(path)),
     "run": read_run,
-    "qrels": read_qrels,
+    "qrels": read_judgements,
 }
 
 
@@ -119,7 +120,7 @@ def test_a_score_that_a_c_program_would_not_read_as_a_finite_number_is_an_error(
 @pytest.mark.parametrize("grade", ["1_0", "\u0661", "1.0", "9" * 5000, "0x1", "+-1"])
 def test_a_grade_that_is_no_integer_is_an_error(write: Write, grade: str) -> None:
     with pytest.raises(SourceError, match=r"line 1: the grade is .{1,42}; it must be an integer") as caught:
-        read_qrels(write("qrels.txt", f"q 0 d {grade}\n"))
+        read_judgements(write("qrels.txt", f"q 0 d {grade}\n"))
     assert len(str(caught.value)) < 300
 
 
@@ -129,7 +130,7 @@ def test_an_encoded_id_of_nothing_is_an_error(write: Write) -> None:
 
 
 def test_a_path_with_a_zero_byte_is_an_error() -> None:
-    for read in (read_run, read_qrels, read_json_lines, lambda path: TrecRun(path).fingerprint):
+    for read in (read_run, read_judgements, read_json_lines, lambda path: TrecRun(path).fingerprint):
         with pytest.raises(RetrievalError, match=r"\\x00|null byte"):
             list(read("a\0b"))
 

@@ -63,14 +63,23 @@ def error_of(loader: DatabaseLoader, kind: type[Exception] = SourceError) -> str
 def test_rows_of_a_table_become_items_ordered_by_id(url: str) -> None:
     assert DatabaseLoader(url, table="docs").load() == [
         SearchableItem(item_id="1", content="one", metadata={"title": "T", "year": None, "price": 2}),
-        SearchableItem(item_id="2", content="two é漢🙂", metadata={"title": None, "year": 1999, "price": 1.5}),
+        SearchableItem(item_id="2", content="two é漢🙂", metadata={"year": 1999, "price": 1.5}),
     ]
 
 
 def test_rows_of_a_query_come_in_its_order_with_bound_parameters(url: str) -> None:
     query = "SELECT id AS k, content AS body, year FROM docs WHERE year > :since OR id IN :ids ORDER BY id DESC"
-    loader = DatabaseLoader(url, query=query, parameters={"since": 1990, "ids": [1, 7]}, id_column="k", content_column="body")
+    loader = DatabaseLoader(url, query=query, parameters={"since": 1990, "ids": [1, 7]}, id_field="k", content_field="body")
     assert [(item.item_id, item.metadata) for item in loader.stream()] == [("2", {"year": 1999}), ("1", {"year": None})]
+
+
+def test_fields_mean_what_they_mean_in_every_loader(url: str) -> None:
+    query = "SELECT content, year, title FROM docs ORDER BY id"
+    loader = DatabaseLoader(url, query=query, id_field=None, content_field=["title", "content"], title_field=None)
+    assert loader.load() == [
+        SearchableItem(item_id="0", content="T\none", metadata={"year": None}),
+        SearchableItem(item_id="1", content="two é漢🙂", metadata={"year": 1999}),
+    ]
 
 
 def test_a_parameter_is_a_value_and_never_sql(url: str) -> None:
@@ -80,9 +89,9 @@ def test_a_parameter_is_a_value_and_never_sql(url: str) -> None:
 
 
 def test_title_and_metadata_columns_are_chosen_by_name(url: str) -> None:
-    loader = DatabaseLoader(url, table="docs", title_column="title", metadata_columns=["id"])
+    loader = DatabaseLoader(url, table="docs", metadata_fields=["id"])
     assert [item.metadata for item in loader.stream()] == [{"id": 1, "title": "T"}, {"id": 2}]
-    loader = DatabaseLoader(url, query="SELECT *, 'H' AS head FROM docs WHERE id = 1", title_column="head")
+    loader = DatabaseLoader(url, query="SELECT *, 'H' AS head FROM docs WHERE id = 1", title_field="head")
     assert loader.load()[0].metadata == {"title": "H", "year": None, "price": 2}
 
 
@@ -94,8 +103,8 @@ def test_tables_and_columns_of_any_name_are_quoted(database: Make, name: str) ->
         f"INSERT INTO {quoted} VALUES ('a', 'text')",
         "CREATE TABLE docs (id TEXT)",
     )
-    assert DatabaseLoader(url, table=name, id_column=name).load() == [SearchableItem(item_id="a", content="text")]
-    assert 'no column "content"' in error_of(DatabaseLoader(url, table="docs"))
+    assert DatabaseLoader(url, table=name, id_field=name).load() == [SearchableItem(item_id="a", content="text")]
+    assert 'no "content" field' in error_of(DatabaseLoader(url, table="docs"))
 
 
 def test_views_and_tables_of_a_schema_are_found(url: str, database: Make) -> None:
@@ -113,17 +122,18 @@ def test_a_table_that_is_not_there_is_an_error_that_lists_those_that_are(url: st
 
 
 def test_a_missing_column_lists_those_that_are_there(url: str) -> None:
-    message = error_of(DatabaseLoader(url, table="docs", content_column="text"))
+    message = error_of(DatabaseLoader(url, table="docs", content_field="text"))
     assert message.endswith(
-        'table docs: no column "text" (found: "id", "content", "title", "year", "price"); pass content_column= with one of them'
+        'table docs: no "text" field (found: "id", "content", "title", "year", "price"); pass content_field="content"'
     )
-    assert "pass id_column=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
-    assert "pass metadata_columns=" in error_of(DatabaseLoader(url, table="docs", metadata_columns=["yaer"]))
+    assert "pass id_field=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
+    assert 'pass title_field="title"' in error_of(DatabaseLoader(url, table="docs", title_field="heading"))
+    assert 'pass metadata_fields="year"' in error_of(DatabaseLoader(url, table="docs", metadata_fields=["yaer"]))
 
 
 def test_a_column_that_stands_there_twice_is_an_error(url: str) -> None:
     loader = DatabaseLoader(url, query="SELECT a.*, b.year FROM docs a, docs b")
-    assert 'there are 2 columns "year"; give one another name with AS' in error_of(loader)
+    assert 'there are 2 columns "year"; rename one with AS' in error_of(loader)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +222,8 @@ def test_parameters_have_to_be_those_of_the_query(url: str, parameters: Any, exp
         ({"query": "SELECT 1", "table": "docs"}, "pass either query=<SQL> or table=<name>"),
         ({"table": "docs", "parameters": {"a": 1}}, "parameters belong to a query"),
         ({"query": "SELECT 1", "parameters": {"a": b"x"}}, "parameters"),
-        ({"table": "docs", "metadata_columns": "year"}, "metadata_columns"),
+        ({"table": "docs", "metadata_fields": "year"}, "metadata_fields"),
+        ({"table": "docs", "id_field": None}, "name the id_field"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:

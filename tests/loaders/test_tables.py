@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nlp_retrieval import CsvLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files
-from nlp_retrieval.loaders.tables import delimited
+from nlp_retrieval.loaders.tables import arrow_rows, delimited
 
 from .conftest import Write
 
@@ -148,10 +148,15 @@ def test_parquet_is_read_by_path_and_from_folders(tmp_path: Path) -> None:
     ("table", "said"),
     [
         ({"id": [1], "content": [[["a"]]]}, 'column "content" holds list<.*list<.*and not text'),
-        ({"id": [1], "content": [{"body": "a"}]}, "name a field in it, such as 'content.body'"),
+        ({"id": [1], "content": [{"body": "a"}]}, 'name a field in it, such as "content.body"'),
         ({"id": [1], "text": ["a"]}, 'no "content" field .*pass content_field="text"'),
         ({"id": [1.5], "content": ["a"]}, 'row 1: "id" is a number'),
         ({"id": [1], "content": ["a"], "raw": [b"x"]}, 'row 1: column "raw" holds bytes, .*metadata_fields'),
+        (
+            {"id": [1], "content": ["a"], "day": pa.array([2**30], pa.date32())},
+            "row 1 or soon after: a value that Python has no",
+        ),
+        ({"id": [1], "content": ["a"], "at": pa.array([1], pa.timestamp("us", "No/Where"))}, "no form for .*No/Where"),
     ],
 )
 def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
@@ -162,11 +167,51 @@ def test_a_parquet_file_that_is_wrong_is_an_error_that_names_the_column(
         ParquetLoader(tmp_path / "a.parquet").load()
 
 
+@pytest.mark.parametrize("value", ["x" * 2000, ["x" * 500] * 4, "x\n" * 1000])
+def test_a_row_that_is_too_long_is_the_same_error_in_every_form(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, value: str | list[str]
+) -> None:
+    import datasets
+
+    for module in (files, delimited, arrow_rows):
+        monkeypatch.setattr(module, "MAX_ENTRY", 1500)
+    rows = [{"id": number, "content": "c", "more": value if number == 2 else value[:1]} for number in range(4)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
+    loaders = [
+        (ParquetLoader(tmp_path / "a.parquet"), "a.parquet, row 3"),
+        (HuggingFaceLoader(tmp_path / "saved"), "saved, split train, row 3"),
+        (JsonlLoader(write("a.jsonl", rows)), "a.jsonl, line 3"),
+    ]
+    if isinstance(value, str):
+        path = tmp_path / "a.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["id", "content", "more"], *(row.values() for row in rows)])
+        before = csv.field_size_limit(1500)
+        loaders.append((CsvLoader(path), "a.csv, line 4"))
+    try:
+        for loader, where in loaders:
+            stream = loader.stream()
+            assert [next(stream).item_id, next(stream).item_id] == ["0", "1"]
+            with pytest.raises(SourceError, match=f"{where}: longer than 0 MiB; split the text up"):
+                next(stream)
+    finally:
+        if isinstance(value, str):
+            csv.field_size_limit(before)
+
+
 def test_what_is_no_parquet_is_an_error(write: Write, tmp_path: Path) -> None:
     for path in (write("a.parquet", "id,content"), tmp_path / "none", tmp_path / "empty"):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(SourceError, match=r"check the path|name the folder"):
             ParquetLoader(path).load()
+
+
+def test_times_finer_than_pythons_are_cut_to_microseconds(tmp_path: Path) -> None:
+    times = {"at": pa.array([1_234_567_891], pa.timestamp("ns", "UTC")), "of_day": pa.array([1_234_567_891], pa.time64("ns"))}
+    pq.write_table(pa.table({"id": [1], "content": ["a"], **times}), tmp_path / "a.parquet")
+    (item,) = ParquetLoader(tmp_path / "a.parquet").load()
+    assert item.metadata == {"at": "1970-01-01T00:00:01.234567+00:00", "of_day": "00:00:01.234567"}
 
 
 def test_jsonl_fields_by_path_and_joined(write: Write) -> None:

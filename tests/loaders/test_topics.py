@@ -8,9 +8,9 @@ from pathlib import Path
 import ir_datasets
 import pytest
 
-from nlp_retrieval import IrDatasetsLoader, SearchableItem, TopicsLoader
+from nlp_retrieval import BeirLoader, IrDatasetsLoader, SearchableItem, TopicsLoader
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.evaluation.trec import read_qrels, write_qrels
+from nlp_retrieval.evaluation.trec import write_qrels
 from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 from .conftest import Write
@@ -81,9 +81,10 @@ def test_judgements_of_every_form_are_the_same(write: Write, name: str, content:
     assert read_judgements(write(name, content)) == GRADES
 
 
-def test_judgements_that_the_project_wrote_are_read_as_its_own_reader_does(tmp_path: Path) -> None:
-    write_qrels(tmp_path / "qrels.txt", {"a query": {"Hong Kong": 1, "100%": 2, "%:x": 0}})
-    assert read_judgements(tmp_path / "qrels.txt") == read_qrels(tmp_path / "qrels.txt")
+def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
+    judged = {"a query": {"Hong Kong": 1, "100%": 2, "%:x": 0}}
+    write_qrels(tmp_path / "qrels.txt", judged)
+    assert read_judgements(tmp_path / "qrels.txt") == judged
 
 
 @pytest.mark.parametrize(
@@ -92,8 +93,9 @@ def test_judgements_that_the_project_wrote_are_read_as_its_own_reader_does(tmp_p
         (CLASSIC, "301 0 d1 1 x\n", "line 1: 5 columns, where a line is 'query 0 item grade'"),
         (CLASSIC, "301 0 d1 yes\n", "line 1: the grade is 'yes'"),
         (CLASSIC, "301 0 d1 1\n301 0 d1 2\n", "line 2: .*keep one"),
-        (CLASSIC, "9 0 d1 1\n", 'none of its 2 queries .first "301".*first "9"'),
-        (CLASSIC.replace("302", "301"), QRELS, 'two queries have the id "301"'),
+        (CLASSIC, "9 0 d1 1\n", 'none of its 1 judged queries ."9". is among the 2 of .*topics.txt ."301", "302".; are both'),
+        (CLASSIC, "301 0 d1 0\n", "none of its 1 judged queries has an item with a grade above 0"),
+        (CLASSIC.replace("302", "301"), QRELS, 'topics.txt, line 10: the id "301" is taken by .*line 1; ids must be unique'),
         (XML.replace("</topics>", ""), QRELS, "line 3: neither TREC topics nor well-formed XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]>' + XML[21:], QRELS, "declares XML entities"),
         ("<a></a>", QRELS, "holds no TREC topics"),
@@ -114,6 +116,25 @@ def test_a_query_without_a_relevant_item_is_left_out_and_counted(write: Write) -
     loader = TopicsLoader(write("a.txt", CLASSIC), write("qrels.txt", QRELS.replace("d3 1", "d3 0")))
     with pytest.warns(RetrievalWarning, match="1 of 2 judged queries"):
         assert [query.query_id for query in loader.queries()] == ["301"]
+
+
+def test_judged_queries_that_are_not_asked_are_counted_and_named_by_every_loader(write: Write, tmp_path: Path) -> None:
+    rows = ['{"_id": "301", "text": "a"}', '{"_id": "302", "text": "b"}']
+    write("queries.jsonl", "\n".join(rows))
+    judged = "".join(f"{number}\t0\td1\t1\n" for number in range(302, 308))
+    qrels = write("qrels/test.tsv", judged)
+    ir_datasets.registry.register("local-test-part", ir_datasets.create_dataset(
+        docs_tsv=str(write("d.tsv", "d1\tx\n")), queries_tsv=str(write("q.tsv", "301\ta\n302\tb\n")), qrels_trec=str(qrels)
+    ))  # fmt: skip
+    try:
+        for loader in (TopicsLoader(write("a.txt", CLASSIC), qrels), BeirLoader(tmp_path), IrDatasetsLoader("local-test-part")):
+            said = r'5 of its 6 judged queries are not in .* \(first "303", "304", "305"\); they are left out'
+            with pytest.warns(RetrievalWarning, match=said):
+                assert [query.query_id for query in loader.queries()] == ["302"]
+            with pytest.warns(RetrievalWarning, match=said):
+                assert [gold.query_id for gold in loader.gold()] == ["302"]
+    finally:
+        del ir_datasets.registry._registered["local-test-part"]
 
 
 @pytest.fixture

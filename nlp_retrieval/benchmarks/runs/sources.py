@@ -31,7 +31,8 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import file_names
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, Ranking, RunLists
-from nlp_retrieval.evaluation.trec import Run, read_qrels, read_run
+from nlp_retrieval.evaluation.trec import Run, read_run
+from nlp_retrieval.loaders.queries.judgements import read_judgements
 
 QRELS = "qrels.txt"
 
@@ -210,7 +211,7 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
 
 
 def _relevant(path: Path) -> dict[str, dict[str, int]]:
-    judged = read_qrels(path)
+    judged = read_judgements(path)
     gold = {query_id: {item: grade for item, grade in grades.items() if grade > 0} for query_id, grades in judged.items()}
     relevant = {query_id: grades for query_id, grades in gold.items() if grades}
     if not relevant:

@@ -104,6 +104,19 @@ class Component:
         given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
         return {"name": self.name, "format": self.format_version} | given
 
+    def identity_among(self, recorded: Sequence[Config]) -> Config:
+        """Return the identity in an index: what was left to a trial is taken from the identities that the index records."""
+        for part in with_held(self):
+            part.take_recorded(recorded)
+        return self.identity
+
+    def take_recorded(self, recorded: Sequence[Config]) -> None:
+        """Take from an index that is about to be opened what this component left to a trial on this machine.
+
+        Args:
+            recorded: the identities of the retrievers in that index.
+        """
+
     def provenance(self) -> dict[str, str]:
         """Where the models of this component and of its parts come from, by their names."""
         sources: dict[str, str] = {}

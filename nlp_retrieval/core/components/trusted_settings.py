@@ -86,7 +86,7 @@ _FIELDS = ("id_field", "content_field", "title_field", "metadata_fields")
 MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "retrievers": {
         "bm25s": _may(
-            *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents"),
+            *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents", "segmenter"),
             *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
         ),
         "pyserini": _may(
@@ -120,7 +120,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hop": _may(
             *("start", "subject", "document", "position", "version", "version_order", "neighbours", "across", "min_similarity"),
             *("min_carried", "max_hops", "max_starts", "depth", "decay", "relation_weights", "hop_weight", "centrality_weight"),
-            *("changes", "beside_weight", "newness_power", "merge"),
+            *("changes", "beside_weight", "newness_power", "merge", "relations"),
             encoder=_hub_name,
         ),
         "feedback": _may(
@@ -180,6 +180,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
         "splade": _may("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size", **_MODEL)
         | _may(trust_remote_code=_code),
+        "static": {key: _MODEL[key] for key in ("model", "revision")},
         "word_vectors": _may("weighting", model=_FILE),
         "http": _ENDPOINT | _may("model", base_url=_given("send texts to the server")),
     },
@@ -233,7 +234,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "chunker": _may("source", "size", "overlap", "unit"),
         "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(
-            *("table", "parameters", "id_column", "content_column", "title_column", "metadata_columns"),
+            *(*_FIELDS, "table", "parameters"),
             url=_given("ask the database"),
             query=_given("run the statement"),
         ),

@@ -210,8 +210,7 @@ def settle_all(directory: Path, builders: Sequence[Builder]) -> None:
             settle(directory)
         except Exception as error:  # engines may raise anything; the index is published and works
             warnings.warn(
-                f"{directory} is written, but what it no longer needs elsewhere was not removed ({error}); the next write "
-                "to it tries again",
+                f"what {directory} no longer needs elsewhere was not removed ({error}); the next write to it tries again",
                 RetrievalWarning,
                 stacklevel=3,
             )

@@ -174,6 +174,11 @@ class BaseRetriever(Component, ABC):
         if self._files is not None:
             self._files.check()
 
+    @property
+    def explains(self) -> bool:
+        """Whether :meth:`explain` can say anything."""
+        return type(self).explain is not BaseRetriever.explain
+
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
 
@@ -244,7 +249,7 @@ class BaseRetriever(Component, ABC):
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
             IndexDamagedError: a file is not what its checksum says.
         """
-        identity = self.identity
+        identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
         record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
@@ -260,12 +265,7 @@ class BaseRetriever(Component, ABC):
         return opened
 
     def candidates(
-        self,
-        processed: list[list[str]],
-        k: int,
-        n_items: int,
-        label: str | None = None,
-        allowed: Mask | None = None,
+        self, processed: list[list[str]], k: int, n_items: int, label: str | None = None, allowed: Mask | None = None
     ) -> CandidateBatch:
         """Search with an opened copy, and merge the sub-queries of every query.
 

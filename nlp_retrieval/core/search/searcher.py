@@ -165,7 +165,7 @@ class Searcher(BaseSearcher):
     @property
     def explains(self) -> bool:
         """Whether one of the retrievers can say why it found an item."""
-        return any(type(retriever).explain is not BaseRetriever.explain for retriever in self.retrievers.values())
+        return any(retriever.explains for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
         """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.

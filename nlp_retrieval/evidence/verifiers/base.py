@@ -12,7 +12,10 @@ from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.errors import EngineError, QueryError
 
-__all__ = ["BaseVerifier", "Judgement"]
+__all__ = ["UNREAD", "BaseVerifier", "Judgement"]
+
+UNREAD = "claim_too_long"
+"""The signal of a judgement that says nothing, because the claim was not read."""
 
 _ROUNDING = 1e-4
 

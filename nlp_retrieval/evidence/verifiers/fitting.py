@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.evidence.verifiers.training.examples import with_plants
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
@@ -81,14 +81,11 @@ def fit_verifier(
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
     taken = with_plants(_drawn(pairs, limit, rng), plants, rng)
+    n_families = len({pair.family for pair in taken})
+    if n_families < 2:
+        raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
+    taken, signals = _read(verifier, taken)
     families = sorted({pair.family for pair in taken})
-    if len(families) < 2:
-        raise ConfigurationError(f"{len(families)} families of pairs; a calibration is fitted on at least two")
-    signals: list[dict[str, float]] = []
-    batches = [taken[first : first + _AT_ONCE] for first in range(0, len(taken), _AT_ONCE)]
-    for some in tracked("judging", batches, len(taken)):
-        judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
-        signals += [one.signals for one in judgements]
     names = list(signals[0])
     labels = [pair.label for pair in taken]
     counts = Counter((pair.collection, pair.label) for pair in taken)
@@ -107,6 +104,22 @@ def fit_verifier(
     supported = np.array([label == "support" for label in labels])
     threshold = best_threshold(probabilities[:, 0], supported)
     return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(taken, probabilities))
+
+
+def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
+    """The pairs that the verifier read, and its signals of each."""
+    read: list[JudgedPair] = []
+    signals: list[dict[str, float]] = []
+    batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
+    for some in tracked("judging", batches, len(pairs)):
+        judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
+        for pair, judgement in zip(some, judgements, strict=True):
+            if not judgement.signals.get(UNREAD):
+                read.append(pair)
+                signals.append(judgement.signals)
+    if len({pair.family for pair in read}) < 2:
+        raise ConfigurationError(f"the verifier read {len(read)} of {len(pairs)} pairs, of fewer than two families")
+    return read, signals
 
 
 def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:

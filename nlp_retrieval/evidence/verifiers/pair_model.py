@@ -14,7 +14,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.model_folder import ModelFolder
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.evidence.verifiers.base import Judgement
+from nlp_retrieval.evidence.verifiers.base import UNREAD, Judgement
 from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 from nlp_retrieval.evidence.verifiers.windows import Span, window_spans
@@ -34,7 +34,8 @@ _NAMES: dict[str, Meaning] = {
     "not_entailment": "not_support", "inconsistent": "not_support", "hallucinated": "not_support",
 }  # fmt: skip
 _MOST_CLAIM = 1000
-_UNREAD = {"claim_too_long": 1.0}
+_NOTHING = np.full(2, -30.0)
+"""The evidence for support and contradict where there is none."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     A passage is read in windows of neighbouring sentences. The evidence for support is that of the window that speaks most
     for it against neutral, and so for contradict; the deciding sentence is the one of that window that speaks most for the
     verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim of more
-    than 1,000 characters is not read, and gets neutral (signal ``claim_too_long``): its end would be cut off.
+    than 1,000 characters is not read, and gets neutral (signal ``claim_too_long``): its end would be cut off. No calibration
+    is fitted on it.
 
     Args:
         model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
@@ -108,12 +110,11 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         )
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        judged = [Judgement(0.0, 0.0, 1.0, (0, 0), _UNREAD)] * len(claims)
         read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
-        found = self._judged([claims[number] for number in read], [passages[number] for number in read])
-        for number, judgement in zip(read, found, strict=True):
-            judged[number] = judgement
-        return judged
+        found = dict(
+            zip(read, self._judged([claims[number] for number in read], [passages[number] for number in read]), strict=True)
+        )
+        return [found.get(number) or _unread(claims[number], passages[number]) for number in range(len(claims))]
 
     def _judged(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
@@ -215,8 +216,13 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         return self._columns or []
 
 
+def _unread(claim: str, passage: str) -> Judgement:
+    signals = _signals(_NOTHING, check(claim, passage)) | {UNREAD: 1.0}
+    return Judgement(0.0, 0.0, 1.0, (0, 0), signals)
+
+
 def _signals(best: NDArray[np.float64], checks: Checks) -> dict[str, float]:
-    bounded = np.clip(best, -30.0, 30.0)  # a model without a label for contradict gives -inf
+    bounded = np.clip(best, _NOTHING, -_NOTHING)  # a model without a label for contradict gives -inf
     return {"model_support": float(bounded[0]), "model_contradict": float(bounded[1])} | checks.signals
 
 

@@ -76,13 +76,14 @@ def find_relations(
     all_editions = editions if before is None else np.concatenate([before.editions, editions])
     new_rows = np.arange(first_row, n_rows)
     new_rows = new_rows[live[new_rows]]
+    members = _members(all_families, live)
     told = np.unique(families)
     told = told[told > 0]
     found: list[Relations] = []
     nodes: list[Nodes] = []
     with progress("relations: comparing versions", len(told)) as advance:
         for family in told:
-            part = _family(everything, int(family), np.flatnonzero((all_families == family) & live), vectors_at, settings)
+            part = _family(everything, int(family), members.get(int(family), new_rows[:0]), vectors_at, settings)
             found.append(Relations.of(part[0]))
             nodes.append(part[1])
             advance(1)
@@ -109,6 +110,14 @@ def _hash(key: str) -> int:
     return max(1, hash_of(key.encode(errors="replace").decode())) if key else 0
 
 
+def _members(keys: Hashes, live: Mask) -> dict[int, Rows]:
+    """The rows that are not deleted, by their keys, ascending; those of key 0 have none."""
+    rows = np.flatnonzero(live & (keys > 0))
+    rows = rows[np.argsort(keys[rows], kind="stable")]
+    _, first = np.unique(keys[rows], return_index=True)
+    return {int(keys[part[0]]): part for part in np.split(rows, first[1:]) if len(part)}
+
+
 def _family(
     everything: ItemTable, family: int, rows: Rows, vectors_at: VectorsAt, settings: RelationSettings
 ) -> tuple[list[Relation], Nodes]:
@@ -125,10 +134,12 @@ def _pairs(
 ) -> Pairs:
     """Pairs to judge, ordered by row."""
     least, parts = settings.min_similarity, []
-    for edition in np.unique(editions[new_rows]):
+    members = _members(editions, live)
+    for edition in np.unique(editions[new_rows]).tolist():
         if edition:
-            members = np.flatnonzero((editions == edition) & live)
-            parts.append(neighbours_before(np.intersect1d(new_rows, members), members, vectors_at, settings.neighbours, least))
+            rows = members[edition]
+            new = rows[np.searchsorted(rows, new_rows[0]) :]
+            parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
     _, apart = np.unique(families, return_inverse=True)
     alone = np.flatnonzero(families == 0)
     apart[alone] = -1 - alone  # what belongs to no family is another one each

@@ -2,8 +2,10 @@
 
 The walk over the links says what is near the seeds; it does not say whether a passage, together with those it is linked
 to, answers the query. ``chain`` does: how much of the query's information a passage covers together with its best linked
-neighbour among the candidates. ``complement`` is what it adds to the foremost candidate. Both are needed where one
-passage alone cannot cover a query, which is what multi-hop means.
+neighbour among the candidates. ``complement`` is what a passage that is linked to the foremost candidate adds to it. Both are
+needed where one passage alone cannot cover a query, which is what multi-hop means. What the foremost candidate lacks is no
+reason to rank a passage that no link leads to; and where few candidates mention one another, links say little and the seeds
+more: ``fused`` is their fusion, times the share of candidates without such a link.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ FLOOR = 1e-7
 
 DEFAULT_WEIGHTS: dict[str, float] = {
     "pagerank": 0.75,
+    "fused": 2.0,
     "similarity": 8.0,
     "titles": 1.3,
     "title_coverage": 1.1,
@@ -35,16 +38,19 @@ DEFAULT_WEIGHTS: dict[str, float] = {
 }
 """The weight of each kind of evidence in the score.
 
-``pagerank`` is the natural logarithm of a share of the walk, ``similarity`` the encoder's inner product with the query,
-``titles`` how certainly the query names the passage (0 to 1), ``title_coverage`` which share of its title's terms the query
-has, ``named`` how much the passage is about what its title names (0 to 1, see
-:meth:`~nlp_retrieval.graph.store.passage_terms.PassageTerms.named`), ``coverage``, ``complement`` and the three chains
-shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage that
-this one points to, ``chain_against`` together with one that points to it.
+``pagerank`` is the natural logarithm of a share of the walk, ``fused`` the reciprocal rank fusion of the seeds (0 to 1, the
+first place with all of them) times the share of candidates that no link with a direction connects, ``similarity`` the encoder's
+inner product with the query, ``titles`` how certainly the query names the passage (0 to 1), ``title_coverage`` which share of
+its title's terms the query has, ``named`` how much the passage is about what its title names (0 to 1, see
+:meth:`~nlp_retrieval.graph.store.passage_terms.PassageTerms.named`), ``coverage``, ``complement`` and the chains shares of
+the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage that this one points
+to, ``chain_against`` together with one that points to it.
 
 They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
-as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. The inner
-products of another encoder are distributed differently, so with another encoder it pays to tune.
+as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
+before ``complement`` asked for a link. ``fused`` was chosen beside them, on half of the questions of collections where links
+matter and where they do not (bench/HARMLESS.md). The inner products of another encoder are distributed differently, so with
+another encoder it pays to tune.
 """
 
 _LARGEST = 1_000_000
@@ -79,6 +85,10 @@ class LinkedPairs:
     others: Rows
     points: Mask
     pointed: Mask
+
+    def apart(self, n_candidates: int) -> float:
+        """Return the share of the candidates that no link with a direction connects to another."""
+        return 1.0 - len(np.unique(self.ones[self.points | self.pointed])) / max(n_candidates, 1)
 
 
 def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str] = ()) -> LinkedPairs:
@@ -125,5 +135,7 @@ def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedP
     for kind, counting in (("chain", everywhere), ("chain_along", pairs.points), ("chain_against", pairs.pointed)):
         evidence[kind] = coverage.copy()
         np.maximum.at(evidence[kind], pairs.ones[counting], together[counting])
-    complement = (covered & ~covered[foremost]) @ shares if len(covered) else coverage
+    complement = np.zeros(len(covered))
+    linked = pairs.others[pairs.ones == foremost]
+    complement[linked] = (covered[linked] & ~covered[foremost]) @ shares if len(linked) else 0.0
     return evidence | {"complement": complement}

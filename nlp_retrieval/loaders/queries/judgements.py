@@ -1,23 +1,24 @@
 """Judgements: which items are relevant to which queries, from TREC qrels, CSV, TSV or JSON lines.
 
-The form is known by the suffix of the file; a file with any other suffix is TREC qrels. In TSV and CSV, TREC's four columns,
-three columns without names, and columns with names are told apart by the first line.
+Whatever reads judgements reads them here: loaders of queries, and the comparison of runs. The form is known by the suffix of
+the file; a file with any other suffix is TREC qrels. In TSV and CSV, TREC's four columns, three columns without names, and
+columns with names are told apart by the first line.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
 
+from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.fields import missing_field
 from nlp_retrieval.loaders.files import read_json_lines, read_lines
-from nlp_retrieval.loaders.records import as_id, likely
+from nlp_retrieval.loaders.records import as_id, likely, quoted
 from nlp_retrieval.loaders.tables.delimited import read_cells
 
 __all__ = ["FileFormat", "Judgements", "format_of", "judged_queries", "read_judgements"]
@@ -117,19 +118,13 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
                 continue
             if width not in (3, 4):
                 raise SourceError(
-                    f"{place}: {width} columns, where a judgement is query, item and grade, or TREC's query, 0, item "
-                    "and grade; "
-                    "give the columns names (query_id, item_id, relevance) where there are more"
+                    f"{place}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade; "
+                    "check what separates them, or name them (query_id, item_id, relevance) where there are more"
                 )
         if len(cells) != width:
-            raise SourceError(f"{place}: {len(cells)} columns, where the lines before have {width}")
+            raise SourceError(f"{place}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}")
         query_id, item_id, grade = (cells[at] for at in places)
-        yield place, _decoded(query_id, form), _decoded(item_id, form), grade
-
-
-def _decoded(name: str, form: FileFormat) -> str:
-    """An id of a TREC file that the project wrote: one with white space is percent-encoded behind ``%:``."""
-    return unquote(name[2:], errors="surrogatepass") if form == "trec" and name.startswith("%:") else name
+        yield place, *((decode_id(query_id), decode_id(item_id)) if form == "trec" else (query_id, item_id)), grade
 
 
 def _named(place: str, found: list[str]) -> list[str]:
@@ -143,31 +138,55 @@ def _named(place: str, found: list[str]) -> list[str]:
     return names
 
 
-def judged_queries(source: str | Path, queries: list[Query], judgements: Judgements) -> tuple[list[Query], list[Gold]]:
+def judged_queries(
+    source: str | Path, queries: Iterable[tuple[str, Query]], judgements: Judgements, judged_in: str | Path
+) -> tuple[list[Query], list[Gold]]:
     """Return the queries that have a relevant item, in their order, and the gold of each.
 
+    What is judged and not asked, or has no relevant item, is counted in a warning.
+
+    Args:
+        source: where the queries are from.
+        queries: each with its place; held in memory only where they are judged.
+        judgements: their grades.
+        judged_in: where the judgements are from.
+
     Raises:
-        SourceError: there is none, or two queries have one id.
+        SourceError: no query has a relevant item, or two have one id.
     """
-    seen: set[str] = set()
-    for query in queries:
-        if query.query_id in seen:
-            raise SourceError(f'{source}: two queries have the id "{query.query_id}"; ids must be unique')
-        seen.add(query.query_id)
-    judged = [query for query in queries if query.query_id in judgements]
+    places: dict[str, str] = {}
+    judged: list[Query] = []
+    for place, query in queries:
+        if query.query_id in places:
+            raise SourceError(f'{place}: the id "{query.query_id}" is taken by {places[query.query_id]}; ids must be unique')
+        places[query.query_id] = place
+        if query.query_id in judgements:
+            judged.append(query)
     kept = [query for query in judged if any(grade > 0 for grade in judgements[query.query_id].values())]
+    unknown = [query_id for query_id in judgements if query_id not in places]
+    if not judged:
+        raise SourceError(
+            f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the {len(places):,} "
+            f"of {source} ({quoted(list(places)[:3])}); are both of the same collection?"
+        )
     if not kept:
         raise SourceError(
-            f'{source}: none of its {len(queries)} queries (first "{queries[0].query_id if queries else ""}") has a '
-            "relevant item among "
-            f'{len(judgements)} judged ones (first "{next(iter(judgements), "")}"); are both of the same collection?'
+            f"{judged_in}: none of its {len(judgements):,} judged queries has an item with a grade above 0; "
+            "no ranking can find anything for them"
+        )
+    if unknown:
+        _warn(
+            f"{judged_in}: {len(unknown):,} of its {len(judgements):,} judged queries are not in {source} "
+            f"(first {quoted(unknown[:3])}); they are left out: check that both are of the same collection"
         )
     if len(kept) < len(judged):
-        warnings.warn(
-            f"{source}: {len(judged) - len(kept)} of {len(judged)} judged queries have no item with a grade above 0; "
-            "they are left "
-            "out, because no ranking can find anything for them",
-            RetrievalWarning,
-            stacklevel=3,
+        _warn(
+            f"{judged_in}: {len(judged) - len(kept):,} of {len(judged):,} judged queries have no item with a grade above 0; "
+            "they are left out, because no ranking can find anything for them"
         )
     return kept, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in kept]
+
+
+def _warn(message: str) -> None:
+    # one place for queries and for gold, so that Python says it once
+    warnings.warn(message, RetrievalWarning, stacklevel=3)

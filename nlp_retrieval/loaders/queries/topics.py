@@ -82,20 +82,22 @@ class TopicsLoader(BaseQueryLoader):
 
     def _judged(self) -> tuple[list[Query], list[Gold]]:
         form = format_of(self.path, self.format)
+        judgements = read_judgements(self.qrels, self.qrels_format)
+        return judged_queries(self.path, self._read(form), judgements, self.qrels)
+
+    def _read(self, form: FileFormat) -> Iterator[tuple[str, Query]]:
         id_field = self.id_field or ("number" if form == "trec" else "id")
         text_field = self.text_field or ("title" if form == "trec" else "text")
-        queries = []
+        used = [text_field] if isinstance(text_field, str) else text_field
         for place, row in self._rows(form):
             if not has_field(row, id_field):
                 raise missing_field(place, "id_field", id_field, row, _QUERY_ID_NAMES)
             query_id = as_id(place, id_field, field_of(row, id_field))
             text = joined_text(place, row, text_field, "text_field", _TEXT_NAMES)
-            used = [text_field] if isinstance(text_field, str) else text_field
             metadata = metadata_of(place, without_fields(row, [id_field, *used]), ())
             family = metadata.get("family")
             known = None if family in (None, "") else as_id(place, "family", family)
-            queries.append(make_query(place, query_id, text, known, metadata))
-        return judged_queries(self.path, queries, read_judgements(self.qrels, self.qrels_format))
+            yield place, make_query(place, query_id, text, known, metadata)
 
     def _rows(self, form: FileFormat) -> Iterator[tuple[str, JsonObject]]:
         if form == "trec":
@@ -122,8 +124,8 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         yield place, row
     if not found:
         raise SourceError(
-            f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv or jsonl under "
-            "another suffix"
+            f"{path}: it holds no TREC topics (<top> or <topic>); "
+            "pass format= where it is csv, tsv or jsonl under another suffix"
         )
 
 
@@ -184,7 +186,6 @@ def _xml(path: str | Path, text: str) -> Iterator[tuple[str, JsonObject]]:
     except expat.ExpatError as error:
         raise SourceError(
             f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); "
-            "correct it, or "
-            "pass format= where it is csv, tsv or jsonl under another suffix"
+            "correct it, or pass format= where it is csv, tsv or jsonl under another suffix"
         ) from None
     yield from rows

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
-from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.files import MAX_ENTRY, JsonObject, too_long
 from nlp_retrieval.loaders.values import plain_value
 
 BATCH = 256
@@ -29,12 +29,10 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
     for field in loader.taken_fields:
         found = _type_of(schema, field)
         if found is not None and (pa.types.is_nested(found) or pa.types.is_binary(found) or pa.types.is_large_binary(found)):
-            shown = str(found)[:80]
-            inner = (
-                [f"{field}.{found.field(place).name}" for place in range(found.num_fields)] if pa.types.is_struct(found) else []
-            )
-            cure = f"name a field in it, such as {inner[0]!r}" if inner else "make text of it, or name another column"
-            raise SourceError(f'{place}: column "{field}" holds {shown}, and not text; {cure}')
+            cure = "make text of it, or name another column"
+            if pa.types.is_struct(found) and found.num_fields:
+                cure = f'name a field in it, such as "{field}.{found.field(0).name}"'
+            raise SourceError(f'{place}: column "{field}" holds {str(found)[:80]}, and not text; {cure}')
 
 
 def _type_of(schema: pa.Schema, field: str) -> Any:
@@ -54,21 +52,57 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
     """Yield the rows of batches, each with its place (``items.parquet, row 17``), rows counted from 1.
 
     Raises:
-        SourceError: the data is damaged, or a value is no JSON value.
+        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value is no JSON value.
     """
     number = 0
     try:
         for batch in batches:
             batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
             odd = [field.name for field in batch.schema if not _is_plain(field.type)]
-            for row in batch.to_pylist():
-                number += 1
-                place = f"{source}, row {number}"
-                for column in odd:
-                    row[column] = plain_value(place, column, row[column])
-                yield place, row
+            for part in _parts(_in_microseconds(batch)):
+                if part.nbytes > MAX_ENTRY:
+                    raise too_long(f"{source}, row {number + 1}")
+                for row in _converted(f"{source}, row {number + 1} or soon after", part):
+                    number += 1
+                    place = f"{source}, row {number}"
+                    for column in odd:
+                        row[column] = plain_value(place, column, row[column])
+                    yield place, row
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
+
+
+def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        return cast(list[dict[str, Any]], part.to_pylist())
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise
+    except (OverflowError, ValueError, LookupError) as error:  # a date after the year 9999, an unknown time zone
+        raise SourceError(
+            f"{place}: a value that Python has no form for ({str(error)[:200]}); "
+            "make text of its column, or leave it out with metadata_fields"
+        ) from None
+
+
+def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times in microseconds, the finest that Python knows; so they are the same with pandas and without."""
+    for place, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            coarser = batch.column(place).cast(pa.timestamp("us", field.type.tz), safe=False)
+        elif field.type == pa.time64("ns"):
+            coarser = batch.column(place).cast(pa.time64("us"), safe=False)
+        else:
+            continue
+        batch = batch.set_column(place, field.name, coarser)
+    return batch
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch, or, where it is very long, its rows one by one."""
+    if batch.nbytes <= MAX_ENTRY:
+        yield batch
+    else:
+        yield from (batch.slice(row, 1) for row in range(len(batch)))
 
 
 def _is_plain(kind: pa.DataType) -> bool:

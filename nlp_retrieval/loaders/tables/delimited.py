@@ -18,7 +18,7 @@ from pydantic import Field, JsonValue
 
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
-from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, JsonObject, open_bytes, read_error
+from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, JsonObject, open_bytes, read_error, too_long
 from nlp_retrieval.loaders.records import quoted
 
 __all__ = ["CsvLoader", "read_rows"]
@@ -95,8 +95,8 @@ class CsvLoader(RecordLoader):
         except SourceError as error:
             if self.columns is None and any(_looks_like_value(name) for name in row):
                 raise SourceError(
-                    f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; where the file has no "
-                    'line of names, pass columns=["id", "content", ...]'
+                    f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; "
+                    'where the file has no line of names, pass columns=["id", "content", ...]'
                 ) from None
             raise error from None
         for field in self.number_fields:
@@ -172,10 +172,11 @@ def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encod
         try:
             cells = next(reader, None)
         except csv.Error as error:
+            if str(error).startswith("field larger than"):
+                raise too_long(f"{path}, line {before + 1}") from None
             raise SourceError(
-                f"{path}, line {before + 1}: not a row of CSV: {error}; write a quotation mark within quoted cells "
-                "twice, or pass "
-                "quote=None (null in YAML) where cells are not quoted"
+                f"{path}, line {before + 1}: not a row of CSV: {error}; "
+                "write a quotation mark within quoted cells twice, or pass quote=None (null in YAML) where cells are not quoted"
             ) from None
         if cells is None:
             return
@@ -199,19 +200,19 @@ def _lines(path: str | Path, encoding: str) -> Iterator[str]:
             while line := text.readline(MAX_ENTRY + 1):
                 number += 1
                 if len(line) > MAX_ENTRY:
-                    raise SourceError(f"{path}, line {number}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+                    raise too_long(f"{path}, line {number}")
                 if "\0" in line:
                     raise SourceError(
-                        f"{path}, line {number}: it holds a zero byte; where the file is UTF-16, pass "
-                        "encoding=\"utf-16-le\", else remove it (tr -d '\\000' < old.csv > new.csv)"
+                        f"{path}, line {number}: it holds a zero byte; "
+                        "pass encoding=\"utf-16-le\" where the file is UTF-16, or remove it (tr -d '\\000' < old > new)"
                     )
                 yield line
         except UnicodeError as error:
             ahead = error.object[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
             reason = getattr(error, "reason", error)
             raise SourceError(
-                f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); pass the file's encoding, such as "
-                'encoding="latin-1" or "cp1252"'
+                f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); "
+                'pass the file\'s encoding, such as encoding="latin-1" or "cp1252"'
             ) from None
         except READ_ERRORS as error:
             raise read_error(f"{path}, line {number + 1}", error) from error
@@ -240,9 +241,8 @@ def _checked_names(place: str, cells: list[str], delimiter: str | None) -> list[
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
             raise SourceError(
-                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and '
-                "the file has "
-                'no line of names, pass columns=["id", "content", ...]'
+                f'{place}: {count} columns are called "{name[:40]}"; rename one, '
+                'or, where this is a row already and the file has no line of names, pass columns=["id", "content", ...]'
             )
     return names
 

@@ -70,16 +70,11 @@ class HuggingFaceLoader(RecordLoader):
 
     def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
         checked = False
-        for read in self._open(source).with_format("arrow").iter(batch_size=BATCH):
-            table = read
+        for table in self._open(source).with_format("arrow").iter(batch_size=BATCH):
             if not checked:
                 check_schema(self, source, table.schema)
                 checked = True
-            if self.metadata_fields is not None:
-                used = {field.partition(".")[0] for field in (*self.taken_fields, *self.metadata_fields, "metadata")}
-                used |= {*self.taken_fields, *self.metadata_fields}
-                table = table.select([name for name in table.column_names if name in used])
-            yield from table.to_batches()
+            yield from table.select(self.used_columns(table.column_names)).to_batches()
 
     def _open(self, source: str) -> Any:
         try:
@@ -103,8 +98,8 @@ class HuggingFaceLoader(RecordLoader):
             raise
         except ConnectionError as error:
             raise SourceError(
-                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); check "
-                "the path or the name and the network, or download it on another machine (save_to_disk) and name the folder"
+                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
+                "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
             ) from None
         except Exception as error:  # the library raises what its readers do
             raise SourceError(f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split") from error

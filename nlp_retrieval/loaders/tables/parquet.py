@@ -59,14 +59,8 @@ class ParquetLoader(RecordLoader):
             with opened:
                 schema = opened.schema_arrow
                 check_schema(self, str(file), schema)
-                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=self._columns(schema)))
-
-    def _columns(self, schema: pa.Schema) -> list[str] | None:
-        if self.metadata_fields is None:
-            return None
-        used = {*self.taken_fields, *self.metadata_fields, "metadata"}
-        used |= {field.partition(".")[0] for field in used}
-        return [name for name in schema.names if name in used]
+                used = None if self.metadata_fields is None else self.used_columns(schema.names)
+                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=used))
 
     def _files(self) -> list[Path]:
         path = Path(self.path).expanduser()

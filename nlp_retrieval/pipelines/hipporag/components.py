@@ -9,29 +9,33 @@ from nlp_retrieval.encoders.endpoint.servers import HttpEncoder, OpenAIEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.pipelines.hipporag.settings import EmbeddingSection, HippoRagSettings, key_variable
+from nlp_retrieval.pipelines.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever
 
-__all__ = ["checked_encoder", "index_folder", "language_model", "retriever", "store_file"]
+__all__ = ["checked_encoder", "index_folder", "knowledge_place", "language_model", "retriever"]
 
 _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
 
 
-def store_file(settings: HippoRagSettings) -> Path:
-    """Where the knowledge is."""
-    return _folder(settings) / "knowledge.db"
+def knowledge_place(settings: HippoRagSettings) -> str:
+    """Where the knowledge is, as ``KnowledgeStore`` takes it: a file, a database URL or ``env:NAME``."""
+    storage = settings.storage
+    return storage.database if storage.is_database else str(_folder(storage.save_dir, "save_dir") / "knowledge.db")
 
 
 def index_folder(settings: HippoRagSettings) -> Path:
     """Where the index is."""
-    return _folder(settings) / "index"
+    storage = settings.storage
+    if storage.index_dir is not None:
+        return _folder(storage.index_dir, "index_dir")
+    return _folder(DEFAULT_FOLDER if storage.is_database else storage.save_dir, "save_dir") / "index"
 
 
-def _folder(settings: HippoRagSettings) -> Path:
+def _folder(path: str, key: str) -> Path:
     try:
-        return Path(settings.storage.save_dir).expanduser()
+        return Path(path).expanduser()
     except RuntimeError as error:
-        raise ConfigurationError(f"storage.save_dir {settings.storage.save_dir!r}: {error}") from None
+        raise ConfigurationError(f"storage.{key} {path!r}: {error}") from None
 
 
 def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> LanguageModel:

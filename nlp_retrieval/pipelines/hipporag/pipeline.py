@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
@@ -17,7 +18,7 @@ from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtracto
 from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge
 from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.pipelines.hipporag.components import index_folder, language_model, retriever, store_file
+from nlp_retrieval.pipelines.hipporag.components import index_folder, knowledge_place, language_model, retriever
 from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion, QuestionAnswering
@@ -45,8 +46,9 @@ class PipelineMetrics:
 class HippoRagPipeline:
     """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, by settings as a YAML file has them.
 
-    Knowledge and index are in the folder ``storage.save_dir``. Passages are found as published (see ``HippoRagRetriever``;
-    triples are not filtered by the language model), and the answerer reads all of the ``passage_top_k`` that are found.
+    Knowledge and index are in the folder ``storage.save_dir``, or knowledge in the database that it names. Passages are found
+    as published (see ``HippoRagRetriever``; triples are not filtered by the language model), and the answerer reads all of the
+    ``passage_top_k`` that are found.
 
     Args:
         settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
@@ -71,12 +73,10 @@ class HippoRagPipeline:
             ConfigurationError: the model's key is not set.
         """
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
-        file = store_file(self.settings)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{file.parent}: the folder cannot be made: {error.strerror or error}") from None
-        with KnowledgeStore(str(file), create=True) as store:
+        place = knowledge_place(self.settings)
+        if not self.settings.storage.is_database:
+            _make_folder(Path(place).parent)
+        with KnowledgeStore(place, create=True) as store:
             return extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
 
     def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
@@ -132,11 +132,11 @@ class HippoRagPipeline:
 
     def _knowledge(self) -> str:
         """The store, and which of its extractions is that of these settings."""
-        file = store_file(self.settings)
-        if not file.is_file():
-            raise IndexMissingError(f"{file.parent}: nothing is extracted or indexed there yet; index a corpus first")
+        place = knowledge_place(self.settings)
+        if not self.settings.storage.is_database and not Path(place).is_file():
+            raise IndexMissingError(f"{Path(place).parent}: nothing is extracted or indexed there yet; index a corpus first")
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
-        return f"{file}#{extractor.extraction.extraction_id}"
+        return f"{place}#{extractor.extraction.extraction_id}"
 
     def _count(self, *, queries: int = 0, documents: int = 0) -> None:
         before = self._metrics
@@ -145,3 +145,10 @@ class HippoRagPipeline:
             queries_processed=before.queries_processed + queries,
             documents_indexed=before.documents_indexed + documents,
         )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: the folder cannot be made: {error.strerror or error}") from None

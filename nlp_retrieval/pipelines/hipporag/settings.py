@@ -15,8 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.loaders.connection import hide_secrets
 
 __all__ = ["HippoRagSettings", "key_variable"]
+
+DEFAULT_FOLDER = "./outputs/hipporag2"
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -104,19 +107,61 @@ class IndexingSection(_Section):
 
 
 class StorageSection(_Section):
-    """``storage``: where the knowledge and the index are."""
+    """``storage``: where the knowledge and the index are.
 
-    save_dir: Annotated[str, Field(min_length=1, max_length=4000)] = "./outputs/hipporag2"
-    iris_namespace: str | None = None
+    ``save_dir`` is a folder for both, or the URL of a database for the knowledge: ``${NAME}`` or ``env:NAME`` for the
+    environment variable that holds it. An index is always a folder: ``index_dir``, by default ``index`` in that folder.
+    """
+
+    save_dir: Annotated[str, Field(min_length=1, max_length=4000)] = DEFAULT_FOLDER
+    index_dir: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
+    iris_namespace: Annotated[str, Field(pattern=r"^%?[A-Za-z][A-Za-z0-9_-]{0,254}$")] | None = None
 
     @model_validator(mode="after")
-    def _a_folder(self) -> Self:
-        if "://" in self.save_dir or self.save_dir.startswith("env:") or "\0" in self.save_dir or "?" in self.save_dir:
+    def _places(self) -> Self:
+        if not self.is_database and ("\0" in self.save_dir or "?" in self.save_dir):
+            raise ValueError("save_dir is a folder, without a question mark in its name, or a database URL")
+        if hide_secrets(self.save_dir) != self.save_dir and self.is_database:
             raise ValueError(
-                "save_dir is a folder; to keep knowledge in a database, run `nlp-retrieval extract CORPUS URL --lm ...` and "
-                "give that URL to the retriever, {name: hipporag, knowledge: URL}"
+                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (what is there "
+                "is not shown)"
             )
+        if self.index_dir is not None and (_is_url(self.index_dir) or "\0" in self.index_dir):
+            raise ValueError("index_dir is a folder; only knowledge is kept in a database")
+        named = self._iris[1] if self._iris else ""
+        if named and self.iris_namespace not in (None, named):
+            raise ValueError(f"save_dir names the namespace {named}, and iris_namespace {self.iris_namespace}; keep one")
         return self
+
+    @property
+    def is_database(self) -> bool:
+        """Whether knowledge is in a database, and not in a file of a folder."""
+        return _is_url(self.save_dir)
+
+    @property
+    def is_iris(self) -> bool:
+        """Whether that database is InterSystems IRIS, as far as can be read here."""
+        return self._iris is not None
+
+    @property
+    def database(self) -> str:
+        """The database as ``KnowledgeStore`` takes it: a URL, or ``env:NAME``."""
+        variable = _VARIABLE.fullmatch(self.save_dir)
+        if variable is not None:
+            return f"env:{variable[1]}"
+        if self._iris is not None and not self._iris[1] and self.iris_namespace is not None:
+            return f"{self._iris[0]}/{self.iris_namespace}{self._iris[2]}"
+        return self.save_dir
+
+    @property
+    def _iris(self) -> tuple[str, str, str] | None:
+        """What stands before the namespace of a URL of InterSystems IRIS, the namespace, and what stands behind it."""
+        parts = re.fullmatch(r"(iris(?:\+\w+)?://[^/?]*)/?([^/?]*)(.*)", self.save_dir, re.DOTALL)
+        return None if parts is None else (parts[1], parts[2], parts[3])
+
+
+def _is_url(place: str) -> bool:
+    return "://" in place or place.startswith("env:") or _VARIABLE.fullmatch(place) is not None
 
 
 class EvaluationSection(_Section):
@@ -183,8 +228,8 @@ class HippoRagSettings(_Section):
     def unused(self) -> list[str]:
         """Say which settings that were given have no effect, a sentence each."""
         given = {
-            "storage.iris_namespace is not used: knowledge is kept in a file of save_dir": (
-                self.storage.iris_namespace is not None
+            "storage.iris_namespace is not used: save_dir is no URL of InterSystems IRIS, such as iris://user@host:1972": (
+                self.storage.iris_namespace is not None and not self.storage.is_iris
             ),
             "indexing.enable_checkpointing: false has no effect: what was extracted is always committed": (
                 not self.indexing.enable_checkpointing

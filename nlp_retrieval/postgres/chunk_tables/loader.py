@@ -9,6 +9,7 @@ from typing import Self
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.postgres.chunk_tables.reader import ChunkReader
+from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation
 from nlp_retrieval.postgres.connections import shown_url
 
 
@@ -47,3 +48,13 @@ class ChunkTablesLoader(BaseLoader):
         """
         with ChunkReader(self._url, schema=self.schema) as tables:
             yield from tables.stream(self.country)
+
+    def relations(self) -> Iterator[ChunkRelation]:
+        """Yield the relations between all chunks, of whichever country, from a cursor of the server.
+
+        Raises:
+            DependencyError: SQLAlchemy or psycopg is not installed.
+            SourceError: the database cannot be read, has no such tables, or a relation leads to a chunk that is not there.
+        """
+        with ChunkReader(self._url, schema=self.schema) as tables:
+            yield from tables.relations()

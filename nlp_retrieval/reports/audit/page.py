@@ -40,7 +40,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
         words=STATUSES,
         reasons=summary.reasons,
         missing={one.number for one in report.missing},
-        style=asset("report.css") + asset("audit.css"),
+        style=asset("report.css") + asset("passages.css") + asset("audit.css"),
         script=asset("audit.js"),
     )
 

@@ -30,7 +30,7 @@ def render_study(report: StudyReport, study: PolicyStudy) -> str:
     return rendered(
         "policy.html",
         view=study_view(report, study),
-        style=asset("report.css") + asset("policy.css"),
+        style=asset("report.css") + asset("passages.css") + asset("policy.css"),
         script=asset("policy.js"),
     )
 

@@ -45,10 +45,11 @@ class Expansion(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Distinct terms of a query, and the weight of each."""
+    """Distinct terms of a query, the weight of each, and how much of it comes from the passages fed back."""
 
     terms: NDArray[np.int32]
     weights: Scores
+    fed_back: Scores
 
 
 class _RowTerms:
@@ -103,7 +104,7 @@ class QueryExpander:
             scores: of the same hits.
         """
         if len(rows) == 0:
-            return Weighted(np.zeros(0, np.int32), np.zeros(0))
+            return Weighted(np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
         found = [self._row_terms[part].of(int(row - self._first_rows[part])) for row, part in self._placed(rows)]
         documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in found])
         ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in found)])]
@@ -119,8 +120,9 @@ class QueryExpander:
             own = counts / counts.max()
         joined, places = np.unique(np.concatenate([asked, added]), return_inverse=True)
         summed = _sums(places, np.concatenate([own, weights]), len(joined))
+        fed_back = _sums(places[len(own) :], weights, len(joined))
         has_weight = summed > 0
-        return Weighted(self._ranked[joined[has_weight]], summed[has_weight])
+        return Weighted(self._ranked[joined[has_weight]], summed[has_weight], fed_back[has_weight])
 
     def _placed(self, rows: Rows) -> list[tuple[int, int]]:
         parts = np.searchsorted(self._first_rows, rows, side="right") - 1

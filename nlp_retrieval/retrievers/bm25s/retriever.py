@@ -12,21 +12,25 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25s.analyzer import Analyzer
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
-from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander
+from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander, Weighted
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
+from nlp_retrieval.text.words.segmenters import Segmenter, segmenter_fingerprint
 from nlp_retrieval.text.words.words import Accents, Words, language_of
 
 _BATCH = 4096
@@ -48,6 +52,8 @@ class Bm25sRetriever(BaseRetriever):
         pattern: what a word is, as a pattern of RE2, in place of a run of letters and digits. It is matched against the text
             in lower case, between spaces. Needs ``pip install "nlp_retrieval[signals]"``.
         accents: "keep" them, or "fold" them, so that "cafe" finds "café".
+        segmenter: "jieba" splits Chinese by its dictionary (jieba-rs), None into pairs of characters. Not with a pattern. Needs
+            ``pip install "nlp_retrieval[chinese]"``.
         feedback: expand queries by the terms of their first hits: "rm3" as in Anserini (Abdul-Jaleel et al., TREC 2004), or
             "bo1" as in Terrier (Amati, 2003); None for not at all. A filter holds for what is found, not for what is fed back.
         fb_docs: how many hits are fed back; by default 10 for "rm3" and 3 for "bo1".
@@ -57,7 +63,7 @@ class Bm25sRetriever(BaseRetriever):
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
 
     Raises:
-        ConfigurationError: the language is unknown.
+        ConfigurationError: the language is unknown, or pattern and segmenter are both given.
     """
 
     name = "bm25s"
@@ -75,6 +81,7 @@ class Bm25sRetriever(BaseRetriever):
         stopwords: str | None = "auto",
         pattern: Annotated[str, Field(min_length=1)] | None = None,
         accents: Accents = "keep",
+        segmenter: Segmenter | None = None,
         feedback: ExpansionRule | None = None,
         fb_docs: Annotated[int, Field(ge=1, le=1000)] | None = None,
         fb_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
@@ -82,12 +89,15 @@ class Bm25sRetriever(BaseRetriever):
         merge: MergeRule = "alternate",
         backend: Backend = "auto",
     ) -> None:
+        if segmenter is not None and pattern is not None:
+            raise ConfigurationError("Bm25sRetriever: pattern and segmenter both say what a word is; pass one of them")
         self.k1 = k1
         self.b = b
         self.language = language
         self.stemmer, self.stopwords = language_of(language, stemmer, stopwords)
         self.pattern = pattern
         self.accents: Accents = accents
+        self.segmenter: Segmenter | None = segmenter
         self.feedback = (
             None if feedback is None else Expansion(feedback, fb_docs or _FED_BACK[feedback], fb_terms, original_query_weight)
         )
@@ -96,7 +106,9 @@ class Bm25sRetriever(BaseRetriever):
 
     def index_identity(self) -> Config:
         """What determines the content of the index: a stemmer and stop words count the same, given or by the language."""
-        return super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
+        identity = super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
+        del identity["segmenter"]
+        return identity if self.segmenter is None else identity | {"segmenter": segmenter_fingerprint(self.segmenter)}
 
     def build(self, items: ItemTable, folder: Path) -> None:
         analyzer = Analyzer(self._words())
@@ -125,16 +137,39 @@ class Bm25sRetriever(BaseRetriever):
         counts, terms = self._analyzer.analyze(queries)
         if self._expander is None or self.feedback is None:
             return self._scorer.search(counts, terms, k, allowed)
-        first = self._scorer.search(counts, terms, self.feedback.documents, self._live)
-        of_query, of_hits = offsets_of(counts), first.offsets
-        expanded = [
-            self._expander.expand(terms[begin:end], first.rows[start:stop], first.scores[start:stop])
-            for begin, end, start, stop in zip(of_query, of_query[1:], of_hits, of_hits[1:], strict=False)
-        ]
+        expanded = self._expanded(self._expander, self.feedback, counts, terms)
         counts = np.array([len(query.terms) for query in expanded], np.int32)
         joined = np.concatenate([np.zeros(0, np.int32), *(query.terms for query in expanded)])
         factors = np.concatenate([np.zeros(0), *(query.weights for query in expanded)])
         return self._scorer.search(counts, joined, k, allowed, factors)
 
+    @property
+    def explains(self) -> bool:
+        """Whether there is more to tell than which words of the query a passage has."""
+        return self.feedback is not None
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        """Say which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
+        if self._expander is None or self.feedback is None:
+            return [None] * len(rows)
+        ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))
+        names = list(self._scorer.vocabulary)
+        told: list[Explanation | None] = []
+        for item, row in zip(items.items(rows), rows.tolist(), strict=True):
+            held = self._scorer.weights_in(row, terms)
+            parts = zip(terms.tolist(), weights.tolist(), held.tolist(), fed_back.tolist(), strict=True)
+            told.append(Explanation.by_terms(self.name, item, [TermScore(names[term], *rest) for term, *rest in parts]))
+        return told
+
+    def _expanded(
+        self, expander: QueryExpander, feedback: Expansion, counts: NDArray[np.int32], terms: NDArray[np.int32]
+    ) -> list[Weighted]:
+        first = self._scorer.search(counts, terms, feedback.documents, self._live)
+        of_query, of_hits = offsets_of(counts), first.offsets
+        return [
+            expander.expand(terms[begin:end], first.rows[start:stop], first.scores[start:stop])
+            for begin, end, start, stop in zip(of_query, of_query[1:], of_hits, of_hits[1:], strict=False)
+        ]
+
     def _words(self) -> Words:
-        return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents)
+        return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents, self.segmenter)

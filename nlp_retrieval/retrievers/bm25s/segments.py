@@ -86,3 +86,8 @@ class SegmentedScorer:
             for scorer, rows, numbers in self._parts
         ]
         return search_parts(parts, len(counts), k, allowed)
+
+    def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
+        """Return what each term adds to the score of an item, 0 for those that it lacks."""
+        scorer, rows, numbers = next(part for part in self._parts if row < part.rows.stop)
+        return scorer.weights_in(row - rows.start, terms if numbers is None else numbers[terms])

@@ -24,7 +24,6 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
-from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.passages import write_passages
@@ -40,6 +39,7 @@ from nlp_retrieval.retrievers.faiss.index import (
     open_index,
     open_segments,
 )
+from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 FLAT_BELOW = 200_000
 """Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
@@ -47,7 +47,7 @@ FLAT_BELOW = 200_000
 _BATCH = 1024
 
 
-class FaissRetriever(BaseRetriever):
+class FaissRetriever(VectorRetriever):
     """Dense retrieval with FAISS: inner product over an encoder's vectors.
 
     The score of an item is the inner product of its vector, or its decoded vector, with the query's: the same to the bit for

@@ -24,10 +24,10 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.graph.store.added_links import live_of
 from nlp_retrieval.graph.store.passage_terms import PassageTerms
-from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.feedback.places import PassagePlaces, write_places
 from nlp_retrieval.retrievers.feedback.scoring import Feedback, Similarities
 from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 _DECIMALS = 6  # further ones are noise of rounding, which must not break ties
 _REACH = 2
@@ -51,7 +51,7 @@ class FeedbackRetriever(BaseRetriever):
 
     Args:
         seeds: the retrievers whose first hits are fed back, their scores min-max normalised and added; at least one of them
-            is faiss, whose vectors are compared.
+            is faiss or pgvector; the vectors of the first such are compared.
         subject: metadata field that says what a passage is about, such as "country".
         document: metadata field that says which document a passage is part of.
         position: metadata field with a passage's place in its document, a number.
@@ -103,11 +103,9 @@ class FeedbackRetriever(BaseRetriever):
         self.named_weight = named_weight
         self.pool = pool
         self.merge = merge
-        if not any(isinstance(seed, FaissRetriever) for seed in self.seeds.values()):
+        if not any(isinstance(seed, VectorRetriever) for seed in self.seeds.values()):
             found = ", ".join(seed.name for seed in self.seeds.values())
-            raise ConfigurationError(
-                f"feedback: none of its seeds ({found}) has vectors to compare; add a faiss retriever (FaissRetriever())"
-            )
+            raise ConfigurationError(f"feedback: none of its seeds ({found}) has vectors to compare; add faiss or pgvector")
 
     def parts(self) -> list[BaseRetriever]:
         return list(self.seeds.values())
@@ -126,7 +124,7 @@ class FeedbackRetriever(BaseRetriever):
         self._places = PassagePlaces.open_all(segments, live)
         self._named = NamedSubjects(self._places.names, self.subject) if self.subject else None
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=True))
-        dense = next(seed for seed in self._opened_parts if isinstance(seed, FaissRetriever))
+        dense = next(seed for seed in self._opened_parts if isinstance(seed, VectorRetriever))
         self._dense = dense
         terms = PassageTerms.open_all(segments)
         self._similarities = Similarities(dense.vectors_of, dense.dimension, terms, self._places.subjects, live)

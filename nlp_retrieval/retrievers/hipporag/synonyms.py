@@ -2,8 +2,12 @@
 
 Blocks of vectors are compared with blocks of vectors, so memory holds a block of products and the pairs found, never a matrix
 of all entities; and each entity keeps its :data:`MOST_SYNONYMS` best, so the pairs found never grow faster than the entities.
-Entities that join an index are compared with all, those that are there are not compared again. Whether a pair counts, and
-its similarity, depends on the two vectors alone, to the bit.
+Entities that join an index are compared with all, those that are there are not compared again.
+
+Up to :data:`EXACT_PAIRS` comparisons all pairs are compared, and whether a pair counts, and its similarity, depends on the two
+vectors alone, to the bit. Beyond, those that share a cell are (:mod:`nlp_retrieval.retrievers.hipporag.cells`): the work grows
+with the square root of what is compared, and a few pairs are missed; bench/HIPPORAG.md says how many. A pair that is found has
+the same similarity either way.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.graph.store.hashed_rows import Hashes
+from nlp_retrieval.retrievers.faiss.exact import Stack
+from nlp_retrieval.retrievers.hipporag.cells import Cells
 from nlp_retrieval.retrievers.hipporag.tables import Synonyms
 
 MOST_SYNONYMS = 100
@@ -25,9 +31,13 @@ MOST_SYNONYMS = 100
 SHORTEST = 3
 """A phrase of fewer letters and digits has no synonyms: "it" and "us" are similar to everything."""
 
+EXACT_PAIRS = 10**10
+"""Up to so many pairs are all compared: 100,000 entities at once, which takes less than encoding them."""
+
 _ROUNDING = 1e-4
 _ROWS_AT_ONCE = 1024
 _OTHERS_AT_ONCE = 16_384
+_PAIRS_AT_ONCE = 2**20
 
 _Pairs = tuple[Rows, Rows, NDArray[np.float32]]
 
@@ -47,17 +57,19 @@ def synonyms_of(
     Returns:
         Each pair that is among the best of either of its two entities, with a new entity as source.
     """
-    blocks = [*old, (new, new_hashes)]
-    hashes = np.concatenate([block_hashes for _, block_hashes in blocks])
+    vectors = Stack(*(block for block, _ in old), new)
+    hashes = np.concatenate([*(block_hashes for _, block_hashes in old), new_hashes])
     first_new = len(hashes) - len(new_hashes)
+    exact = len(new) * len(hashes) <= EXACT_PAIRS
+    near = _all_near(vectors, first_new, threshold) if exact else _cells_near(vectors, hashes, first_new, threshold)
     kept: _Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-    with progress("hipporag: looking for synonyms", len(new)) as advance:
-        for start in range(0, len(new), _ROWS_AT_ONCE):
-            part = _directions(new[start : start + _ROWS_AT_ONCE])
-            for found in _near(part, start + first_new, blocks, threshold):
-                kept = _best(kept, found, hashes, most)
-            advance(len(part))
-    sources, targets, cosines = kept
+    waiting, n_waiting = [kept], 0
+    for found in near:
+        waiting.append(found)
+        n_waiting += len(found[0])
+        if n_waiting > max(_PAIRS_AT_ONCE, len(waiting[0][0])):
+            waiting, n_waiting = [_best(waiting, hashes, most)], 0
+    sources, targets, cosines = _best(waiting, hashes, most)
     once = (targets < first_new) | (sources < targets)  # pairs of new entities were found from both sides
     return Synonyms(hashes[sources[once]], hashes[targets[once]], cosines[once])
 
@@ -75,30 +87,51 @@ def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], mo
     return both[: len(sources)] | both[len(sources) :]
 
 
-def _near(part: Vectors, first: int, blocks: list[tuple[Vectors, Hashes]], threshold: float) -> Iterator[_Pairs]:
-    """Yield the pairs of some entities and all, but themselves, as numbers that count through the blocks."""
-    begin = 0
-    for vectors, _ in blocks:
-        for start in range(0, len(vectors), _OTHERS_AT_ONCE):
-            others = _directions(vectors[start : start + _OTHERS_AT_ONCE])
-            rows, columns = np.nonzero(part @ others.T >= threshold - _ROUNDING)
-            sources, targets = rows + first, columns + begin + start
-            different = sources != targets
+def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
+    """Yield the pairs of new entities and all, but themselves, by their numbers."""
+    everything = np.arange(len(vectors))
+    with progress("hipporag: looking for synonyms", len(vectors) - first_new) as advance:
+        for start in range(first_new, len(vectors), _ROWS_AT_ONCE):
+            part = everything[start : start + _ROWS_AT_ONCE]
+            yield from _near(vectors, part, everything, threshold)
+            advance(len(part))
+
+
+def _cells_near(vectors: Stack, hashes: Hashes, first_new: int, threshold: float) -> Iterator[_Pairs]:
+    """Yield the pairs of new entities and those that share a cell with them, each pair in the first cell that they share."""
+    cells = Cells.of(vectors, hashes)
+    with progress("hipporag: looking for synonyms", cells.count) as advance:
+        for cell in range(cells.count):
+            members = cells.members(cell)
+            for sources, targets, cosines in _near(vectors, members[members >= first_new], members, threshold):
+                first = cells.first_shared(sources, targets) == cell
+                yield sources[first], targets[first], cosines[first]
+            advance(1)
+
+
+def _near(vectors: Stack, some: Rows, others: Rows, threshold: float) -> Iterator[_Pairs]:
+    """Yield the pairs of some entities and others, but themselves, by their numbers."""
+    for first in range(0, len(some), _ROWS_AT_ONCE):
+        numbers = some[first : first + _ROWS_AT_ONCE]
+        part = _directions(vectors.at(numbers))
+        for start in range(0, len(others), _OTHERS_AT_ONCE):
+            other_numbers = others[start : start + _OTHERS_AT_ONCE]
+            block = _directions(vectors.at(other_numbers))
+            rows, columns = np.nonzero(part @ block.T >= threshold - _ROUNDING)
+            different = numbers[rows] != other_numbers[columns]
             rows, columns = rows[different], columns[different]
             cosines = np.empty(len(rows), np.float32)
             for piece in range(0, len(rows), _OTHERS_AT_ONCE):
                 here = slice(piece, piece + _OTHERS_AT_ONCE)
                 # not BLAS: each sum by itself, in one order, so that a pair's is the same in any block
-                np.einsum("ij,ij->i", part[rows[here]], others[columns[here]], out=cosines[here])
+                np.einsum("ij,ij->i", part[rows[here]], block[columns[here]], out=cosines[here])
             near = cosines >= np.float32(threshold)
-            yield sources[different][near], targets[different][near], cosines[near]
-        begin += len(vectors)
+            yield numbers[rows[near]], other_numbers[columns[near]], cosines[near]
 
 
-def _best(pairs: _Pairs, more: _Pairs, hashes: Hashes, most: int) -> _Pairs:
-    """Of pairs and further ones, keep those that are among the best of their source, or of their target."""
-    sources, targets = np.r_[pairs[0], more[0]], np.r_[pairs[1], more[1]]
-    cosines = np.r_[pairs[2], more[2]]
+def _best(found: list[_Pairs], hashes: Hashes, most: int) -> _Pairs:
+    """Keep the pairs that are among the best of their source, or of their target."""
+    sources, targets, cosines = (np.concatenate(columns) for columns in zip(*found, strict=True))
     kept = _foremost(sources, hashes[targets], cosines, most) | _foremost(targets, hashes[sources], cosines, most)
     return sources[kept], targets[kept], cosines[kept]
 

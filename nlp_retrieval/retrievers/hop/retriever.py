@@ -1,6 +1,7 @@
 """Retrieval along typed relations: from what another retriever finds to what follows, supports, explains or contradicts it.
 
-Relations between passages are found when they are indexed (:mod:`nlp_retrieval.graph.relations.finding`). A search walks them
+Relations between passages are found when they are indexed (:mod:`nlp_retrieval.graph.relations.finding`), or taken from a table
+(:mod:`nlp_retrieval.retrievers.hop.told`). A search walks them
 best-first from the hits of any retriever (HopRAG, Liu et al., 2025, https://arxiv.org/abs/2502.12442, walks from passage to
 passage too, over questions that a language model wrote). A question about what changed between versions of a text is answered
 from the relations between versions (:mod:`nlp_retrieval.retrievers.hop.changes`).
@@ -17,6 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
@@ -26,26 +28,25 @@ from nlp_retrieval.core.ranking import scaled
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.graph.relations.best_first import RelationGraph, RelationPath
 from nlp_retrieval.graph.relations.centrality import classes_of
 from nlp_retrieval.graph.relations.finding import RelationSettings
 from nlp_retrieval.graph.relations.places import RelationFields
-from nlp_retrieval.graph.relations.relation import FOLLOWS, RELATION_TYPES, TEMPORAL_FOLLOWS, Relation, Relations
+from nlp_retrieval.graph.relations.relation import FOLLOWS, TEMPORAL_FOLLOWS, Relation, Relations
 from nlp_retrieval.graph.relations.tables import RelationTables
+from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hop.changes import ChangeQuestion, change_asked
 from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained, start_of
 from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
 from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled
-
-RELATION_WEIGHTS: Mapping[str, float] = {
-    "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
-}  # fmt: skip
-"""What a relation of each type is worth to a walk, where nothing else is said."""
+from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
+from nlp_retrieval.retrievers.hop.told import build_told, extend_told, join_told, require_told, rows_told
 
 _RELATIONS_OF_A_PASSAGE, _STEPS = 16, 300
+_OF_FINDING = frozenset(
+    "encoder subject document position version version_order neighbours across min_similarity min_carried".split()
+)
 _CHANGED_AT_MOST = 1000
 
 
@@ -61,14 +62,17 @@ class HopRetriever(BaseRetriever):
     changed: by relevance to the rest of the question, in which the passages beside one in its document count too, times how
     much of it is new (or gone). The version is the last one of each subject among the passages that may be found.
 
-    Passages that join an index have the relations they would have in one built at once. A deleted passage and its relations
-    are gone at once; what its versions' other passages have in common with it counts until the index is compacted, as does its
-    share in their centrality.
+    Passages that join an index have the relations they would have in one built at once; nearly so beyond 20,000 passages. A
+    deleted passage and its relations are gone at once; what its versions' other passages have in common with it counts until
+    the index is compacted, as does its share in their centrality.
 
     Args:
         start: the retriever with whose hits the walk begins; by default dense retrieval with ``encoder``.
         encoder: of passages, for finding those that may be related: a model's hub name, a local folder, or an encoder. By
-            default that of the starting retriever, where it is a faiss one; without one, all-MiniLM-L6-v2.
+            default that of the starting retriever, where that is faiss or pgvector; without one, all-MiniLM-L6-v2.
+        relations: a ``chunk_tables`` loader whose table ``logical_relationships`` tells the relations. None are found then:
+            parameters from ``subject`` to ``min_carried`` count for nothing, ``encoder`` for the default start alone, and no
+            question is answered by what versions changed.
         subject: metadata key of what passages are about, of which there are versions.
         document: metadata key of the document of a passage.
         position: metadata key of a number that orders the passages of a document.
@@ -76,14 +80,15 @@ class HopRetriever(BaseRetriever):
             ``2025-05-09``), or words of ``version_order``.
         version_order: words that order versions, the earliest first.
         neighbours: with how many of its nearest neighbours in its version of its subject a passage is judged.
-        across: with how many of other subjects; the work for these grows with the square of the number of passages.
+        across: with how many of other subjects; beyond 20,000 passages a few of these are missed, for the sake of time.
         min_similarity: the least cosine of neighbours.
         min_carried: passages of two versions correspond where they have at least this share of words in common.
         max_hops: the most relations of a path.
         max_starts: how many of the first hits paths start from.
         depth: how many hits are ranked together with what is reached.
         decay: what a path loses with each relation, as a factor.
-        relation_weights: weights of relation types that differ from :data:`RELATION_WEIGHTS`, 0 to 1.
+        relation_weights: weights of relation types, 0 to 1, that differ from
+            :data:`~nlp_retrieval.retrievers.hop.settings.RELATION_WEIGHTS`.
         hop_weight: how much a path counts.
         centrality_weight: how much centrality counts.
         changes: what change a query asks for: ``auto`` reads it from the query, ``none`` answers all queries alike.
@@ -123,11 +128,15 @@ class HopRetriever(BaseRetriever):
         beside_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5,
         newness_power: Annotated[float, Field(ge=0, le=100)] = 0.1,
         merge: MergeRule = "alternate",
+        relations: ChunkTablesLoader | ByName | None = None,
     ) -> None:
-        given: BaseRetriever | None = with_parts_made(self, HopRetriever, start=start)["start"]
-        self.encoder = _encoder_of(given, encoder)
+        made = with_parts_made(self, HopRetriever, start=start, relations=relations)
+        given: BaseRetriever | None = made["start"]
+        self.told_by = source_of(made["relations"])
+        self.encoder = encoder_of(given, encoder)
         self.start = FaissRetriever(self.encoder) if given is None else given
-        self._arguments |= {"encoder": self.encoder, "start": self.start}  # a default, spelled out, is the same
+        # a default, spelled out, is the same; an encoder that nothing asks for need not be there
+        self._arguments |= {"start": self.start, "encoder": self.encoder if self.told_by is None else None}
         self.subject = subject
         self.document = document
         self.position = position
@@ -141,7 +150,7 @@ class HopRetriever(BaseRetriever):
         self.max_starts = max_starts
         self.depth = depth
         self.decay = decay
-        self.relation_weights = _checked_weights(relation_weights)
+        self.relation_weights = checked_weights(relation_weights)
         self.hop_weight = hop_weight
         self.centrality_weight = centrality_weight
         self.changes = changes
@@ -152,20 +161,39 @@ class HopRetriever(BaseRetriever):
     def parts(self) -> list[BaseRetriever]:
         return [self.start]
 
+    def index_identity(self) -> Config:
+        unused = {"relations"} if self.told_by is None else _OF_FINDING
+        return {key: value for key, value in super().index_identity().items() if key not in unused}
+
     def build(self, items: ItemTable, folder: Path) -> None:
-        build_files(items, folder, self.encoder, self._settings())
+        if self.told_by is not None:
+            build_told(items, folder, self.told_by)
+        else:
+            build_files(items, folder, self.encoder, self._settings())
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        extend_files(items, folder, segments, everything, self.encoder, self._settings())
+        if self.told_by is not None:
+            extend_told(items, folder, segments, everything, self.told_by)
+        else:
+            extend_files(items, folder, segments, everything, self.encoder, self._settings())
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        join_files(segments, items, folder, self._settings())
+        if self.told_by is not None:
+            join_told(segments, folder)
+        else:
+            join_files(segments, items, folder, self._settings())
+
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        if self.told_by is not None:
+            require_told(segments, self.told_by)
 
     def load(self, folder: Path) -> None:
-        self.load_segments([SegmentFolder(folder, 0, rows_in(folder))])
+        n_rows = rows_in(folder) if self.told_by is None else rows_told(folder)
+        self.load_segments([SegmentFolder(folder, 0, n_rows)])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        check_vectors(segments)
+        if self.told_by is None:
+            check_vectors(segments)
         tables = RelationTables.of_segments(segments)
         self._n_rows = segments[-1].end_row
         weights = dict(RELATION_WEIGHTS) | self.relation_weights
@@ -268,16 +296,3 @@ class HopRetriever(BaseRetriever):
         words = tuple(self.version), tuple(self.version_order)
         fields = RelationFields(self.subject, self.document, self.position, *words)
         return RelationSettings(fields, self.neighbours, self.across, self.min_similarity, self.min_carried)
-
-
-def _encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -> BaseEncoder:
-    if encoder is None:
-        encoder = start.encoder if isinstance(start, FaissRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
-    return SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-
-
-def _checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
-    for kind in weights or {}:
-        if kind not in RELATION_TYPES:
-            raise ConfigurationError(f"hop: relation_weights: there is no type {kind!r}; {nearest(kind, RELATION_TYPES)}")
-    return dict(weights or {})

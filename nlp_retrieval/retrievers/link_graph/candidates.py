@@ -13,6 +13,8 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
 
+_RANK = 60  # as reciprocal rank fusion has it (Cormack et al., SIGIR 2009)
+
 
 @dataclass(frozen=True)
 class Seeded:
@@ -75,6 +77,14 @@ class GraphCandidates:
 def scores_below(lowest: float, count: int) -> Scores:
     """Return strictly falling scores below a score, within a narrow range, by position only: the same for every ``count``."""
     return lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, count + 1))
+
+
+def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
+    """Return the reciprocal rank fusion of the seeds' hits: 1 is the first place with all seeds, 0 what none found."""
+    fused = np.zeros(len(wanted))
+    for rows, _ in seeded.scores.values():
+        fused += looked_up(wanted, *by_row(rows, (_RANK + 1) / (_RANK + 1 + np.arange(len(rows)))), 0.0)
+    return fused / max(len(seeded.scores), 1)
 
 
 def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:

@@ -39,7 +39,7 @@ from nlp_retrieval.graph.walk.chains import strongest_chains
 from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, looked_up
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, fused_ranks, looked_up
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 from nlp_retrieval.retrievers.link_graph.titled import titled_by
@@ -264,14 +264,14 @@ class LinkGraphRetriever(BaseRetriever):
         rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
         shares = looked_up(rows, seeded.rows, seeded.shares, 0.0)
         pooled = rows[: self.pool]
-        similarity = np.zeros(len(pooled))
-        if vector is not None and self._open_dense is not None:
-            similarity = self._open_dense.similarities(vector, pooled)
+        dense = self._open_dense
+        similarity = np.zeros(len(pooled)) if vector is None or dense is None else dense.similarities(vector, pooled)
         terms, information = self._terms.of_query(query)
         first = int(np.argmax(walked + similarity)) if len(pooled) else 0
         pairs = links_among(self._graph, pooled, self._undirected)
         evidence = {
             "pagerank": walked,
+            "fused": fused_ranks(pooled, seeded) * pairs.apart(len(pooled)),
             "similarity": similarity,
             "titles": looked_up(pooled, seeded.titled_rows, seeded.titled, 0.0),
             "title_coverage": self._terms.title_shares(query, pooled),

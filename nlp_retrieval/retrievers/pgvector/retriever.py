@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -32,7 +32,8 @@ from nlp_retrieval.postgres.joining import filled_by_joining
 from nlp_retrieval.postgres.record import TableRecord, read_record
 from nlp_retrieval.postgres.tables import extension_of
 from nlp_retrieval.retrievers.pgvector.build import filled_from
-from nlp_retrieval.retrievers.pgvector.statements import exact_hits, nearest_hits
+from nlp_retrieval.retrievers.pgvector.statements import exact_hits, nearest_hits, stored_vectors
+from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 if TYPE_CHECKING:
     from nlp_retrieval.postgres.connections import PostgresConnection
@@ -47,7 +48,7 @@ _MOST_INDEXED = {"float32": 2000, "halfvec": 4000}
 _HALVES_SINCE = (0, 7)
 
 
-class PgvectorRetriever(PostgresRetriever):
+class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     """Dense retrieval with PostgreSQL and pgvector: inner product over an encoder's vectors, which live in a server.
 
     The index directory keeps the name of a table and what must be in it, and no URL. The same server may be reached by another
@@ -194,14 +195,41 @@ class PgvectorRetriever(PostgresRetriever):
 
         return prepare
 
+    @property
+    def dimension(self) -> int:
+        return self._records[0][1].dimension
+
     def prepared(self, queries: list[str]) -> Vectors:
         with stage(f"{self.name}.encode"):
-            return current_stages().encoded(self.encoder, queries, self._encode)
+            return self.encode(queries)
+
+    def encode(self, queries: list[str]) -> Vectors:
+        if not queries:
+            return np.zeros((0, self.dimension), np.float32)
+        return current_stages().encoded(self.encoder, queries, self._encode)
+
+    def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
+        return self.search_prepared(vectors, k, allowed)
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        distinct, places = np.unique(rows, return_inverse=True)
+        found = np.empty((len(distinct), self.dimension), np.float32)
+
+        def read(connection: PostgresConnection) -> None:
+            for segment, record in self._records:
+                part = slice(*np.searchsorted(distinct, [segment.first_row, segment.end_row]).tolist())
+                if part.stop > part.start:
+                    found[part] = stored_vectors(connection, record, distinct[part] - segment.first_row)
+
+        if len(distinct):
+            self.reading(read)
+        vectors: Vectors = found[places]
+        return vectors
 
     def _encode(self, queries: list[str]) -> Vectors:
         slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
         parts = [
-            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._records[0][1].dimension)
+            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self.dimension)
             for part in tracked("pgvector: encoding queries", slices, len(queries))
         ]
         return np.concatenate(parts)

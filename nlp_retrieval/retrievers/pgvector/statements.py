@@ -15,6 +15,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.ranking import Matrix, search_past_ties
 from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.postgres.filters import FEW, condition_of
 from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.tables import table_of
@@ -114,6 +115,32 @@ def nearest_hits(
     for number, (a, b) in zip(short.tolist(), pairwise(bounds), strict=True):
         lists[number] = (full.rows[a:b], full.scores[a:b])
     return Hits.from_lists(lists)
+
+
+def stored_vectors(connection: PostgresConnection, record: TableRecord, rows: Rows) -> Vectors:
+    """Return the vectors of some rows of a table, ``[rows, dimension]``.
+
+    Args:
+        connection: to the server.
+        record: of the table.
+        rows: ascending, each once.
+
+    Raises:
+        IndexDamagedError: one is not there.
+    """
+    from psycopg.sql import SQL
+
+    statement = SQL("SELECT vector_send(embedding::vector) FROM {} WHERE row = ANY(%s::integer[]) ORDER BY row")
+    listed = "{" + ",".join(map(str, rows.tolist())) + "}"
+    with connection.cursor(binary=True) as cursor:
+        sent = b"".join(vector for (vector,) in cursor.execute(statement.format(table_of(record)), [listed]))
+    layout = np.dtype([("dimension", ">i2"), ("unused", ">i2"), ("numbers", ">f4", (record.dimension,))])
+    if len(sent) != layout.itemsize * len(rows):
+        raise IndexDamagedError(
+            f"{record.shown}: vectors of the index are not in the table any more; index again with replace=True"
+        )
+    vectors: Vectors = np.frombuffer(sent, layout)["numbers"].astype(np.float32)
+    return vectors
 
 
 def _widen(connection: PostgresConnection, ef_search: int, iterative: bool) -> None:

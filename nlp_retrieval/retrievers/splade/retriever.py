@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
@@ -33,7 +32,6 @@ from nlp_retrieval.retrievers.bm25s.scoring import Scorer
 from nlp_retrieval.retrievers.splade.files import WeightedPostings, build_files, join_files, open_files
 
 _BATCH = 1024
-_TERMS_SHOWN = 5
 
 
 class SpladeRetriever(BaseRetriever):
@@ -115,27 +113,14 @@ class SpladeRetriever(BaseRetriever):
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
         _, terms, weights = self.encode([query])
-        found = [self._contributions(terms, weights, row) for row in rows.tolist()]
-        names = dict(zip(terms.tolist(), self.encoder.term_names(terms.tolist()), strict=True))
-        return [
-            Explanation(item, _told(self.name, given, names), (), 1.0) if given else None
-            for item, given in zip(items.items(rows), found, strict=True)
-        ]
-
-    def _contributions(
-        self, terms: NDArray[np.int32], weights: NDArray[np.float32], row: int
-    ) -> list[tuple[float, int, float, float]]:
-        """What each term of a query adds to the score of an item, most first: score, term, weight in query and in item."""
-        number = next(number for number, part in enumerate(self._rows) if row < part.stop)
-        postings, local = self._postings[number], row - self._rows[number].start
-        found = []
-        for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-            begin, end = postings.indptr[term : term + 2].tolist()
-            place = begin + int(np.searchsorted(postings.rows[begin:end], local))
-            if place < end and postings.rows[place] == local:
-                held = float(postings.weights[place])
-                found.append((weight * held, term, weight, held))
-        return sorted(found, reverse=True)
+        names = self.encoder.term_names(terms.tolist())
+        explained: list[Explanation | None] = []
+        for item, row in zip(items.items(rows), rows.tolist(), strict=True):
+            rows_of, scorer = next(part for part in zip(self._rows, self._scorers, strict=True) if row < part[0].stop)
+            held = scorer.weights_in(row - rows_of.start, terms).tolist()
+            parts = map(TermScore, names, weights.tolist(), held)
+            explained.append(Explanation.by_terms(self.name, item, list(parts)))
+        return explained
 
     def _open(self, segments: Sequence[WeightedPostings]) -> None:
         ends = np.cumsum([len(postings.counts) for postings in segments]).tolist()
@@ -158,13 +143,3 @@ class SpladeRetriever(BaseRetriever):
                 RetrievalWarning,
                 stacklevel=2,
             )
-
-
-def _told(name: str, given: list[tuple[float, int, float, float]], names: dict[int, str]) -> str:
-    shown = [
-        f"{names[term]!r} {score:.3g} ({in_query:.3g} in the query x {in_item:.3g} in the passage)"
-        for score, term, in_query, in_item in given[:_TERMS_SHOWN]
-    ]
-    rest = given[_TERMS_SHOWN:]
-    more = [f"{len(rest)} more {sum(score for score, *_ in rest):.3g}"] if rest else []
-    return f"{name} scores {sum(score for score, *_ in given):.4g} by the terms {', '.join(shown + more)}"

@@ -6,13 +6,16 @@ import re
 import unicodedata
 from functools import cache
 
-__all__ = ["ACCENTS", "HANGUL", "POINTS", "UNSPACED", "marks", "unaccented"]
+__all__ = ["ACCENTS", "HAN", "HANGUL", "POINTS", "UNSPACED", "marks", "unaccented"]
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, kana, Han, as ranges of a pattern."""
+
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters, as ranges of a pattern."""
 
 HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"
 """Korean, which puts spaces between phrases: a particle is written together with its word."""

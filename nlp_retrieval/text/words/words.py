@@ -7,7 +7,8 @@ and soft hyphens, which texts have or leave out, are left out. Accents are kept,
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, as Lucene's
 CJKAnalyzer does, because spaces do not show their words. A passage has its single characters too, and a query only
-where one stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's.
+where one stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's. A segmenter
+splits Chinese characters by its dictionary instead.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import Literal, NamedTuple
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, STOP_LISTS, TURKIC, Language
 from nlp_retrieval.text.words.linear_patterns import LinearPattern
-from nlp_retrieval.text.words.scripts import ACCENTS, HANGUL, POINTS, UNSPACED, marks
+from nlp_retrieval.text.words.scripts import ACCENTS, HAN, HANGUL, POINTS, UNSPACED, marks
+from nlp_retrieval.text.words.segmenters import Segmenter, segmenting
 
 __all__ = ["Accents", "Words", "language_of"]
 
@@ -37,6 +39,7 @@ _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(
 """For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
+_HAN_OR_NOT = re.compile(f"([{HAN}]+)")
 _STRETCH = 256
 _NEVER_STEMMED = 2
 """Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
@@ -89,10 +92,11 @@ class Words:
         stopwords: name of a list, None for no list, or "auto".
         pattern: what a word is instead, in RE2's syntax; matched against the normalised text, between spaces.
         accents: whether letters keep their accents.
+        segmenter: splits Chinese characters; None for pairs. Not with a pattern.
 
     Raises:
         ConfigurationError: there is no such language, stemmer or list, or the pattern does not compile.
-        DependencyError: a pattern is given, and RE2 is not installed.
+        DependencyError: a pattern or a segmenter is given, and its package is not installed.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Words:
         stopwords: str | None = "auto",
         pattern: str | None = None,
         accents: Accents = "keep",
+        segmenter: Segmenter | None = None,
     ) -> None:
         import Stemmer
         from bm25s.tokenization import Tokenizer
@@ -117,6 +122,7 @@ class Words:
         listed = Tokenizer(stopwords=chosen.stopwords or []).stopwords
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
+        self._segment = None if segmenter is None else segmenting(segmenter)
         self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
 
     def normalized(self, text: str) -> str:
@@ -151,10 +157,18 @@ class Words:
             return (patterns.word if patterns.mark.search(text) else _WORD).findall(text)
         words: list[str] = []
         for word in patterns.mixed.findall(text):
-            if _PAIRED.match(word):
+            if not _PAIRED.match(word):
+                words.append(word)
+            elif self._segment is None:
                 words += _pairs(patterns.character.findall(word), singles=passage)
             else:
-                words.append(word)
+                for part in filter(None, _HAN_OR_NOT.split(word)):
+                    if _HAN_OR_NOT.match(part) is None:
+                        words += _pairs(patterns.character.findall(part), singles=passage)
+                    elif passage:
+                        words += [*(found for found in self._segment(part) if len(found) > 1), *part]
+                    else:
+                        words += self._segment(part)
         return words
 
     def term(self, word: str) -> str | None:

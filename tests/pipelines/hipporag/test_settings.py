@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from nlp_retrieval.encoders.endpoint.servers import HttpEncoder, OpenAIEncoder
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.pipelines.hipporag.components import checked_encoder, language_model
+from nlp_retrieval.pipelines.hipporag.components import checked_encoder, index_folder, knowledge_place, language_model
 from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
 
 DESCRIBED = """
@@ -30,11 +32,11 @@ def settings(**sections):
 def test_the_file_as_it_was_described_is_read(tmp_path):
     (tmp_path / "hipporag2.yaml").write_text(DESCRIBED)
     read = HippoRagSettings.read(tmp_path / "hipporag2.yaml")
-    assert read.model_dump(exclude={"retrieval": {"linking"}, "embedding": {"api_key", "base_url"}}) == yaml.safe_load(
-        DESCRIBED
-    )
+    assert read.model_dump(
+        exclude={"retrieval": {"linking"}, "embedding": {"api_key", "base_url"}, "storage": {"index_dir"}}
+    ) == yaml.safe_load(DESCRIBED)
     iris, hops = read.unused()
-    assert "iris_namespace is not used" in iris
+    assert "iris_namespace is not used: save_dir is no URL of InterSystems IRIS" in iris
     assert "graph_expansion_hops counts with linking: entities" in hops
 
 
@@ -60,7 +62,19 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
         ({"retrieval": {"graph_expansion_hops": 3}}, "retrieval.graph_expansion_hops"),
         ({"indexing": {"batch_size": 1001}}, "indexing.batch_size: Input should be less than or equal to 1000"),
         ({"indexing": {"retry_backoff_base": -1}}, "indexing.retry_backoff_base"),
-        ({"storage": {"save_dir": "postgresql://me@here/db"}}, "save_dir is a folder"),
+        (
+            {"storage": {"save_dir": f"postgresql://me:{SECRET}@here/db"}},
+            "storage: save_dir is a URL with a password; write ${NAME}",
+        ),
+        ({"storage": {"save_dir": f"postgresql://here/db?password={SECRET}"}}, "save_dir is a URL with a password"),
+        ({"storage": {"save_dir": "a?b"}}, "save_dir is a folder, without a question mark"),
+        ({"storage": {"index_dir": "postgresql://me@here/db"}}, "index_dir is a folder; only knowledge is kept in a database"),
+        ({"storage": {"index_dir": "${STORE}"}}, "index_dir is a folder"),
+        ({"storage": {"iris_namespace": "a/b"}}, "storage.iris_namespace"),
+        (
+            {"storage": {"save_dir": "iris://me@here:1972/USER", "iris_namespace": "HIPPORAG"}},
+            "save_dir names the namespace USER, and iris_namespace HIPPORAG; keep one",
+        ),
         ({"storage": {"save_dir": ""}}, "storage.save_dir"),
         ({"pipeline": {"name": "hipporag"}}, "pipeline.name: Input should be 'hipporag2'"),
         ({"retrieval": {"passage_topk": 3}}, "unknown key 'passage_topk'; did you mean 'passage_top_k'"),
@@ -74,6 +88,31 @@ def test_what_cannot_be_meant_is_refused_with_its_place(sections, said):
         settings(**sections)
     assert said in str(refused.value)
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("storage", "knowledge", "index"),
+    [
+        ({}, "outputs/hipporag2/knowledge.db", "outputs/hipporag2/index"),
+        ({"save_dir": "here"}, "here/knowledge.db", "here/index"),
+        ({"save_dir": "here", "index_dir": "there"}, "here/knowledge.db", "there"),
+        ({"save_dir": "${STORE}"}, "env:STORE", "outputs/hipporag2/index"),
+        ({"save_dir": "env:STORE", "index_dir": "there"}, "env:STORE", "there"),
+        ({"save_dir": "postgresql://me@here/db"}, "postgresql://me@here/db", "outputs/hipporag2/index"),
+        ({"save_dir": "iris://me@here:1972/USER"}, "iris://me@here:1972/USER", "outputs/hipporag2/index"),
+        (
+            {"save_dir": "iris://me@here:1972", "iris_namespace": "HIPPORAG"},
+            "iris://me@here:1972/HIPPORAG",
+            "outputs/hipporag2/index",
+        ),
+        ({"save_dir": "iris://me@h/?a=b", "iris_namespace": "N"}, "iris://me@h/N?a=b", "outputs/hipporag2/index"),
+    ],
+)
+def test_knowledge_is_in_a_folder_or_a_database_and_the_index_in_a_folder(storage, knowledge, index):
+    chosen = settings(storage=storage)
+    assert knowledge_place(chosen) == knowledge
+    assert index_folder(chosen) == Path(index)
+    assert bool(chosen.unused()) is False
 
 
 def test_a_file_without_a_language_model_is_refused():

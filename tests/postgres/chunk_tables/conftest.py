@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
 
 import psycopg
 import pytest
-from graph.knowledge.databases import postgresql
+from postgres_server import admin_url
 
 from nlp_retrieval import ChunkTables
-
-__all__ = ["postgresql"]
 
 MakeTables = Callable[..., ChunkTables]
 _schemas = count()
@@ -23,9 +18,9 @@ SMALL = {"transformer_embedding": 4, "word2vec_embedding": 3, "hoprag_embedding"
 
 
 @pytest.fixture
-def dsn(postgresql: str) -> str:
-    """As libpq has it."""
-    return postgresql.replace("postgresql+psycopg://", "postgresql://")
+def dsn() -> str:
+    """Of the tests' PostgreSQL, as libpq has it."""
+    return admin_url()
 
 
 @pytest.fixture
@@ -48,23 +43,7 @@ def tables(dsn: str, schema: str) -> Iterator[ChunkTables]:
         yield made
 
 
-@pytest.fixture(scope="session")
-def old_postgresql() -> Iterator[str]:
-    """A PostgreSQL 16 with pgvector 0.6.2, which filters after it has searched an index."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = Path(tempfile.mkdtemp(prefix="pg"))  # the path of a socket has 107 characters at most
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        import pgserver
-
-        server = pgserver.get_server(folder / "data", cleanup_mode="stop")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.fixture
-def old_dsn(old_postgresql: str) -> str:
-    """As libpq has it."""
-    return old_postgresql
+def old_dsn() -> str:
+    """Of a PostgreSQL 16 with pgvector 0.6.2, which filters after it has searched an index."""
+    return admin_url("old")

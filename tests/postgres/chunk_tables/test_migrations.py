@@ -108,9 +108,9 @@ def role(sql: psycopg.Connection) -> str:
     return name
 
 
-def as_role(dsn: str, role: str, database: str = "postgres") -> str:
-    words = psycopg.conninfo.conninfo_to_dict(dsn) | {"user": role, "dbname": database}
-    return psycopg.conninfo.make_conninfo(**words)
+def as_role(dsn: str, role: str, database: str | None = None) -> str:
+    other = {"user": role} | ({} if database is None else {"dbname": database})
+    return psycopg.conninfo.make_conninfo(**psycopg.conninfo.conninfo_to_dict(dsn) | other)
 
 
 def test_a_role_without_rights_is_told_what_it_needs(

@@ -12,6 +12,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, SearchableItem, Searcher
+from nlp_retrieval.text.words.words import Words
 
 WORDS = [f"word{number}" for number in range(400)]
 COMMON = ["river", "bridge", "castle"]  # more than a tenth of the passages have them
@@ -100,7 +101,7 @@ def bo1_by_hand(query: Counter[str], first: Scores, documents: int, terms: int) 
 Rule = Callable[[Counter[str], Scores], dict[str, float]]
 
 
-@pytest.mark.parametrize(
+RULES = pytest.mark.parametrize(
     ("retriever", "rule"),
     [
         (Bm25sRetriever(feedback="rm3"), lambda query, first: rm3_by_hand(query, first, 10, 10, 0.5)),
@@ -116,6 +117,9 @@ Rule = Callable[[Counter[str], Scores], dict[str, float]]
     ],
     ids=["rm3", "rm3 of two", "bo1", "bo1 of one"],
 )
+
+
+@RULES
 def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25sRetriever, rule: Rule) -> None:
     for query in QUERIES:
         words = Counter(query.split())
@@ -125,6 +129,58 @@ def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25sR
             if weight:
                 expected.update({row: weight * score for row, score in found(Bm25sRetriever(), folder, word).items()})
         assert found(retriever, folder, query) == pytest.approx(dict(expected), rel=1e-5), query
+
+
+@RULES
+def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
+    folder: Path, retriever: Bm25sRetriever, rule: Rule
+) -> None:
+    searcher, term_of = Searcher([retriever]).open(folder), Words().term
+    assert searcher.explains
+    for query in QUERIES[::6]:
+        words = Counter(query.split())
+        expanded = {word: weight for word, weight in rule(words, found(Bm25sRetriever(), folder, query)).items() if weight}
+        alone = {word: found(Bm25sRetriever(), folder, word) for word in expanded}
+        (hits,) = searcher.search([query], 20)
+        for hit, by_label in zip(hits, searcher.explain(query, hits), strict=True):
+            explained, row = by_label["bm25s"], int(hit.item.item_id[1:])
+            assert sum(term.score for term in explained.terms) == pytest.approx(hit.score, rel=1e-12)
+            assert {term.term: term.weight for term in explained.terms} == pytest.approx(
+                {term_of(word): weight for word, weight in expanded.items()}
+            )
+            assert {term.term: term.score for term in explained.terms} == pytest.approx(
+                {term_of(word): weight * alone[word].get(row, 0) for word, weight in expanded.items()}, rel=1e-5
+            )
+            assert {term.term for term in explained.terms if term.is_added} == {*map(term_of, {*expanded} - {*words})}
+            assert explained.origin.startswith(f"bm25s scores {hit.score:.4g} by the terms ")
+
+
+def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_update(tmp_path: Path) -> None:
+    searcher = Searcher([Bm25sRetriever(feedback="rm3", fb_docs=1)])
+    searcher.index([SearchableItem(item_id=f"f{n}", content=f"filler{n}") for n in range(30)], tmp_path)
+    added = [("a", "lighthouse whale"), ("b", "harbour whale")]
+    searcher.add([SearchableItem(item_id=name, content=content) for name, content in added], auto_compact=False)
+    (hits,) = searcher.search(["lighthouse"], 5)
+    first, second = (by_label["bm25s"] for by_label in searcher.explain("lighthouse", hits))
+    whale = {term.term: term for term in first.terms}["whale"].held
+    assert [hit.item.item_id for hit in hits] == ["a", "b"]
+    assert first.origin.endswith(f", 'whale' {whale / 4:.3g} (0.25 added to the query x {whale:.3g} in the passage)")
+    assert "'lighthous' " in first.origin
+    assert "(0.75 in the query, 0.25 of it fed back, x" in first.origin
+    assert second.origin == (
+        f"bm25s scores {hits[1].score:.4g} by the terms 'whale' {whale / 4:.3g} "
+        f"(0.25 added to the query x {whale:.3g} in the passage)"
+    )
+    assert second.as_dict()["terms"] == [
+        {"term": "whale", "weight": 0.25, "held": second.terms[0].held, "fed_back": 0.25},
+        {"term": "lighthous", "weight": 0.75, "held": 0.0, "fed_back": 0.25},
+    ]
+
+
+def test_a_query_that_is_not_expanded_has_nothing_to_explain(folder: Path) -> None:
+    searcher = Searcher([Bm25sRetriever()]).open(folder)
+    assert not searcher.explains
+    assert searcher.explain("word1", searcher.search(["word1"], 2)[0]) == [{}, {}]
 
 
 @pytest.mark.parametrize("feedback", ["rm3", "bo1"])

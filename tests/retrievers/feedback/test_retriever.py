@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from hashed_words import HashedWords
+from postgres_server import env_url
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, FeedbackRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
 from nlp_retrieval.graph.store.term_files import term_of
@@ -71,6 +72,46 @@ def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_pa
         assert plain.search([question], k=4, where=where) == [[]]
     found = searched(tmp_path, made(passages=5, neighbour_weight=0.0), question, k=4, where=where)
     assert found[0].item.item_id == "Farrow-money"
+
+
+@pytest.mark.parametrize("settings", [{}, {"pool": 3}], ids=["all are compared", "a pool is"])
+@pytest.mark.parametrize("precision", ["float32", "halfvec"])
+def test_vectors_in_a_server_feed_back_as_those_in_files_do(tmp_path, precision, settings):
+    dense = PgvectorRetriever(HashedWords(400), url=env_url(), schema=f"feedback_{precision}", precision=precision)
+    there = Searcher([FeedbackRetriever([dense, Bm25sRetriever()], subject="country", **settings)])
+    here = Searcher([made(**settings)])
+    questions = ["what sums do donors lend", "How do dykes shelter Dorn?", "seeds of farmers"]
+
+    def compared():
+        for question in questions:
+            for where in (None, {"country": "Costa Verde"}):
+                lists = [
+                    {hit.item.item_id: hit.score for hit in one.search([question], k=9, where=where)[0]}
+                    for one in (here, there)
+                ]
+                assert lists[1] == pytest.approx(lists[0], abs=1e-4 if precision == "float32" else 2e-2)
+
+    for searcher, folder in ((here, "here"), (there, "there")):
+        searcher.index(plans()[:15], tmp_path / folder)
+    compared()
+    for searcher in (here, there):
+        searcher.add(plans()[15:], auto_compact=False)
+        searcher.delete(["Dorn-goal", "Avelon-money", "Farrow-crops"], auto_compact=False)
+    compared()
+    for searcher in (here, there):
+        searcher.compact()
+    compared()
+    dense = opened_part(there)
+    rows = np.array([7, 2, 7, 0])
+    expected = HashedWords(400).encode_passages([item.text for item in there.opened.items.items(rows)])
+    np.testing.assert_allclose(dense.vectors_of(rows), expected, atol=0 if precision == "float32" else 1e-3)
+    assert dense.vectors_of(rows[:0]).shape == (0, 400)
+
+
+def opened_part(searcher: Searcher) -> PgvectorRetriever:
+    (feedback,) = searcher.retrievers.values()
+    dense, _ = feedback.open(searcher.opened)._opened_parts
+    return dense
 
 
 def test_a_filter_decides_what_is_found_and_changes_no_score(tmp_path):
@@ -185,7 +226,7 @@ def test_names_are_whole_words_and_the_longest_counts(query, read, named):
 
 
 def test_it_needs_vectors():
-    with pytest.raises(ConfigurationError, match=r"none of its seeds \(bm25s\) has vectors.*add a faiss retriever"):
+    with pytest.raises(ConfigurationError, match=r"none of its seeds \(bm25s\) has vectors.*add faiss or pgvector"):
         FeedbackRetriever([Bm25sRetriever()])
 
 

@@ -15,7 +15,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.hop import retriever as room
-from nlp_retrieval.retrievers.hop.retriever import RELATION_WEIGHTS
+from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS
 
 ENCODER = HashedWords(24)
 DENSE, BM25 = FaissRetriever(ENCODER), Bm25sRetriever()

@@ -120,7 +120,7 @@ def plain_pointing(retriever: LinkGraphRetriever, path: Path) -> np.ndarray:
 def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, path: Path) -> dict[int, dict[str, float]]:
     """By row the evidence, for all that the walk reaches."""
     n_items, damping = len(ITEMS), retriever.damping
-    restart = np.zeros(n_items)
+    restart, fused = np.zeros(n_items), np.zeros(n_items)
     for seed in retriever.seeds.values():
         hits = found(seed, [query], path, retriever.depth)[0]  # type: ignore[arg-type]
         low, high = min(hit.score for hit in hits), max(hit.score for hit in hits)
@@ -128,6 +128,8 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
         for hit, row in zip(hits, rows_of(hits), strict=True):
             share = (hit.score - low) / (high - low) if high > low else 1.0
             restart[row] += max(share**retriever.seed_power, 1e-7)
+        for rank, row in enumerate(rows_of(hits), 1):
+            fused[row] += 61 / (60 + rank)
     titled = {row for row, item in enumerate(ITEMS) if item.title in query}
     restart[list(titled)] += retriever.title_weight
     restart /= restart.sum()
@@ -153,9 +155,11 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
 
     pointing = plain_pointing(retriever, path)
     linked = {row: [other for other in rows if steps[row, other] > 0 or steps[other, row] > 0] for row in rows}
+    apart = sum(not any(pointing[row, other] or pointing[other, row] for other in rows) for row in rows) / len(rows)
     return {
         row: {
             "pagerank": math.log(walk[row] + 1e-7),
+            "fused": fused[row] / len(retriever.seeds) * apart,
             "similarity": similarity[row],
             "titles": float(row in titled),
             "title_coverage": len(title_terms(row) & plain_terms(query)) / len(title_terms(row)),
@@ -164,7 +168,7 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
             "chain": chain(row, linked[row]),
             "chain_along": chain(row, [other for other in rows if pointing[row, other] > 0]),
             "chain_against": chain(row, [other for other in rows if pointing[other, row] > 0]),
-            "complement": share_of(TERMS[row] - TERMS[first]),
+            "complement": share_of(TERMS[row] - TERMS[first]) if row in linked[first] else 0.0,
         }
         for row in rows
     }

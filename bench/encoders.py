@@ -1,0 +1,213 @@
+"""Encoders: what each backend and precision brings, in speed and on two collections, and what static embeddings lose.
+
+Everything is timed in one run against torch in float32 by hand, which is sentence-transformers as it comes. The 32,000 passages
+of the static encoder are timed in a process that may use one core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, seconds_of
+from nlp_retrieval import (
+    BaseEncoder,
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    HoverLoader,
+    LinkGraphRetriever,
+    Searcher,
+    SentenceTransformerEncoder,
+    StaticEncoder,
+    distill_static,
+)
+from nlp_retrieval.encoders.base import Vectors
+
+_PASSAGES, _QUERIES = 500, 100
+_ALLOWED = 0.005
+_ONE_CORE_S = 10.0
+
+
+def measure(data: Data) -> list[Row]:
+    """Passages, queries, quality alone, quality as a seed of the link graph."""
+    torch_f32 = SentenceTransformerEncoder(precision="float32")
+    eight = SentenceTransformerEncoder(backend="onnx")
+    static = StaticEncoder(distill_static(torch_f32, BeirLoader(str(data.corpus)).stream()))
+    return [
+        *_passages(data, eight, static),
+        *_queries(data, eight, static),
+        _one_core(data, Path(static.model)),
+        *_quality(data, torch_f32, eight),
+        *_seeds(data, torch_f32, static),
+    ]
+
+
+def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row]:
+    from model2vec import StaticModel
+    from sentence_transformers import SentenceTransformer
+
+    texts = data.texts()[:: len(data.texts()) // _PASSAGES][:_PASSAGES]
+    folder = str(SentenceTransformerEncoder().folder.path)
+    model = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.float32})
+    by_hand = StaticModel.from_pretrained(static.model, normalize=True, max_length=None)
+    found: dict[str, Vectors] = {}
+
+    def kept(name: str, encode: Callable[[], Vectors]) -> Callable[[], None]:
+        encode()  # opened and warm
+
+        def call() -> None:
+            found[name] = encode()
+
+        return call
+
+    calls = {
+        "torch": kept("torch", lambda: model.encode(texts, normalize_embeddings=True, show_progress_bar=False)),
+        "eight": kept("eight", lambda: eight.encode_passages(texts)),
+        "auto": kept("auto", lambda: SentenceTransformerEncoder().encode_passages(texts)),
+        "static": kept("static", lambda: static.encode_passages(texts)),
+        "model2vec": kept("model2vec", lambda: by_hand.encode(texts, use_multiprocessing=False)),
+    }
+    calls |= {"theirs": kept("theirs", _their_onnx(folder, texts))} if find_spec("optimum") else {}
+    seconds = dict(zip(calls, best_of_each(3, *calls.values()), strict=True))
+    wide = torch.cpu.get_capabilities()
+    budget = 4 if wide.get("avx512_vnni") or wide.get("amx_int8") else 2
+    cosine = (found["eight"] * found["torch"]).sum(axis=1)
+    rate = _PASSAGES / seconds["eight"]
+    rows = [
+        at_least(
+            "ONNX with 8-bit weights against torch in float32, passages",
+            budget,
+            seconds["torch"] / seconds["eight"],
+            f"{rate:.0f} passages/s; cosine {cosine.mean():.4f}, lowest {cosine.min():.4f}; CPU: {_cpu()}",
+        ),
+        noted(
+            "torch as this project chooses, against float32", f"{seconds['torch'] / seconds['auto']:.2f} times, same passages"
+        ),
+        noted(
+            "`static` against model2vec by hand",
+            f"{seconds['model2vec'] / seconds['static']:.2f} times ({_PASSAGES / seconds['static']:,.0f} passages/s)",
+        ),
+    ]
+    theirs = f"{seconds['theirs'] / seconds['eight']:.2f} times" if "theirs" in seconds else "optimum is not installed here"
+    return [*rows, noted("ONNX with 8-bit weights against sentence-transformers' own ONNX", theirs)]
+
+
+def _their_onnx(folder: str, texts: list[str]) -> Callable[[], Vectors]:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(folder, device="cpu", backend="onnx", model_kwargs={"export": True})
+    return lambda: model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+
+
+def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:
+    questions = data.questions()[:_QUERIES]
+    encoders = {
+        "torch float32": SentenceTransformerEncoder(precision="float32"),
+        "torch auto": SentenceTransformerEncoder(),
+        "ONNX 8 bits": eight,
+        "static": static,
+    }
+    rows = []
+    for name, encoder in encoders.items():
+        encoder.encode_queries(["warm"])
+        alone = _milliseconds(encoder, questions)
+        with _busy_process():
+            beside = _milliseconds(encoder, questions)
+        measured = f"median {alone[0]:.1f} ms, p95 {alone[1]:.1f}; beside a busy process {beside[0]:.1f} and {beside[1]:.1f}"
+        goal = name == "ONNX 8 bits"
+        rows.append(Row(f"one query, {name}", "at most 5 ms" if goal else "-", measured, alone[0] <= 5 if goal else None))
+    return rows
+
+
+def _milliseconds(encoder: BaseEncoder, questions: list[str]) -> tuple[float, float]:
+    times = [1000 * seconds_of(lambda question=question: encoder.encode_queries([question])) for question in questions]  # type: ignore[misc]
+    return statistics.median(times), float(np.percentile(times, 95))
+
+
+class _busy_process:  # noqa: N801 -- read as a verb
+    """A process that keeps one core busy."""
+
+    def __enter__(self) -> None:
+        self.process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        time.sleep(0.2)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def _one_core(data: Data, folder: Path) -> Row:
+    told = aside("bench.encoders", data.root, folder, TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
+    seconds = told["seconds"] * 32_000 / told["passages"]
+    return Row(
+        "`static`, 32,000 passages, one core", f"at most {_ONE_CORE_S:.0f} s", f"{seconds:.1f} s", seconds <= _ONE_CORE_S
+    )
+
+
+def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
+    """Each collection with static embeddings over its own words."""
+    rows = []
+    collections = {"SciFact": data.root / "scifact", "HotpotQA": data.root / "wiki" / "hotpotqa"}
+    for name, queries in collections.items():
+        corpus = BeirLoader(str(queries if name == "SciFact" else data.corpus))
+        encoders = {"float32": whole, "8 bits": eight, "static": StaticEncoder(distill_static(whole, corpus.stream()))}
+        searchers = {label: Searcher([FaissRetriever(encoder)]) for label, encoder in encoders.items()}
+        searchers["bm25s"] = Searcher([Bm25sRetriever()])
+        index = data.work / ("scifact-index" if name == "SciFact" else "wiki-index")
+        run = compared(searchers, corpus, BeirLoader(str(queries)), (10,), index)
+        found = {one.name: (one.measures["recall@10"], one.measures["ndcg@10"]) for one in run.report.configurations}
+        for label, (recall, ndcg) in found.items():
+            shown = f"recall@10 {recall:.4f}, nDCG@10 {ndcg:.4f}"
+            lost = found["float32"][0] - recall
+            goal = label == "8 bits"
+            budget = f"recall@10 within {_ALLOWED} of float32" if goal else "-"
+            rows.append(Row(f"{name}, {label}", budget, shown, abs(lost) <= _ALLOWED if goal else None))
+    return rows
+
+
+def _seeds(data: Data, whole: BaseEncoder, static: BaseEncoder) -> list[Row]:
+    """The link graph seeded by BM25 alone, with the transformer, and with static embeddings in its place."""
+    seeds = {"BM25": [], "BM25 and MiniLM": [FaissRetriever(whole)], "BM25 and static": [FaissRetriever(static)]}
+    searchers = {label: Searcher([LinkGraphRetriever([Bm25sRetriever(), *more])]) for label, more in seeds.items()}
+    rows = []
+    for name, queries, measures in (
+        ("HotpotQA", BeirLoader(str(data.root / "wiki" / "hotpotqa")), ("recall@2", "recall@5", "recall@10")),
+        ("HoVer", HoverLoader(data.claims), ("perfect_recall@5", "perfect_recall@10", "perfect_recall@21")),
+    ):
+        run = compared(searchers, BeirLoader(str(data.corpus)), queries, (2, 5, 10, 21), data.work / "wiki-index")
+        for one in run.report.configurations:
+            shown = ", ".join(f"{measure} {one.measures[measure]:.3f}" for measure in measures)
+            rows.append(noted(f"link graph seeded by {one.name}, {name}", shown))
+    return rows
+
+
+def _cpu() -> str:
+    named = torch.cpu.get_capabilities()
+    return ", ".join(sorted(name for name, there in named.items() if there is True and name != "mpam")) or "none"
+
+
+def _timed_alone(root: str, folder: str) -> None:
+    """Print how long all passages take one core."""
+    warnings.simplefilter("ignore")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    texts, encoder = Data.of(root).texts(), StaticEncoder(folder)
+    encoder.encode_passages(texts[:10])
+    seconds = seconds_of(lambda: [encoder.encode_passages(texts[first : first + 1024]) for first in range(0, len(texts), 1024)])
+    print(json.dumps({"seconds": seconds, "passages": len(texts)}))
+
+
+if __name__ == "__main__":
+    _timed_alone(*sys.argv[1:])

@@ -1,0 +1,231 @@
+"""Whether links do harm where they say nothing: ``python -m bench.harmless DATA MODEL [NAME ...]``, for ``bench/HARMLESS.md``.
+
+The link graph stands beside its own seeds and their reciprocal rank fusion, on collections with links that matter and on
+collections without, once over BM25 alone and once over BM25 and an encoder. The control is links dealt out anew. The weight of
+the seeds' fusion in the score is chosen on half of the families of all collections together, and all are judged on the others.
+Encoding takes most of the time: NAMEs choose the collections that are also searched with the encoder ("policy", "MuSiQue").
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.common import Data
+from bench.sweeps import Figures
+from bench.writing import page, table
+from nlp_retrieval import (
+    BaseLoader,
+    BaseQueryLoader,
+    BaseRetriever,
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    Gold,
+    HoverLoader,
+    LinkGraphRetriever,
+    Query,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.graph.store.link_graph import LinkGraph, Links
+from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+
+_K = 10
+_REACHED = 200
+_MOST = 500
+_SEED = 20261124
+_MEASURES = ("recall@10", "ndcg@10")
+_FUSION, _LINKED, _SHUFFLED, _SEEDED = "RRF of its seeds", "link graph", "links shuffled", "fused: 0"
+_GRID = (0.0, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Passages and judged questions.
+
+    Args:
+        name: as it is shown.
+        corpus: the passages.
+        index: the folder of their index.
+        queries: the questions, with their families.
+        gold: one for each.
+    """
+
+    name: str
+    corpus: BaseLoader
+    index: Path
+    queries: list[Query]
+    gold: list[Gold]
+
+    @classmethod
+    def of(cls, name: str, corpus: BaseLoader, index: Path, judged: BaseQueryLoader, **wanted: str) -> Collection:
+        """Take questions of a loader, those with some metadata (``variant="named"``)."""
+        gold = {one.query_id: one for one in judged.gold()}
+        queries = [query for query in judged.queries() if wanted.items() <= query.metadata.items()]
+        kept = np.sort(np.random.default_rng(_SEED).permutation(len(queries))[:_MOST])
+        queries = [queries[number] for number in kept.tolist()]
+        return cls(name, corpus, index, queries, [gold[query.query_id] for query in queries])
+
+
+def collections(data: Data) -> Iterator[Collection]:
+    """Yield the collections: policies with and without the country's name, and those of one hop and of several."""
+    for name, variant, shown in (("cat", "named", ""), ("cat", "filter", ", country not named"), ("ndc", "named", "")):
+        loader = BeirLoader(data.root / "policy" / name)
+        yield Collection.of(f"policy {name}{shown}", loader, data.work / f"harmless-policy-{name}", loader, variant=variant)
+    for name in ("SciFact", "MuSiQue"):
+        loader = BeirLoader(data.root / name.lower())
+        yield Collection.of(name, loader, data.work / f"harmless-{name.lower()}", loader)
+    wiki, questions, index = BeirLoader(data.corpus), BeirLoader(data.root / "wiki" / "hotpotqa"), data.work / "wiki-index"
+    yield Collection.of("HotpotQA", wiki, index, questions)
+    for hops in (2, 3):
+        yield Collection.of(f"HoVer, {hops} hops", wiki, index, HoverLoader(data.claims, hops=[hops]))
+
+
+class Judged:
+    """A link graph over a collection, its seeds and its control, query by query.
+
+    Args:
+        collection: what is searched.
+        seeds: of the link graph.
+    """
+
+    def __init__(self, collection: Collection, seeds: list[BaseRetriever]) -> None:
+        retriever = LinkGraphRetriever(seeds)
+        Searcher([retriever]).index(collection.corpus, collection.index)
+        generation = open_generation(collection.index)
+        self.opened = retriever.open(generation)
+        titles = generation.items.titles()
+        self._evaluator = RetrievalEvaluator(collection.gold, generation.items.ids(), titles if any(titles) else None, [5, _K])
+        self._queries = [query.text for query in collection.queries]
+        pools, n_links = self._pools(), self.opened._graph.graph.n_links
+        self.n_links = {kind: count / len(generation.items) for kind, count in n_links.items()}
+        values = {label: self._evaluated(pools, lambda pool, label=label: _of_seed(pool, label)) for label in pools[0].seeds}  # type: ignore[misc]
+        values[_FUSION] = self._evaluated(pools, _fused)
+        for weight in _GRID:
+            values[f"fused: {weight:g}"] = self._evaluated(pools, lambda pool, w=weight: _ranked(pool, w))  # type: ignore[misc]
+        self._shuffle()
+        shuffled = self._pools()
+        for weight in _GRID:
+            ranked: Callable[[GraphCandidates], NDArray[np.int64]] = lambda pool, w=weight: _ranked(pool, w)  # noqa: E731
+            values[f"{_SHUFFLED}, fused: {weight:g}"] = self._evaluated(shuffled, ranked)
+        families = [query.family for query in collection.queries]
+        self.figures = Figures(values, families, [_half(query) for query in collection.queries], {})
+
+    def chosen(self, weight: float) -> Figures:
+        """The figures of the half that had no part in the choice of the weight."""
+        values = dict(self.figures.values)
+        values[_LINKED], values[_SHUFFLED] = values[f"fused: {weight:g}"], values[f"{_SHUFFLED}, fused: {weight:g}"]
+        return Figures(values, self.figures.families, self.figures.groups, {}).group("judged")
+
+    def _pools(self) -> list[GraphCandidates]:
+        asked = list(dict.fromkeys(self._queries))
+        found = dict(zip(asked, self.opened.pools(asked, at_least=_REACHED), strict=True))
+        return [found[query] for query in self._queries]
+
+    def _shuffle(self) -> None:
+        graph = self.opened._graph.graph
+        other = np.random.default_rng(0).permutation(graph.n_nodes)
+        moved = {kind: Links(other[one.sources], other[one.targets], one.weights) for kind, one in graph.links().items()}
+        kinds = {kind: (extractor.along, extractor.against) for kind, extractor in self.opened._kinds().items()}
+        self.opened._graph = LinkGraph.of(graph.n_nodes, moved).weighted(kinds)
+
+    def _evaluated(
+        self, pools: list[GraphCandidates], ranked: Callable[[GraphCandidates], NDArray[np.int64]]
+    ) -> dict[str, NDArray[np.float64]]:
+        rows = np.full((len(pools), _K), -1, np.int64)
+        for number, pool in enumerate(pools):
+            found = ranked(pool)[:_K]
+            rows[number, : len(found)] = found
+        return self._evaluator.evaluate(rows).per_query
+
+
+def _half(query: Query) -> str:
+    return "chosen on" if zlib.crc32((query.family or query.query_id).encode()) % 2 else "judged"
+
+
+def _of_seed(pool: GraphCandidates, label: str) -> NDArray[np.int64]:
+    found = np.flatnonzero(~np.isnan(pool.seeds[label]))
+    order: NDArray[np.int64] = found[np.lexsort((pool.rows[found], -pool.seeds[label][found]))]
+    return pool.rows[order]
+
+
+def _fused(pool: GraphCandidates) -> NDArray[np.int64]:
+    scores = {int(row): 0.0 for row in pool.rows}
+    for label in pool.seeds:
+        for rank, row in enumerate(_of_seed(pool, label).tolist(), 1):
+            scores[row] += 1 / (60 + rank)
+    return np.array(sorted(scores, key=lambda row: (-scores[row], row)), np.int64)
+
+
+def _ranked(pool: GraphCandidates, weight: float) -> NDArray[np.int64]:
+    return pool.ranked(DEFAULT_WEIGHTS | {"fused": weight}, _K)[0]
+
+
+def best_weight(judged: list[Judged]) -> float:
+    """The weight with the best mean of nDCG@10 over collections, on the half that is for choosing."""
+
+    def mean(weight: float) -> float:
+        return float(np.mean([one.figures.group("chosen on").mean(f"fused: {weight:g}", "ndcg@10") for one in judged]))
+
+    return max(_GRID, key=mean)
+
+
+def rows_of(names: list[str], judged: list[Judged], weight: float) -> str:
+    """A table: the seeds, their fusion, the link graph, and its distances to the fusion and to the control."""
+    rows = {}
+    for name, one in zip(names, judged, strict=True):
+        figures = one.chosen(weight)
+        best = max(one.opened.seeds, key=lambda label: figures.mean(label, "ndcg@10"))
+        for measure in _MEASURES:
+            rows[f"{name}, {measure}"] = [
+                f"{figures.mean(best, measure):.3f} ({best})",
+                f"{figures.mean(_FUSION, measure):.3f}",
+                f"{figures.mean(_LINKED, measure):.3f}",
+                figures.gain(_LINKED, _FUSION, measure),
+                figures.gain(_LINKED, _SHUFFLED, measure),
+                " ".join(f"{figures.mean(f'fused: {other:g}', measure):.3f}" for other in _GRID),
+            ]
+    grid = "fused at " + ", ".join(f"{weight:g}" for weight in _GRID)
+    return table(["", "best seed", _FUSION, _LINKED, f"minus {_FUSION}", f"minus {_SHUFFLED}", grid], rows)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure the collections that are named, or all, and write the page."""
+    needed = [Path(folder) for folder in ("policy", "scifact", "musique", "wiki")]
+    if len(arguments) < 2 or not all((Path(arguments[0]) / folder).is_dir() for folder in needed):
+        print("usage: python -m bench.harmless DATA MODEL [NAME ...]   (DATA holds policy/, scifact/, musique/ and wiki/)")
+        return 2
+    warnings.simplefilter("ignore")
+    data = Data.of(arguments[0])
+    values: dict[str, str] = {}
+    dense = FaissRetriever(SentenceTransformerEncoder(arguments[1]))
+    for key, seeds in (("lexical", [Bm25sRetriever()]), ("both", [Bm25sRetriever(), dense])):
+        names, judged = [], []
+        for collection in collections(data):
+            if key == "both" and arguments[2:] and not collection.name.startswith(tuple(arguments[2:])):
+                continue
+            names.append(collection.name)
+            judged.append(Judged(collection, list(seeds)))
+            print(f"{key}\n{rows_of(names[-1:], judged[-1:], DEFAULT_WEIGHTS['fused'])}", flush=True)
+        table_of = rows_of(names, judged, DEFAULT_WEIGHTS["fused"])
+        values |= {f"{key}_weight": f"{best_weight(judged):g}", f"{key}_table": table_of}
+    text = (Path(__file__).parent / "harmless.md").read_text("utf-8")
+    values |= {"named": "".join(f" {name}" for name in arguments[2:]), "model": Path(arguments[1]).name, "most": f"{_MOST}"}
+    values |= {"grid": ", ".join(f"{weight:g}" for weight in _GRID), "default": f"{DEFAULT_WEIGHTS['fused']:g}"}
+    (Path(__file__).parent / "HARMLESS.md").write_text(page(text, **values), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

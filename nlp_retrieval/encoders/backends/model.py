@@ -1,0 +1,119 @@
+"""Running an exported model: a text at a time, on one thread each, as many threads as there are cores.
+
+Nothing is padded, so a text's vector does not depend on the others, and 8-bit activations are scaled by one text alone. One
+query is computed by the thread that asks: threads that wait for one another lose more on a busy machine than they gain.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import DependencyError, ModelError
+
+GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
+_OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+_NO_LIMIT = 1_000_000
+_AT_LEAST = 4
+"""Texts for a thread: fewer are not worth starting one."""
+
+
+class OnnxModel:
+    """An exported model, open; safe in several threads.
+
+    Args:
+        folder: folder that :func:`~nlp_retrieval.encoders.backends.export.exported` made.
+        max_length: tokens that are read of a text; None for the model's own limit.
+
+    Raises:
+        DependencyError: onnxruntime or tokenizers is not installed.
+        ModelError: the folder holds no such model.
+    """
+
+    def __init__(self, folder: Path, max_length: int | None = None) -> None:
+        require_onnx_extra()
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        try:
+            settings: dict[str, Any] = read_json_file(folder / SETTINGS_FILE)
+            self.prompts: dict[str, str] = settings["prompts"]
+            self.default_prompt: str = settings["default_prompt"]
+            self.dimension: int = settings["dimension"]
+            self.max_seq_length: int | None = max_length or settings["max_seq_length"]
+            self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            graph = (folder / GRAPH_FILE).read_bytes()  # not by its path, which could be mapped and overwritten
+            self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
+        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
+        if unknown := set(self._inputs) - set(_OF_TOKENS):
+            raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        if self.max_seq_length is not None and self.max_seq_length < _NO_LIMIT:
+            self._tokenizer.enable_truncation(self.max_seq_length)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return ``[texts, dimension]``, as the model gives them.
+
+        Raises:
+            ModelError: the graph fails, as for more tokens than it has places for.
+        """
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+
+        def fill(rows: range) -> None:
+            for row in rows:
+                vectors[row] = self._vector_of(texts[row])
+
+        n_threads = min(_cores(), len(texts) // _AT_LEAST)
+        if n_threads < 2:
+            fill(range(len(texts)))
+        else:
+            with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
+                list(threads.map(fill, [range(first, len(texts), n_threads) for first in range(n_threads)]))
+        return vectors
+
+    def longer(self, texts: Sequence[str]) -> int:
+        """How many texts have more tokens than the model reads."""
+        return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
+
+    def _vector_of(self, text: str) -> Vectors:
+        encoded = self._tokenizer.encode(text)
+        feed = {name: np.array([getattr(encoded, _OF_TOKENS[name])], np.int64) for name in self._inputs}
+        try:
+            vector: Vectors = self._session.run(None, feed)[0][0]
+        except Exception as error:
+            raise ModelError(
+                f"the exported model fails at a text of {len(encoded.ids)} tokens: {first_line(error)}; "
+                "set max_length to what the model can read"
+            ) from error
+        return vector
+
+
+def require_onnx_extra(*also: str) -> None:
+    """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
+    for package in ("onnxruntime", "tokenizers", *also):
+        if importlib.util.find_spec(package) is None:
+            raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its kind."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

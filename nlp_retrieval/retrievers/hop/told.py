@@ -1,0 +1,156 @@
+"""Relations that a table of chunks holds, taken over as they are: the files of a segment without vectors.
+
+They are those of the moment in which items are indexed or join an index; a search asks no database. A checksum of the table's
+relations is kept, so that indexing the same items again finds out that they changed. What versions changed is not told by them,
+so their passages are of no family.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Mask, Rows
+from nlp_retrieval.core.files.columns import mapped
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning, SourceError
+from nlp_retrieval.graph.relations.centrality import centrality_of
+from nlp_retrieval.graph.relations.relation import RELATION_TYPES, Relations
+from nlp_retrieval.graph.relations.tables import Nodes, RelationTables
+from nlp_retrieval.graph.store.added_links import live_of
+from nlp_retrieval.graph.store.hashed_rows import Hashes, hash_of
+from nlp_retrieval.postgres.chunk_tables.graph_relations import graph_relations
+from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader
+from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation
+
+__all__ = ["build_told", "extend_told", "join_told", "require_told", "rows_told"]
+
+_SEEN = "told_by.npy"
+
+
+def build_told(items: ItemTable, folder: Path, source: ChunkTablesLoader) -> None:
+    """Write the first segment of an index.
+
+    Args:
+        items: all items.
+        folder: an empty folder.
+        source: of the relations.
+
+    Raises:
+        SourceError: the tables cannot be read, hold no relations, or none between these items; or one leads to a chunk that is
+            not there.
+    """
+    relations, n_left_out, seen = _told(source, items, np.ones(len(items), bool))
+    if not len(relations):
+        found = f"none of its {n_left_out:,} relations is between two items of this index" if n_left_out else "it has none"
+        raise SourceError(
+            f"hop: the table logical_relationships of {source!r} tells no relations: {found}; index the chunks of the same "
+            "tables (the loader chunk_tables), or leave out relations=, so that relations are found here"
+        )
+    if n_left_out:
+        warnings.warn(
+            f"hop: {n_left_out:,} relations of {source!r} are left out: they lead from or to chunks that are not among the "
+            "items that are indexed",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    _write(relations, relations, seen, len(items), len(items), folder)
+
+
+def extend_told(
+    items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable, source: ChunkTablesLoader
+) -> None:
+    """Write the segment of items that join an index, with all relations that the segments before it do not have.
+
+    Args:
+        items: those that join.
+        folder: an empty folder.
+        segments: the segments before it.
+        everything: the items of all segments and those that join.
+        source: of the relations.
+
+    Raises:
+        SourceError: the tables cannot be read, or a relation leads to a chunk that is not there.
+    """
+    first_row = len(everything) - len(items)
+    live = np.ones(len(everything), bool) if everything.live is None else everything.live.copy()
+    live[:first_row] &= live_of(segments)
+    relations, _, seen = _told(source, everything, live)
+    before = RelationTables.of_segments(segments).relations
+    known, found = (_keys(some, len(everything)) for some in (before, relations))
+    relations = relations.where(~np.isin(found, known))
+    _write(relations, Relations.joined([before, relations]), seen, len(items), len(everything), folder)
+
+
+def join_told(segments: Sequence[SegmentFolder], folder: Path) -> None:
+    """Write adjacent segments as one, without deleted passages and without asking for relations again.
+
+    Args:
+        segments: at least one.
+        folder: an empty folder.
+    """
+    tables = RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments))
+    if segments[0].first_row == 0:
+        tables = replace(tables, centrality=centrality_of(tables.relations, len(tables.families)))
+    tables.write(folder)
+    np.save(folder / _SEEN, _seen(segments[-1].folder), allow_pickle=False)
+
+
+def require_told(segments: Sequence[SegmentFolder], source: ChunkTablesLoader) -> None:
+    """Make sure that the table tells what it told when the newest segment was written.
+
+    Args:
+        segments: of an index.
+        source: of the relations.
+
+    Raises:
+        SourceError: the tables cannot be read, or a relation leads to a chunk that is not there.
+        IndexDamagedError: it tells other relations now.
+    """
+    if not np.array_equal(_sum_of(list(source.relations())), _seen(segments[-1].folder)):
+        raise IndexDamagedError(
+            f"hop: the table logical_relationships of {source!r} was changed since the index was built; index again with "
+            "replace=True"
+        )
+
+
+def rows_told(folder: Path) -> int:
+    """How many passages a segment has."""
+    return len(mapped(folder / "families.npy", np.uint64))
+
+
+def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
+    """The relations between rows, how many others there are, and the checksum of all."""
+    rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
+    told = list(source.relations())
+    kept = [one for one in told if one.source_id in rows and one.target_id in rows]
+    return graph_relations(kept, rows).checked(len(everything)), len(told) - len(kept), _sum_of(told)
+
+
+def _keys(relations: Relations, n_rows: int) -> Rows:
+    """A number for each pair and type."""
+    kinds = len(RELATION_TYPES)
+    return (relations.sources * n_rows + relations.targets) * kinds + relations.types
+
+
+def _sum_of(told: list[ChunkRelation]) -> Hashes:
+    """How many relations there are, and the sum of their hashes, which does not depend on their order."""
+    texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in told)
+    total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
+    return np.array([len(told), total % 2**64], np.uint64)
+
+
+def _seen(folder: Path) -> Hashes:
+    return mapped(folder / _SEEN, np.uint64, (2,))
+
+
+def _write(relations: Relations, related: Relations, seen: Hashes, n_items: int, n_rows: int, folder: Path) -> None:
+    np.save(folder / _SEEN, seen, allow_pickle=False)
+    none = np.zeros(n_items, np.uint64)
+    centrality = centrality_of(related, n_rows)
+    RelationTables(relations, none, none, np.zeros(0, np.uint64), Nodes.joined([]), centrality).write(folder)

@@ -1,0 +1,299 @@
+"""Static embeddings: what model2vec computes from the same folder, what is distilled, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from string import ascii_lowercase
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords, items_of
+from rerankers.tiny_models import SPECIAL, save_bert
+from safetensors.numpy import load_file, save_file
+from static_models import save_static
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder, distill_static
+from nlp_retrieval.cli.app import app
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    DependencyError,
+    IndexMismatchError,
+    ItemError,
+    ModelError,
+    OutputError,
+    RetrievalWarning,
+)
+
+TEXTS = [
+    "The red fox jumps over the green tree",
+    "A blue whale, a red whale and a red fox",
+    "Köln liegt am Rhein; 東京 is in Japan",
+    "the the the tree",
+]
+SMOOTHING = 1e-2
+CALLS: list[int] = []
+
+
+class Counting(HashedWords):
+    """Hashed words that are counted when they are encoded."""
+
+    def encode_passages(self, passages: list[str]) -> np.ndarray:
+        CALLS.append(len(passages))
+        return super().encode_passages(passages)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_static(tmp_path_factory.mktemp("static") / "words", TEXTS, dimension=16, min_count=1, smoothing=SMOOTHING)
+
+
+def test_vectors_are_those_of_model2vec(folder: Path) -> None:
+    from model2vec import StaticModel
+
+    texts = [*TEXTS, "fox fox Qwertz!", "a text " * 900]
+    theirs = StaticModel.from_pretrained(folder, normalize=True, max_length=None).encode(texts)
+    encoder = StaticEncoder(folder)
+    for ours in (encoder.encode_passages(texts), encoder.encode_queries(texts)):
+        assert ours.dtype == np.float32
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_a_word_is_its_vector_centred_and_turned_and_weighed_by_how_rare_it_is(folder: Path) -> None:
+    """By hand: turning keeps inner products, so those of centred vectors, each scaled by its weight, are what is found."""
+    words = ["red", "fox", "the", "whale"]
+    tokens = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    plain = HashedWords().encode_passages([token.removeprefix("##") or token for token in tokens if token != "[UNK]"])
+    centred = {token: row - plain.mean(axis=0) for token, row in zip((t for t in tokens if t != "[UNK]"), plain, strict=True)}
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    counts = {"red": 3, "fox": 2, "the": 5, "whale": 2}
+    apart = [text.replace(",", " ,").replace(";", " ;").replace("東京", "東 京").split() for text in TEXTS]
+    total = sum(map(len, apart)) + len(tokens)
+    weights = {word: SMOOTHING / (SMOOTHING + (count + 1) / total) for word, count in counts.items()}
+    wanted = [[centred[a] @ centred[b] * weights[a] * weights[b] for a in words] for b in words]
+    rows = table[[tokens[word] for word in words]]
+    np.testing.assert_allclose(rows @ rows.T, wanted, rtol=1e-3, atol=1e-5)
+
+
+def test_words_that_the_corpus_does_not_have_are_made_of_pieces(folder: Path) -> None:
+    known, unknown = StaticEncoder(folder).encode_queries(["fox", "fex"])
+    assert np.linalg.norm(unknown) == pytest.approx(1)
+    assert not np.allclose(known, unknown)
+
+
+def test_a_text_without_a_known_token_has_a_vector_of_zeros_and_finds_nothing(folder: Path, tmp_path: Path) -> None:
+    retriever = FaissRetriever(StaticEncoder(folder))
+    retriever.index(items_of(TEXTS), tmp_path / "index")
+    with pytest.warns(RetrievalWarning, match="found nothing for 1 of 2 queries"):
+        found = retriever.retrieve([["🦊🦊"], ["blue whale"]], tmp_path / "index", 2)
+    assert found[0] == []
+    assert found[1][0].item.item_id == "d1"
+
+
+def test_the_pieces_of_a_model_of_wordpiece_are_kept_and_the_words_of_the_corpus_join_them(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+
+    model = save_bert(tmp_path / "model", head=False)
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    pieces = [*SPECIAL, *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)]
+    tokenizer.model = WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
+    tokenizer.save(str(model / "tokenizer.json"))
+    config = json.loads((model / "config.json").read_text())
+    shutil.rmtree(tmp_path / "model")
+    _save_of_size(tmp_path / "model", len(pieces), config)
+    tokenizer.save(str(model / "tokenizer.json"))
+    source = SentenceTransformerEncoder(str(model), precision="float32", device="cpu")
+    made = distill_static(source, items_of(TEXTS), tmp_path / "static", dimension=8, min_count=2)
+    tokens = json.loads((made / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    assert list(tokens)[: len(pieces)] == pieces
+    assert {"the", "red", "whale", "tree", "fox"} <= set(tokens)
+    assert "green" not in tokens, "it stands once"
+    vectors = StaticEncoder(made).encode_queries(["green", "red", "köln"])
+    assert vectors.shape == (3, 8)
+    np.testing.assert_allclose(np.linalg.norm(vectors[:2], axis=1), 1, atol=1e-5)
+
+
+def _save_of_size(folder: Path, size: int, config: dict[str, object]) -> None:
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    BertModel(BertConfig(**(config | {"vocab_size": size}))).save_pretrained(folder)
+
+
+def test_the_same_words_and_settings_are_distilled_once_and_kept(own_cache: Path) -> None:
+    CALLS.clear()
+    first = distill_static(Counting(), items_of(TEXTS))
+    n_calls = len(CALLS)
+    assert first.is_relative_to(own_cache)
+    assert distill_static(Counting(), iter(items_of(TEXTS))) == first
+    assert len(CALLS) == n_calls
+    others = [
+        distill_static(Counting(seed=1), items_of(TEXTS)),
+        distill_static(Counting(), items_of([*TEXTS, "more words"])),
+        distill_static(Counting(), items_of(TEXTS), dimension=8),
+        distill_static(Counting(), items_of(TEXTS), smoothing=1.0),
+    ]
+    assert len({first, *others}) == 5
+
+
+def test_what_is_kept_and_damaged_is_made_again(own_cache: Path) -> None:
+    folder = distill_static(HashedWords(), items_of(TEXTS))
+    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
+    for name, before in whole.items():
+        content = bytearray(before)
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        assert distill_static(HashedWords(), items_of(TEXTS)) == folder
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole
+    (folder / "made.json").chmod(0o666)
+    distill_static(HashedWords(), items_of(TEXTS))
+    assert not (folder / "made.json").stat().st_mode & 0o002
+
+
+def test_two_runs_write_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    again = distill_static(HashedWords(), items_of(TEXTS), tmp_path / "new", dimension=16, min_count=1, smoothing=SMOOTHING)
+    assert {file.name for file in again.iterdir()} == {file.name for file in folder.iterdir()}
+    for file in folder.iterdir():
+        assert (again / file.name).read_bytes() == file.read_bytes()
+
+
+def test_vectors_distilled_over_another_vocabulary_are_refused(folder: Path, tmp_path: Path) -> None:
+    mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
+    tokenizer = json.loads((mixed / "tokenizer.json").read_text("utf-8"))
+    numbers = tokenizer["model"]["vocab"]
+    numbers["fox"], numbers["tree"] = numbers["tree"], numbers["fox"]
+    (mixed / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    with pytest.raises(ModelError, match=r"distilled over another vocabulary than that of tokenizer\.json.*distil again"):
+        StaticEncoder(mixed).encode_queries(["fox"])
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    save_file({"embeddings": table[:-1]}, mixed / "model.safetensors")
+    with pytest.raises(ModelError, match="does not load as static embeddings: Number of tokens"):
+        StaticEncoder(mixed).encode_queries(["fox"])
+
+
+def test_an_index_of_one_vocabulary_is_not_searched_with_another(folder: Path, tmp_path: Path) -> None:
+    other = distill_static(HashedWords(), items_of(TEXTS[:2]), tmp_path / "words", dimension=16, min_count=1)
+    FaissRetriever(StaticEncoder(folder)).index(items_of(TEXTS), tmp_path / "index")
+    with pytest.raises(IndexMismatchError, match="model_fingerprint"):
+        FaissRetriever(StaticEncoder(other)).retrieve([["fox"]], tmp_path / "index", 1)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.int8])
+def test_tables_of_fewer_bits_are_read(folder: Path, tmp_path: Path, kind: type[np.generic]) -> None:
+    short = Path(shutil.copytree(folder, tmp_path / "short"))
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    scaled = table if kind is np.float16 else np.round(table / np.abs(table).max() * 127)
+    save_file({"embeddings": scaled.astype(kind)}, short / "model.safetensors")
+    found, wanted = StaticEncoder(short).encode_passages(TEXTS), StaticEncoder(folder).encode_passages(TEXTS)
+    assert found.dtype == np.float32
+    assert ((found * wanted).sum(axis=1) > 0.99).all()
+
+
+def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
+    n_tokens = len(load_file(folder / "model.safetensors")["embeddings"])
+    for table in (np.zeros(n_tokens, np.float32), np.zeros((n_tokens, 2), bool)):
+        save_file({"embeddings": table}, broken / "model.safetensors")
+        with pytest.raises(ModelError, match=r"holds no table of vectors|does not load as static embeddings"):
+            StaticEncoder(broken).encode_queries(["fox"])
+    save_file({"embeddings": np.full((n_tokens, 2), np.nan, np.float32)}, broken / "model.safetensors")
+    with pytest.raises(ModelError, match="NaN or infinity"):
+        FaissRetriever(StaticEncoder(broken)).index(items_of(TEXTS), tmp_path / "index")
+    (broken / "model.safetensors").write_bytes(b"\x80\x04.")
+    with pytest.raises(ModelError, match=r"broken.*does not load as static embeddings"):
+        StaticEncoder(broken).encode_queries(["fox"])
+
+
+def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:
+    save_bert(tmp_path / "bert", head=False)
+    with pytest.raises(ModelError, match=r"does not load as static embeddings.*nlp-retrieval distill"):
+        StaticEncoder(tmp_path / "bert").encode_queries(["fox"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"dimension": 0}, {"dimension": "many"}, {"most_words": -1}, {"min_count": True}, {"smoothing": 0}, {"smoothing": "x"}],
+)
+def test_numbers_out_of_range_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"distill_static: {next(iter(wrong))}="):
+        distill_static(HashedWords(), items_of(TEXTS), **wrong)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_distilled_is_said(tmp_path: Path) -> None:
+    class Tokens(BaseTokenEncoder):
+        name = "tokens"
+        dimension = 2  # type: ignore[assignment]
+
+        def encode_queries(self, queries: list[str]) -> list[np.ndarray]:
+            return [np.ones((1, 2), np.float32) for _ in queries]
+
+        encode_passages = encode_queries
+
+        def model_fingerprint(self) -> str:
+            return "tokens"
+
+    with pytest.raises(ConfigurationError, match="gives no vector for a text"):
+        distill_static(Tokens(), items_of(TEXTS))  # type: ignore[arg-type]
+    with pytest.raises(ItemError, match="has no words"):
+        distill_static(HashedWords(), items_of(["", " \n"]))
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"is not empty \(notes.txt\); name another folder"):
+        distill_static(HashedWords(), items_of(TEXTS), tmp_path)
+    with pytest.raises(OutputError, match="is a file"):
+        distill_static(HashedWords(), items_of(TEXTS), tmp_path / "notes.txt" / "static")
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_an_encoder_that_stops_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:
+    class Stopping(HashedWords):
+        def encode_passages(self, passages: list[str]) -> np.ndarray:
+            raise ModelError("no answer")
+
+    with pytest.raises(ModelError, match="no answer"):
+        distill_static(Stopping(), items_of(TEXTS), tmp_path / "static")
+    assert not (tmp_path / "static").exists()
+    left = (own_cache / "nlp-retrieval" / "models" / "static").iterdir()
+    assert {path.suffix for path in left} == {".lock"}
+
+
+def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "model2vec", None)
+    for call in (lambda: StaticEncoder(folder).encode_queries(["fox"]), lambda: distill_static(HashedWords(), items_of(TEXTS))):
+        with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[static\]'"):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore:word_vectors.* have no word with a vector")
+def test_on_the_command_line(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
+
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps({"id": f"d{n}", "content": text}) + "\n" for n, text in enumerate(TEXTS)), "utf-8")
+    words = sorted({word.lower() for text in TEXTS for word in text.split()})
+    write_word_vectors(tmp_path / "words", words, np.eye(len(words), dtype=np.float32), [1.0] * len(words))
+    run = CliRunner().invoke
+    made = run(app, ["distill", str(corpus), str(tmp_path / "static"), "-e", f"word_vectors:model={tmp_path / 'words'}"])
+    assert made.exit_code == 0, made.output
+    encoder = f"{{name: static, model: {tmp_path / 'static'}}}"
+    indexed = run(app, ["index", str(corpus), str(tmp_path / "index"), "-r", f"faiss:encoder={encoder}"])
+    assert indexed.exit_code == 0, indexed.output
+    wrong = run(app, ["distill", str(corpus), str(tmp_path / "static")])
+    assert wrong.exit_code != 0
+    assert "is not empty" in wrong.output
+
+
+def test_as_a_seed_of_another_retriever_it_changes_nothing_of_it(folder: Path, tmp_path: Path) -> None:
+    from nlp_retrieval import Searcher
+
+    both = Searcher([Bm25sRetriever(), FaissRetriever(StaticEncoder(folder))])
+    both.index(items_of(TEXTS), tmp_path / "index")
+    hit = both.search("blue whale", 1)[0][0]
+    assert hit.item.item_id == "d1"
+    assert {"bm25s.rank", "faiss.rank"} <= set(hit.signals)
