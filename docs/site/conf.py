@@ -17,7 +17,7 @@ language = "en"
 smartquotes = False  # they make one dash of two, and options have two
 
 root_doc = "docs/site/index"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "bench/*.md"]
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "bench/[A-Z]*.md"]
 exclude_patterns = [
     ".*",
     "*.egg-info",
