@@ -219,7 +219,7 @@ def main(arguments: list[str]) -> int:
             print(f"{key}\n{rows_of(names[-1:], judged[-1:], DEFAULT_WEIGHTS['fused'])}", flush=True)
         table_of = rows_of(names, judged, DEFAULT_WEIGHTS["fused"])
         values |= {f"{key}_weight": f"{best_weight(judged):g}", f"{key}_table": table_of}
-    text = (Path(__file__).parent / "harmless.md").read_text("utf-8")
+    text = (Path(__file__).parent / "harmless_page.md").read_text("utf-8")
     values |= {"named": "".join(f" {name}" for name in arguments[2:]), "model": Path(arguments[1]).name, "most": f"{_MOST}"}
     values |= {"grid": ", ".join(f"{weight:g}" for weight in _GRID), "default": f"{DEFAULT_WEIGHTS['fused']:g}"}
     (Path(__file__).parent / "HARMLESS.md").write_text(page(text, **values), "utf-8")

@@ -36,7 +36,7 @@ __all__ = ["Run", "read_run", "write_qrels", "write_run"]
 Run = dict[str, list[tuple[str, float]]]
 """By query id, ``(item id, score)``, best first."""
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _LONGEST_LINE = 2**20
 
 

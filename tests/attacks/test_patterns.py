@@ -271,6 +271,11 @@ for text in ("a" + chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0xad) * N, 
     words_of(text)
     spans_of(text)
 """,
+    "evaluation/trec.py": """
+from nlp_retrieval.evaluation import trec
+for text in ("1" * N, "1." * N, "." * N, "1e" * N, "1" * N + "e", "+" * N):
+    trec._NUMBER.fullmatch(text)
+""",
     "core/files/trec_ids.py": """
 from nlp_retrieval.core.files.trec_ids import decode_id, encode_id
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):

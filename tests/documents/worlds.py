@@ -72,6 +72,11 @@ def updates() -> None:
     Path("gone.txt").write_text("item-10\nitem-11\n", "utf-8")
 
 
+def encoders() -> None:
+    Path("indexes").mkdir()
+    lines("corpus.jsonl", item("1", "Ada Winter built the Long Bridge."), item("2", "The Long Bridge crosses the Rill."))
+
+
 def chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANS", shared_server().url())
     kenya = {"country": "Kenya", "document": "plan"}
@@ -87,7 +92,7 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
     """Make what a page needs in the working directory, and take it away again."""
     for variable in ("CO_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "not-a-key-0123")
-    files = {"README.md": demo, "MULTIHOP.md": multihop, "EVIDENCE.md": evidence, "UPDATES.md": updates}
+    files = {"README.md": demo, "MULTIHOP.md": multihop, "EVIDENCE.md": evidence, "UPDATES.md": updates, "ENCODERS.md": encoders}
     if page in files:
         files[page]()
     if page == "SERVICE.md":
