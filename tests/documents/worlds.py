@@ -92,7 +92,13 @@ def world(page: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
     """Make what a page needs in the working directory, and take it away again."""
     for variable in ("CO_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "not-a-key-0123")
-    files = {"README.md": demo, "MULTIHOP.md": multihop, "EVIDENCE.md": evidence, "UPDATES.md": updates, "ENCODERS.md": encoders}
+    files = {
+        "README.md": demo,
+        "MULTIHOP.md": multihop,
+        "EVIDENCE.md": evidence,
+        "UPDATES.md": updates,
+        "ENCODERS.md": encoders,
+    }
     if page in files:
         files[page]()
     if page == "SERVICE.md":
