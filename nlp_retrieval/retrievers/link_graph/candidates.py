@@ -80,10 +80,14 @@ def scores_below(lowest: float, count: int) -> Scores:
 
 
 def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
-    """Return the reciprocal rank fusion of the seeds' hits: 1 is the first place with all seeds, 0 what none found."""
+    """Return the reciprocal rank fusion of the seeds' hits: 1 is the first place with all seeds, 0 what none found.
+
+    Hits of one score share the first of their places.
+    """
     fused = np.zeros(len(wanted))
-    for rows, _ in seeded.scores.values():
-        fused += looked_up(wanted, *by_row(rows, (_RANK + 1) / (_RANK + 1 + np.arange(len(rows)))), 0.0)
+    for rows, scores in seeded.scores.values():
+        places = np.searchsorted(-scores, -scores)
+        fused += looked_up(wanted, *by_row(rows, (_RANK + 1) / (_RANK + 1 + places)), 0.0)
     return fused / max(len(seeded.scores), 1)
 
 

@@ -18,7 +18,7 @@ MakeStore = Callable[[], KnowledgeStore]
 _schemas = count()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def postgresql() -> str:
     """URL of the tests' PostgreSQL, for SQLAlchemy."""
     return admin_url().replace("postgresql://", "postgresql+psycopg://")
