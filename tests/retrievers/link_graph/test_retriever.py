@@ -128,8 +128,8 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
         for hit, row in zip(hits, rows_of(hits), strict=True):
             share = (hit.score - low) / (high - low) if high > low else 1.0
             restart[row] += max(share**retriever.seed_power, 1e-7)
-        for rank, row in enumerate(rows_of(hits), 1):
-            fused[row] += 61 / (60 + rank)
+        for hit, row in zip(hits, rows_of(hits), strict=True):
+            fused[row] += 61 / (61 + sum(other.score > hit.score for other in hits))
     titled = {row for row, item in enumerate(ITEMS) if item.title in query}
     restart[list(titled)] += retriever.title_weight
     restart /= restart.sum()
