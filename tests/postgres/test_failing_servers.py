@@ -6,7 +6,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,28 @@ WIDE = 1900
 """Dimensions of vectors that take 8 kB each."""
 
 
+def _children(parent: int) -> list[int]:
+    """What a process has started; the kernel may refuse to list them while one of them ends."""
+    found: list[int] = []
+
+    def listed() -> bool:
+        with suppress(ProcessLookupError):
+            found[:] = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+            return True
+        return False
+
+    assert until(listed)
+    return found
+
+
 def kill_all(folder: Path) -> None:
     """Kill a server and all processes that it has, as a power cut does."""
     parent = postmaster(EmbeddedServer(folder / EMBEDDED))
-    pids = [parent, *map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
+    os.kill(parent, signal.SIGSTOP)  # it starts no further ones
+    pids = [parent, *_children(parent)]
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert until(lambda: not any(map(is_alive, pids)))
 
 
