@@ -168,3 +168,12 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}? (valid: {listed})"
     return f"valid: {listed}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or its kind where it says nothing.
+
+    Args:
+        error: of any library.
+    """
+    return (str(error).splitlines() or [type(error).__name__])[0]

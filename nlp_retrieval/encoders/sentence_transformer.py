@@ -18,7 +18,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.model_turns import alone_for, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -186,7 +186,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         except ConfigurationError:
             raise
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise ModelError(f"{self.model} ({path}) does not load as a sentence-transformers model: {reason}") from error
         own_weights(model)
         return model

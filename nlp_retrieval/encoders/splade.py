@@ -17,7 +17,7 @@ from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,7 +149,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         except ModelError:
             raise
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise ModelError(f"{self.model} ({folder}) does not load as a sparse encoder: {reason}") from error
         own_weights(model)
         if self.max_length is not None:

@@ -21,7 +21,7 @@ from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -80,7 +80,7 @@ class TorchPairs:
                 activation_fn=torch.nn.Identity(),
             )
         except Exception as error:
-            raise ModelError(f"{folder} does not load as a cross-encoder: {_first_line(error)}") from error
+            raise ModelError(f"{folder} does not load as a cross-encoder: {first_line(error)}") from error
         own_weights(self._model)
         _require_positions(folder, max_length)
         turn_of(self._model)
@@ -134,7 +134,7 @@ class OnnxPairs:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             self._session = _session(file, options)
         except Exception as error:
-            raise ModelError(f"{folder} does not load with onnxruntime: {_first_line(error)}") from error
+            raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
         unknown = set(self._inputs) - set(_ONNX_INPUTS)
         if unknown:
@@ -232,9 +232,5 @@ def _setting(file: Path, key: str) -> object:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{file} cannot be read: {_first_line(error)}") from None
+        raise ModelError(f"{file} cannot be read: {first_line(error)}") from None
     return settings.get(key) if isinstance(settings, dict) else None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

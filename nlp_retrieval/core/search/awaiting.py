@@ -9,9 +9,11 @@ from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
+from nlp_retrieval.core.cores import usable_cores
+
 T = TypeVar("T")
 
-AT_ONCE = min(8, max(2, os.cpu_count() or 2))
+AT_ONCE = min(8, max(2, usable_cores()))
 """How many searches run at once; engines use more threads of their own. Further ones wait in order."""
 
 

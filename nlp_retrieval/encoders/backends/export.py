@@ -20,12 +20,11 @@ from nlp_retrieval.encoders.backends.model import (
     SETTINGS_FILE,
     TOKENIZER_FILE,
     OnnxModel,
-    first_line,
     require_onnx_extra,
 )
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.made_models import kept_model
-from nlp_retrieval.errors import ModelError
+from nlp_retrieval.errors import ModelError, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

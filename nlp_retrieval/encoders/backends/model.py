@@ -7,7 +7,6 @@ query is computed by the thread that asks: threads that wait for one another los
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, first_line
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 _OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -77,7 +77,7 @@ class OnnxModel:
             for row in rows:
                 vectors[row] = self._vector_of(texts[row])
 
-        n_threads = min(_cores(), len(texts) // _AT_LEAST)
+        n_threads = min(usable_cores(), len(texts) // _AT_LEAST)
         if n_threads < 2:
             fill(range(len(texts)))
         else:
@@ -107,13 +107,3 @@ def require_onnx_extra(*also: str) -> None:
     for package in ("onnxruntime", "tokenizers", *also):
         if importlib.util.find_spec(package) is None:
             raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its kind."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,7 +14,7 @@ from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.static.vocabulary import check_vocabulary
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, first_line
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -56,7 +56,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         try:
             model = StaticModel.from_pretrained(folder, normalize=True, max_length=None)
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise ModelError(
                 f"{self.model} ({folder}) does not load as static embeddings: {reason}; name a folder of model2vec, or one "
                 "that nlp-retrieval distill made"

@@ -20,7 +20,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import MlflowSettings
 from nlp_retrieval.core.files.atomic import make_folder
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line
 from nlp_retrieval.reports.tracking.logged_run import LoggedRun, runs_of, sweep_of
 from nlp_retrieval.reports.tracking.run_logger import RunLogger, is_reachable, run_id, sweep_id
 
@@ -173,7 +173,7 @@ def _told(mlflow: Any, folder: Path) -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(without_secrets((str(error).splitlines() or [type(error).__name__])[0]))
+    return str(without_secrets(first_line(error)))
 
 
 def _name(text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line
 from nlp_retrieval.reports.tracking.run_logger import is_reachable
 
 
@@ -46,11 +46,6 @@ def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
     if settings.mode == "online":
         raise OutputError(f"wandb.mode is online, and {server} cannot be reached; check the network, or write mode: offline")
     return "offline", f"{server} cannot be reached"
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, in one line."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
-from nlp_retrieval.errors import OutputError
+from nlp_retrieval.errors import OutputError, first_line
 from nlp_retrieval.reports.tracking.logged_run import SUMMARY, LoggedRun, runs_of, sweep_of
 from nlp_retrieval.reports.tracking.run_logger import RunLogger
 from nlp_retrieval.reports.view import ReportView, view_of
 from nlp_retrieval.reports.wandb.comparison import comparison_table
 from nlp_retrieval.reports.wandb.ledger import Ledger
-from nlp_retrieval.reports.wandb.ready import first_line, mode_of, quiet
+from nlp_retrieval.reports.wandb.ready import mode_of, quiet
 
 _LONGEST_NAME = 100
 _LONGEST_TAG = 64

@@ -6,7 +6,6 @@ numpy and a numba kernel that adds in the same order give the same bits. Compili
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.ranking import best_of
 
 _loops = CompiledLoops(compiling_seconds=1.5)
@@ -129,7 +129,7 @@ class Scorer:
                 mask, rows[part], scores[part],
             )  # fmt: skip
 
-        n_parts = min(os.cpu_count() or 1, n_queries // _QUERIES_PER_THREAD)
+        n_parts = min(usable_cores(), n_queries // _QUERIES_PER_THREAD)
         if n_parts <= 1:
             run(slice(0, n_queries))
         else:

@@ -8,7 +8,6 @@ then the best of them with all their tokens. The best of those are decoded and s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
@@ -102,7 +102,7 @@ class CompressedIndex:
                 return Hits.from_lists([search(query) for query in queries])
         if len(queries) == 1:
             return Hits.from_lists([search(queries[0])])
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, len(queries))) as threads:
+        with ThreadPoolExecutor(min(usable_cores(), len(queries))) as threads:
             return Hits.from_lists(list(threads.map(search, queries)))  # compiled steps release the interpreter's lock
 
     def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:

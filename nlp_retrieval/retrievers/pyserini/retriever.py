@@ -6,7 +6,6 @@ This module decides which settings belong to the index and which to the search;
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -15,6 +14,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -140,11 +140,6 @@ class PyseriniRetriever(BaseRetriever):
             k1=self.k1,
             b=self.b,
             rm3=self.rm3,
-            threads=self.threads or _processors(),
+            threads=self.threads or usable_cores(),
             allowed=allowed,
         )
-
-
-def _processors() -> int:
-    """How many processors this process may use; in a container these may be fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

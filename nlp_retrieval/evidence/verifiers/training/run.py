@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.json_text import parse_json, read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 from nlp_retrieval.evidence.verifiers.training.examples import (
     TrainingExample,
     examples_of,
@@ -195,7 +195,7 @@ def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
             state = _State(**values | {"losses": tuple(values["losses"])})
             tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118  # it is not a mapping
     except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise ConfigurationError(f"{file} is not a checkpoint of a training run ({reason}); remove it to train again") from None
     if state.identity != identity:
         raise ConfigurationError(
@@ -235,7 +235,7 @@ def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
             trust_remote_code=False,
         )
     except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise ModelError(f"{folder} does not load as a model to fine-tune: {reason}") from error
     for parameter in model.get_input_embeddings().parameters():
         parameter.requires_grad = False  # half of a small model's parameters, and rare words are seen too seldom to learn
