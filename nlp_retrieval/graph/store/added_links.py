@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, offsets_of
 from nlp_retrieval.core.files.columns import CURE, check_numbers, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.graph.store.link_graph import LinkGraph
@@ -117,3 +118,16 @@ def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
 def live_of(segments: Sequence[SegmentFolder]) -> Mask:
     """Return which items of adjacent segments are not deleted, as one mask."""
     return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])
+
+
+def live_among(everything: ItemTable, segments: Sequence[SegmentFolder]) -> Mask:
+    """Return which items are not deleted when some join an index, as one mask.
+
+    Args:
+        everything: the items of the index and those that join.
+        segments: of the index before.
+    """
+    before = live_of(segments)
+    live = np.ones(len(everything), bool) if everything.live is None else everything.live.copy()
+    live[: len(before)] &= before
+    return live

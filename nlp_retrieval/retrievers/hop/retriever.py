@@ -38,10 +38,11 @@ from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.hop.changes import ChangeQuestion, change_asked
 from nlp_retrieval.retrievers.hop.explain import change_in_words, path_explained, start_of
-from nlp_retrieval.retrievers.hop.files import build_files, check_vectors, extend_files, join_files, rows_in
+from nlp_retrieval.retrievers.hop.files import RelationFiles
+from nlp_retrieval.retrievers.hop.found import FoundRelations
 from nlp_retrieval.retrievers.hop.ranking import RankedPassages, VersionChanges, changed, pooled
 from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
-from nlp_retrieval.retrievers.hop.told import build_told, extend_told, join_told, require_told, rows_told
+from nlp_retrieval.retrievers.hop.told import ToldRelations
 
 _RELATIONS_OF_A_PASSAGE, _STEPS = 16, 300
 _OF_FINDING = frozenset(
@@ -166,34 +167,22 @@ class HopRetriever(BaseRetriever):
         return {key: value for key, value in super().index_identity().items() if key not in unused}
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        if self.told_by is not None:
-            build_told(items, folder, self.told_by)
-        else:
-            build_files(items, folder, self.encoder, self._settings())
+        self._relation_files().build(items, folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        if self.told_by is not None:
-            extend_told(items, folder, segments, everything, self.told_by)
-        else:
-            extend_files(items, folder, segments, everything, self.encoder, self._settings())
+        self._relation_files().extend(items, folder, segments, everything)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        if self.told_by is not None:
-            join_told(segments, folder)
-        else:
-            join_files(segments, items, folder, self._settings())
+        self._relation_files().join(segments, items, folder)
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        if self.told_by is not None:
-            require_told(segments, self.told_by)
+        self._relation_files().require(segments)
 
     def load(self, folder: Path) -> None:
-        n_rows = rows_in(folder) if self.told_by is None else rows_told(folder)
-        self.load_segments([SegmentFolder(folder, 0, n_rows)])
+        self.load_segments([SegmentFolder(folder, 0, self._relation_files().rows_in(folder))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        if self.told_by is None:
-            check_vectors(segments)
+        self._relation_files().check(segments)
         tables = RelationTables.of_segments(segments)
         self._n_rows = segments[-1].end_row
         weights = dict(RELATION_WEIGHTS) | self.relation_weights
@@ -292,7 +281,10 @@ class HopRetriever(BaseRetriever):
         share = self._changes.new[row] if asked.kind == "added" else self._changes.gone[row]
         return change_in_words(asked.kind, float(share), closest, asked.rest)
 
-    def _settings(self) -> RelationSettings:
+    def _relation_files(self) -> RelationFiles:
+        if self.told_by is not None:
+            return ToldRelations(self.told_by)
         words = tuple(self.version), tuple(self.version_order)
         fields = RelationFields(self.subject, self.document, self.position, *words)
-        return RelationSettings(fields, self.neighbours, self.across, self.min_similarity, self.min_carried)
+        settings = RelationSettings(fields, self.neighbours, self.across, self.min_similarity, self.min_carried)
+        return FoundRelations(self.encoder, settings)

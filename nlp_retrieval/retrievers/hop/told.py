@@ -22,106 +22,72 @@ from nlp_retrieval.errors import IndexDamagedError, RetrievalWarning, SourceErro
 from nlp_retrieval.graph.relations.centrality import centrality_of
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES, Relations
 from nlp_retrieval.graph.relations.tables import Nodes, RelationTables
-from nlp_retrieval.graph.store.added_links import live_of
+from nlp_retrieval.graph.store.added_links import live_among, live_of
 from nlp_retrieval.graph.store.hashed_rows import Hashes, hash_of
 from nlp_retrieval.postgres.chunk_tables.graph_relations import graph_relations
 from nlp_retrieval.postgres.chunk_tables.loader import ChunkTablesLoader
 from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation
+from nlp_retrieval.retrievers.hop.files import RelationFiles
 
-__all__ = ["build_told", "extend_told", "join_told", "require_told", "rows_told"]
+__all__ = ["ToldRelations"]
 
 _SEEN = "told_by.npy"
 
 
-def build_told(items: ItemTable, folder: Path, source: ChunkTablesLoader) -> None:
-    """Write the first segment of an index.
+class ToldRelations(RelationFiles):
+    """The relations between those chunks of a table that are items of the index. Joining does not ask for them again.
 
     Args:
-        items: all items.
-        folder: an empty folder.
-        source: of the relations.
-
-    Raises:
-        SourceError: the tables cannot be read, hold no relations, or none between these items; or one leads to a chunk that is
-            not there.
+        source: of the relations. Reading them raises :class:`~nlp_retrieval.errors.SourceError` where the tables cannot be
+            read, hold none between the items of a new index, or one leads to a chunk that is not there.
     """
-    relations, n_left_out, seen = _told(source, items, np.ones(len(items), bool))
-    if not len(relations):
-        found = f"none of its {n_left_out:,} relations is between two items of this index" if n_left_out else "it has none"
-        raise SourceError(
-            f"hop: the table logical_relationships of {source!r} tells no relations: {found}; index the chunks of the same "
-            "tables (the loader chunk_tables), or leave out relations=, so that relations are found here"
-        )
-    if n_left_out:
-        warnings.warn(
-            f"hop: {n_left_out:,} relations of {source!r} are left out: they lead from or to chunks that are not among the "
-            "items that are indexed",
-            RetrievalWarning,
-            stacklevel=2,
-        )
-    _write(relations, relations, seen, len(items), len(items), folder)
 
+    def __init__(self, source: ChunkTablesLoader) -> None:
+        self.source = source
 
-def extend_told(
-    items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable, source: ChunkTablesLoader
-) -> None:
-    """Write the segment of items that join an index, with all relations that the segments before it do not have.
+    def build(self, items: ItemTable, folder: Path) -> None:
+        relations, n_left_out, seen = _told(self.source, items, np.ones(len(items), bool))
+        if not len(relations):
+            found = f"none of its {n_left_out:,} relations is between two items of this index" if n_left_out else "it has none"
+            raise SourceError(
+                f"hop: the table logical_relationships of {self.source!r} tells no relations: {found}; index the chunks of the "
+                "same tables (the loader chunk_tables), or leave out relations=, so that relations are found here"
+            )
+        if n_left_out:
+            warnings.warn(
+                f"hop: {n_left_out:,} relations of {self.source!r} are left out: they lead from or to chunks that are not "
+                "among the items that are indexed",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        _write(relations, relations, seen, len(items), len(items), folder)
 
-    Args:
-        items: those that join.
-        folder: an empty folder.
-        segments: the segments before it.
-        everything: the items of all segments and those that join.
-        source: of the relations.
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        relations, _, seen = _told(self.source, everything, live_among(everything, segments))
+        before = RelationTables.of_segments(segments).relations
+        known, found = (_keys(some, len(everything)) for some in (before, relations))
+        relations = relations.where(~np.isin(found, known))
+        _write(relations, Relations.joined([before, relations]), seen, len(items), len(everything), folder)
 
-    Raises:
-        SourceError: the tables cannot be read, or a relation leads to a chunk that is not there.
-    """
-    first_row = len(everything) - len(items)
-    live = np.ones(len(everything), bool) if everything.live is None else everything.live.copy()
-    live[:first_row] &= live_of(segments)
-    relations, _, seen = _told(source, everything, live)
-    before = RelationTables.of_segments(segments).relations
-    known, found = (_keys(some, len(everything)) for some in (before, relations))
-    relations = relations.where(~np.isin(found, known))
-    _write(relations, Relations.joined([before, relations]), seen, len(items), len(everything), folder)
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        tables = RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments))
+        if segments[0].first_row == 0:
+            tables = replace(tables, centrality=centrality_of(tables.relations, len(items)))
+        tables.write(folder)
+        np.save(folder / _SEEN, _seen(segments[-1].folder), allow_pickle=False)
 
+    def rows_in(self, folder: Path) -> int:
+        return len(mapped(folder / "families.npy", np.uint64))
 
-def join_told(segments: Sequence[SegmentFolder], folder: Path) -> None:
-    """Write adjacent segments as one, without deleted passages and without asking for relations again.
+    def check(self, segments: Sequence[SegmentFolder]) -> None:
+        _seen(segments[-1].folder)
 
-    Args:
-        segments: at least one.
-        folder: an empty folder.
-    """
-    tables = RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments))
-    if segments[0].first_row == 0:
-        tables = replace(tables, centrality=centrality_of(tables.relations, len(tables.families)))
-    tables.write(folder)
-    np.save(folder / _SEEN, _seen(segments[-1].folder), allow_pickle=False)
-
-
-def require_told(segments: Sequence[SegmentFolder], source: ChunkTablesLoader) -> None:
-    """Make sure that the table tells what it told when the newest segment was written.
-
-    Args:
-        segments: of an index.
-        source: of the relations.
-
-    Raises:
-        SourceError: the tables cannot be read, or a relation leads to a chunk that is not there.
-        IndexDamagedError: it tells other relations now.
-    """
-    if not np.array_equal(_sum_of(list(source.relations())), _seen(segments[-1].folder)):
-        raise IndexDamagedError(
-            f"hop: the table logical_relationships of {source!r} was changed since the index was built; index again with "
-            "replace=True"
-        )
-
-
-def rows_told(folder: Path) -> int:
-    """How many passages a segment has."""
-    return len(mapped(folder / "families.npy", np.uint64))
+    def require(self, segments: Sequence[SegmentFolder]) -> None:
+        if not np.array_equal(_sum_of(list(self.source.relations())), _seen(segments[-1].folder)):
+            raise IndexDamagedError(
+                f"hop: the table logical_relationships of {self.source!r} was changed since the index was built; index again "
+                "with replace=True"
+            )
 
 
 def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
