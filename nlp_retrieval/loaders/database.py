@@ -64,14 +64,13 @@ class DatabaseLoader(RecordLoader):
     ) -> None:
         super().__init__(id_field, content_field, title_field, metadata_fields)
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
-        self._arguments["url"] = hide_secrets(url)
+        self._arguments["url"] = self.path = hide_secrets(url)
         if (query is None) == (table is None):
             raise ConfigurationError("DatabaseLoader: pass either query=<SQL> or table=<name>")
         if parameters and query is None:
             raise ConfigurationError("DatabaseLoader: parameters belong to a query; a table has none")
         if table is not None and id_field is None:
             raise ConfigurationError("DatabaseLoader: the rows of a table have no order to be numbered in; name the id_field")
-        self.path = hide_secrets(url)
         self._url = url
         self.query = query
         self.table = table

@@ -1,0 +1,1 @@
+"""Hybrid search of other libraries beside ours, over the same passages, vectors and questions."""
