@@ -13,6 +13,9 @@ import yaml
 from cli.commands import COMMAND
 from soaking import Figures
 
+from nlp_retrieval.lm.endpoint import calls
+from nlp_retrieval.lm.engine import Engine
+
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world
 
 _LINES = {"benchmark": 16, "rerun": 10, "tune": 10, "optimize": 10, "compare": 20, "report": 20}
@@ -62,6 +65,8 @@ def test_a_hostile_command_line_is_told_in_words(
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setattr(Engine, "_wait", lambda *_: 0.0)  # before a model that nobody serves is asked again
+    monkeypatch.setattr(calls, "_sleep", lambda _: None)
     chance = random.Random(f"lines of {command}")
     wrong, tried = [], _LINES.get(command, _OTHERS) * effort
     for number in range(tried):
