@@ -148,6 +148,14 @@ def test_where_the_table_changes_indexing_again_says_so_and_replaces_on_demand(
     assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
 
 
+def test_a_checksum_of_the_table_that_was_cut_off_is_noticed_on_opening(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    Searcher([made(source)]).index(plans(), tmp_path)
+    (checksum,) = tmp_path.rglob("told_by.npy")
+    checksum.write_bytes(checksum.read_bytes()[:-8])
+    with pytest.raises(IndexDamagedError, match=r"told_by\.npy"):
+        Searcher([made(source)]).open(tmp_path).search("emissions")
+
+
 def test_relations_that_join_the_table_join_the_index_with_the_next_items(source: ChunkTablesLoader, tmp_path: Path) -> None:
     searcher = Searcher([made(source)])
     searcher.index(plans()[:19], tmp_path)
