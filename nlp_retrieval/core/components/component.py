@@ -272,7 +272,7 @@ def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
     if cls not in _known_adapters:
         hints = get_type_hints(cls.__init__, include_extras=True)
         _known_adapters[cls] = {
-            key: TypeAdapter(hints[key], config=_ALLOW_COMPONENTS) for key in inspect.signature(cls).parameters if key in hints
+            key: TypeAdapter(hints[key], config=_ALLOW_COMPONENTS) for key in parameters_of(cls) if key in hints
         }
     return _known_adapters[cls]
 
