@@ -101,6 +101,12 @@ def seconds_of(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
+def peak_bytes() -> int:
+    """The most memory that this process has had, and not what started it (which ``ru_maxrss`` takes over)."""
+    status = Path("/proc/self/status").read_text("utf-8")
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
 def best_of_each(repeats: int, *calls: Callable[[], object]) -> list[float]:
     """Best seconds of each call; they take turns, so that whatever else the machine does hits all of them."""
     best = [float("inf")] * len(calls)

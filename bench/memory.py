@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import string
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import Data, Row, aside
+from bench.common import Data, Row, aside, peak_bytes
 from nlp_retrieval import BaseEncoder, BaseRetriever, BaseTokenEncoder, SearchableItem, Vectors
 
 _DIMENSION = 384
@@ -125,13 +124,19 @@ def copied_items(corpus: Path, copies: int, first: int = 0, *, own_names: bool =
             alike, so that no copy mentions the titles of another.
     """
     for copy in range(first, copies):
-        suffix = f"q{string.ascii_lowercase[copy]}"
+        suffix = "q" + _letters(copy)
         with corpus.open(encoding="utf-8") as lines:
             for item in map(json.loads, lines):
                 title, text = item["title"], f"{copy} {item['text']}" if copy else item["text"]
                 if own_names:
                     title, text = (_NAME.sub(rf"\g<0>{suffix}", one) for one in (title, text))
                 yield SearchableItem(item_id=f"{copy}-{item['_id']}", content=text, metadata={"title": title})
+
+
+def _letters(copy: int) -> str:
+    """A word for a number below 702: ``a`` to ``z``, then ``aa`` and so on."""
+    first, last = divmod(copy, len(string.ascii_lowercase))
+    return (string.ascii_lowercase[first - 1] if first else "") + string.ascii_lowercase[last]
 
 
 def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
@@ -166,7 +171,7 @@ def _index(name: str, copies: int, corpus: Path) -> _Peak:
             copied_items(corpus, copies, own_names=name == LINK_GRAPH), folder, builders_of(retrievers_by_name()[name]())
         )
         held = sum(path.stat().st_size for pattern in patterns for path in Path(folder).glob(pattern))
-    return _Peak(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, held)
+    return _Peak(peak_bytes(), held)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ random. The budget is 500 MB.
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from bench.common import aside
+from bench.common import aside, peak_bytes
 from bench.policy.signals import RandomVectors, chunks
 from nlp_retrieval import (
     BeirLoader,
@@ -53,7 +52,7 @@ def search(data: Path, folder: Path) -> None:
         seconds.append(time.perf_counter() - begin)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text("ascii").splitlines())
     measured = {
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_bytes() / 2**20,
         "files": int(status["RssFile"].split()[0]) / 1024,
         "median_ms": 1000 * statistics.median(seconds[3:]),
     }

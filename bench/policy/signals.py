@@ -9,7 +9,6 @@ first question, which analyses all texts, is told apart.
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.common import peak_bytes
 from nlp_retrieval import (
     BaseEncoder,
     BeirLoader,
@@ -86,7 +86,7 @@ def measure(data: Path, n_chunks: int, folder: Path) -> None:
             seconds.append(time.perf_counter() - begin)
             computed.append(time.process_time() - before)
         warm = np.array(seconds[3:]) * 1000
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = peak_bytes() / 2**20
         print(
             f"{n_chunks:>8,} chunks  {label:<13} median {np.median(warm):7.1f} ms  p95 {np.quantile(warm, 0.95):7.1f} ms  "
             f"of the processor {np.median(computed[3:]) * 1000:7.1f} ms  "
