@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import EngineError, IndexDamagedError, ServerError
-from nlp_retrieval.postgres.checksums import ids_sum, quick_check, row_sum, stored_id, whole_check
+from nlp_retrieval.postgres.checksums import quick_check, whole_check
 from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.registry import create_registry, register, token_of
+from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg import Copy

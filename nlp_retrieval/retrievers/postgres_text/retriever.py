@@ -19,12 +19,12 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.postgres.checksums import row_sum, stored_id
 from nlp_retrieval.postgres.engine import PostgresRetriever
 from nlp_retrieval.postgres.filters import condition_of
 from nlp_retrieval.postgres.joining import filled_by_joining
 from nlp_retrieval.postgres.record import TableRecord, read_record
 from nlp_retrieval.postgres.tables import table_of
+from nlp_retrieval.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
