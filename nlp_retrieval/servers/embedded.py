@@ -82,7 +82,9 @@ class KeptServer(ABC):
         if self._release is not None:
             self._release()
 
-    def keep(self, status: Path, command: Sequence[str | Path], uid: int | None = None, **environment: str) -> str | None:
+    def keep(
+        self, status: Path, command: Sequence[str | Path], uid: int | None = None, environment: dict[str, str] | None = None
+    ) -> str | None:
         """Have a server started and kept, and return when it is ready.
 
         Args:
@@ -106,7 +108,7 @@ class KeptServer(ABC):
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd="/",
-                env=plain_environment() | environment,
+                env=plain_environment() | (environment or {}),
                 start_new_session=True,
                 check=False,
             ).stdout
