@@ -22,6 +22,7 @@ from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -37,7 +38,7 @@ from nlp_retrieval.retrievers.milvus.collections import (
 )
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, orphans
-from nlp_retrieval.retrievers.milvus.searching import Search
+from nlp_retrieval.retrievers.milvus.searching import Search, first_of_level
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 from nlp_retrieval.servers.retriever import ServerRetriever
 
@@ -262,13 +263,14 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
 
 def _fused(dense: Hits, words: Hits, k: int) -> Hits:
-    """The best k of two lists per query, by the sum of their reciprocal ranks."""
+    """The best k of two lists per query, by the sum of their reciprocal ranks; equal scores share a rank."""
     lists = []
     for ends in zip(pairwise(dense.offsets.tolist()), pairwise(words.offsets.tolist()), strict=True):
-        found = [hits.rows[first:end] for hits, (first, end) in zip((dense, words), ends, strict=True)]
+        found, shares = [], []
+        for hits, (first, end) in zip((dense, words), ends, strict=True):
+            found.append(hits.rows[first:end])
+            shares.append(1 / (_RRF_K + 1 + first_of_level(hits.scores[first:end])))
         rows, places = np.unique(np.concatenate(found), return_inverse=True)
-        shares = np.concatenate([1 / (_RRF_K + 1 + np.arange(len(one))) for one in found])
-        scores: Scores = np.bincount(places, shares, len(rows)).astype(np.float64)
-        best = np.lexsort((rows, -scores))[:k]
-        lists.append((rows[best], scores[best]))
+        scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
+        lists.append(best_of(rows, scores, k))
     return Hits.from_lists(lists)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.ranking import Matrix, best_of, search_past_ties
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
 from nlp_retrieval.retrievers.milvus.collections import VECTORS, WORDS, loaded, stored_vectors
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 16_384
 """The longest list that a server gives at once."""
+
+ROUNDING = 1e-6
+"""Of scores, as a share of those above 1."""
 
 _COMPARED_AT_ONCE = 16_384
 
@@ -73,7 +76,7 @@ class Search:
             pages = [self._page(field, asked, depth, allowed)] if depth <= MOST_AT_ONCE else []
             lists = pages[0] if pages else [self._paged(field, query, depth, allowed) for query in asked]
             for place, (some, their) in enumerate(lists):
-                rows[place, : len(some)], scores[place, : len(some)] = some, their
+                rows[place, : len(some)], scores[place, : len(some)] = some, their[first_of_level(their)]
             return rows, scores
 
         return search_past_ties(search, len(queries), k, n_found)
@@ -123,12 +126,22 @@ class Search:
     def _compared(self, vectors: Any, k: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
         """The best k per query of all rows that may be found."""
         rows = np.arange(self.record.rows) if allowed is None else np.flatnonzero(allowed)
-        scores = np.empty((len(vectors), len(rows)))
+        wide, scores = vectors.astype(np.float64), np.empty((len(vectors), len(rows)), np.float32)
         for first in range(0, len(rows), _COMPARED_AT_ONCE):
             some = rows[first : first + _COMPARED_AT_ONCE]
             block = stored_vectors(self.connections, self.client, self.record, some)
-            scores[:, first : first + len(some)] = vectors @ block.T
-        return [best_of(rows, its, k) for its in scores]
+            scores[:, first : first + len(some)] = wide @ block.T.astype(np.float64)
+        return [best_of(rows, its.astype(np.float64), k) for its in scores]
+
+
+def first_of_level(scores: Scores) -> Rows:
+    """The place of each score, best first, or of the first that rounding alone keeps apart from it.
+
+    A server rounds the products of equal vectors differently.
+    """
+    apart = -np.diff(scores, prepend=np.inf) > ROUNDING * np.maximum(1.0, np.abs(scores))
+    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(len(scores)), 0))
+    return places
 
 
 def condition_of(allowed: Mask | None, *, templates: bool) -> tuple[str, dict[str, list[int]]]:
