@@ -38,7 +38,7 @@ class Asking(grpc.ServerInterceptor):
             context.abort(grpc.StatusCode.UNAUTHENTICATED, "auth check failure, please check api key is correct")
         return grpc.unary_unary_rpc_method_handler(refuse)
 
-server = grpc.server(futures.ThreadPoolExecutor(10), interceptors=[Asking()], options=[("grpc.so_reuseport", 0)])
+server = grpc.server(futures.ThreadPoolExecutor(10), interceptors=[Asking()], options=[("grpc.http2.max_ping_strikes", 0)])
 milvus_pb2_grpc.add_MilvusServiceServicer_to_server(Servicer(MilvusLite(sys.argv[1])), server)
 print(server.add_insecure_port("127.0.0.1:0"), flush=True)
 server.start()

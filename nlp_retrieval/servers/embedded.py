@@ -26,6 +26,8 @@ from nlp_retrieval.text.printable import printable
 
 _STOPPED_WITHIN = 60.0
 _POLL = 0.005
+_SURELY = 3
+"""Looks that find a user; the keeper may take and leave the lock within one."""
 _LONGEST_LOG = 2**20
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "TZ")
 
@@ -147,7 +149,9 @@ def _leave(folder: Path, descriptor: int, process: int) -> None:
     if os.getpid() != process:
         return
     deadline = time.monotonic() + _STOPPED_WITHIN
-    while time.monotonic() < deadline and _is_running(folder) and not _is_used(folder):
+    used = 0
+    while used < _SURELY and time.monotonic() < deadline and _is_running(folder):
+        used = used + 1 if _is_used(folder) else 0
         time.sleep(_POLL)
 
 

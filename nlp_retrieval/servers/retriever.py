@@ -103,6 +103,10 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         """Return what :meth:`search_table` needs of queries; by default they themselves."""
         return queries
 
+    def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
+        """Join the lists of segments, each of at most k rows per query; by default by score, ties by row."""
+        return joined_hits(parts, n_queries, k)
+
     # what follows for all of them
 
     def load(self, folder: Path) -> None:
@@ -136,7 +140,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
                 if n_found:
                     hits = self.search_table(connection, record, prepared, min(k, n_found), part)
                     found.append(replace(hits, rows=hits.rows + segment.first_row))
-            return joined_hits(found, len(prepared), k)
+            return self.joined(found, len(prepared), k)
 
         parts = [prepared[first : first + self.at_once] for first in range(0, len(prepared), self.at_once)]
         hits = [self.reading(partial(search, prepared=part)) for part in parts]

@@ -99,9 +99,10 @@ class MilvusConnections:
                     return work(self.client())
             except _errors() as error:
                 again = _is_passing(error) or (self.embedded is not None and _is_lost(error))
+                lost, told = _is_lost(error), self.explained(error)
                 if attempt == self.retries or not again:
-                    raise self.explained(error) from None
-                if _is_lost(error):
+                    raise told from None
+                if lost:
                     self.close()
                 time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
@@ -126,6 +127,7 @@ class MilvusConnections:
             except _errors() as error:
                 if _code(error) != _RATE_LIMIT:
                     raise
+                let_go(error)
                 time.sleep(min(0.1 * 2**attempt, _LONGEST_WAIT))
         return work()
 
@@ -164,7 +166,8 @@ class MilvusConnections:
             text = text.replace(secret, "***")
         text = _REPEATED.sub("", text, count=1)
         reason = printable(" ".join(scrub(text, self._url or "").split()))[:400]
-        code, status = _code(error), _status(error)
+        code, status, lost = _code(error), _status(error), _is_lost(error)
+        let_go(error)
         if code in _NO_COLLECTION:
             return IndexDamagedError(
                 f"{self.shown}: a collection of the index was dropped since it was opened ({reason}); index again with "
@@ -176,7 +179,7 @@ class MilvusConnections:
             told = f"a request took longer than timeout={self.timeout:g} s; raise it, or use index_type='hnsw'"
         elif status in ("UNAUTHENTICATED", "PERMISSION_DENIED") or "auth check failure" in text or "permission deny" in text:
             told = f"the server refuses the user: {reason}; check the token (token='env:NAME') and its rights"
-        elif _is_lost(error):
+        elif lost:
             told = f"the server cannot be reached: {reason}; check that it runs, and the URL"
         else:
             told = f"the server refuses: {reason}"
@@ -251,7 +254,11 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _status(error: Exception) -> str:
-    """The name of gRPC's status; empty where the server itself answered."""
+    """The name of gRPC's status, of the error or of what led to it; empty where the server itself answered."""
+    from grpc import RpcError
+
+    if isinstance(error.__cause__, RpcError) and error.__cause__ is not error:
+        return _status(error.__cause__)
     code = getattr(error, "code", None)
     found = code() if callable(code) else code
     return str(getattr(found, "name", ""))
@@ -275,6 +282,17 @@ def _is_lost(error: Exception) -> bool:
 def _is_passing(error: Exception) -> bool:
     """Whether the same request may succeed soon; who could not connect has waited already."""
     return _status(error) in _AWAY or _code(error) == _RATE_LIMIT
+
+
+def let_go(error: BaseException | None) -> None:
+    """Let go of all that the stack of an error held.
+
+    pymilvus raises errors from themselves: such a circle would hold a searcher, and the embedded server that it uses, until it
+    is collected.
+    """
+    while error is not None:
+        cause, error.__cause__, error.__context__, error.__traceback__ = error.__cause__, None, None, None
+        error = cause
 
 
 def is_not_loaded(error: Exception) -> bool:

@@ -6,7 +6,7 @@ a vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and met
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
@@ -20,7 +20,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded
+from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded, let_go
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, new_name
 from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
 
@@ -117,7 +117,7 @@ def make_collection(
             connections.patiently(partial(client.insert, name, batch, retry_times=0, retry_on_rate_limit=False))
             content += its_sum
         client.flush(name, retry_times=0)
-        client.create_index(name, _index_params(dimension, making), retry_times=0)
+        client.create_index(name, _index_params(dimension, making, lite=connections.lite), retry_times=0)
         client.load_collection(name, retry_times=0)
         return CollectionRecord(
             token=token,
@@ -174,7 +174,7 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
     for first in range(0, len(rows), at_once := _rows_at_once(record.dimension)):
         wanted = rows[first : first + at_once]
         listed = _query(client, record, f"row in {wanted.tolist()}", [VECTORS])
-        if len(listed) != len(wanted):
+        if sorted(hit["row"] for hit in listed) != wanted.tolist():
             raise IndexDamagedError(
                 f"{connections.shown}: vectors of the index are not in the {record.shown} any more; {_CURE}"
             )
@@ -192,6 +192,7 @@ def loaded(client: MilvusClient, record: CollectionRecord, work: Any) -> Any:
     except MilvusException as error:
         if not is_not_loaded(error):
             raise
+        let_go(error)
         client.load_collection(record.collection, retry_times=0)
         return work()
 
@@ -331,13 +332,17 @@ def _schema(directory: Path, dimension: int, analyzer: str | None) -> Any:
     return schema
 
 
-def _index_params(dimension: int, making: Making) -> Any:
+def _index_params(dimension: int, making: Making, *, lite: bool) -> Any:
     from pymilvus import MilvusClient
 
     kinds = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}
     params = MilvusClient.prepare_index_params()
+
+    def given(settings: Mapping[str, float]) -> Mapping[str, Any]:
+        return {"params": settings} if lite else settings  # Milvus Lite reads no others
+
     if dimension:
-        params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=making.params)
+        params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=given(making.params))
     if making.analyzer is not None:
-        params.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=making.bm25)
+        params.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=given(making.bm25))
     return params

@@ -22,7 +22,7 @@ from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.ranking import best_of
+from nlp_retrieval.core.ranking import best_of, joined_hits
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -38,7 +38,7 @@ from nlp_retrieval.retrievers.milvus.collections import (
 )
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, orphans
-from nlp_retrieval.retrievers.milvus.searching import Search, first_of_level
+from nlp_retrieval.retrievers.milvus.searching import Search, best_levelled, first_of_level
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 from nlp_retrieval.servers.retriever import ServerRetriever
 
@@ -133,8 +133,10 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
 
     def index_identity(self) -> Config:
-        identity = super().index_identity()
-        return {key: value for key, value in identity.items() if key != "encoder" or self.mode != "bm25"}
+        if self.mode != "bm25":
+            return super().index_identity()
+        of_words = {"mode", "analyzer", "k1", "b"}
+        return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
 
     # building
 
@@ -239,6 +241,12 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         if isinstance(queries, np.ndarray):
             return search.nearest(queries, k, allowed)
         return search.matching(queries, k, allowed)
+
+    def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
+        if len(parts) == 1:
+            return parts[0]
+        hits = joined_hits(parts, n_queries, len(parts) * k)
+        return Hits.from_lists([best_levelled(hits.rows[a:b], hits.scores[a:b], k) for a, b in pairwise(hits.offsets.tolist())])
 
     def vectors_of(self, rows: Rows) -> Vectors:
         distinct, places = np.unique(rows, return_inverse=True)

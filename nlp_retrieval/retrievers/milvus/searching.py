@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.ranking import Matrix, best_of, search_past_ties
+from nlp_retrieval.core.ranking import Matrix, search_past_ties
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
 from nlp_retrieval.retrievers.milvus.collections import VECTORS, WORDS, loaded, stored_vectors
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord
@@ -131,7 +131,7 @@ class Search:
             some = rows[first : first + _COMPARED_AT_ONCE]
             block = stored_vectors(self.connections, self.client, self.record, some)
             scores[:, first : first + len(some)] = wide @ block.T.astype(np.float64)
-        return [best_of(rows, its.astype(np.float64), k) for its in scores]
+        return [best_levelled(rows, its.astype(np.float64), k) for its in scores]
 
 
 def first_of_level(scores: Scores) -> Rows:
@@ -142,6 +142,15 @@ def first_of_level(scores: Scores) -> Rows:
     apart = -np.diff(scores, prepend=np.inf) > ROUNDING * np.maximum(1.0, np.abs(scores))
     places: Rows = np.maximum.accumulate(np.where(apart, np.arange(len(scores)), 0))
     return places
+
+
+def best_levelled(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+    """The k best of some rows and their scores, best first; the lowest rows where rounding alone keeps scores apart."""
+    order = np.argsort(-scores, kind="stable")
+    rows, scores = rows[order], scores[order]
+    scores = scores[first_of_level(scores)]
+    best = np.lexsort((rows, -scores))[:k]
+    return rows[best], scores[best]
 
 
 def condition_of(allowed: Mask | None, *, templates: bool) -> tuple[str, dict[str, list[int]]]:
