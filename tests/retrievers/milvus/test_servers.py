@@ -117,11 +117,12 @@ def test_a_server_that_goes_away_is_an_error_within_the_time_out(index, tmp_path
 
 def test_a_request_that_takes_too_long_is_ended(index, tmp_path):
     server = TcpServer(tmp_path / "data")
-    made = searcher(url=server.url, timeout=2, retries=0)
-    made.index(corpus(20), index)
+    searcher(url=server.url).index(corpus(20), index)
+    made = searcher(url=server.url, timeout=8, retries=0).open(index)
+    assert found(made)
     try:
         os.kill(server.process.pid, signal.SIGSTOP)
-        with pytest.raises(ServerError, match=r"took longer than timeout=2 s"):
+        with pytest.raises(ServerError, match=r"took longer than timeout=8 s"):
             found(made)
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
