@@ -6,8 +6,7 @@ a vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and met
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
@@ -21,7 +20,8 @@ from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded, let_go
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, new_name
+from nlp_retrieval.retrievers.milvus.making import MOST_BYTES, VECTORS, WORDS, Making, index_params_of, schema_of
+from nlp_retrieval.retrievers.milvus.record import CollectionRecord, new_name
 from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
 
 if TYPE_CHECKING:
@@ -30,52 +30,10 @@ if TYPE_CHECKING:
 CHECKED_WHOLE = 10_000
 """Collections of at most so many rows are read whole whenever they are opened; of larger ones the ids of as many rows."""
 
-VECTORS, WORDS = "embedding", "words"
-"""The fields that are searched."""
-
-MOST_BYTES = 65_535
-"""Of a text in Milvus."""
-
 _MOST_DIMENSIONS = 32_768
 _SENT, _READ = 8 * 2**20, 8 * 2**20
 _MOST_ROWS = 4096
-_ON_LITE = ("flat", "hnsw", "ivf")
 _CURE = "index again with replace=True, or correct the url"
-
-
-@dataclass(frozen=True)
-class Making:
-    """How collections are made.
-
-    Args:
-        index_type: of the vectors.
-        params: for building that.
-        analyzer: for the texts; None where there are none.
-        bm25: ``bm25_k1`` and ``bm25_b``.
-        consistency: which other clients' reads ask for by default.
-    """
-
-    index_type: IndexType
-    params: dict[str, int]
-    analyzer: str | None
-    bm25: dict[str, float]
-    consistency: str
-
-
-def require_abilities(connections: MilvusConnections, making: Making) -> None:
-    """Raise where a server cannot make such a collection, before anything is encoded.
-
-    Raises:
-        ServerError: it is too old, or cannot be reached.
-        ConfigurationError: Milvus Lite lacks what a server has.
-    """
-    connections.require(words=making.analyzer is not None)
-    if connections.lite and making.index_type not in _ON_LITE:
-        raise ConfigurationError(
-            f"Milvus Lite has no index_type={making.index_type!r}; use {', '.join(_ON_LITE)}, or a Milvus server (url=)"
-        )
-    if connections.lite and making.analyzer not in (None, "standard"):
-        raise ConfigurationError(f"Milvus Lite has no analyzer={making.analyzer!r}; use 'standard', or a Milvus server (url=)")
 
 
 def make_collection(
@@ -110,14 +68,14 @@ def make_collection(
     def make(client: MilvusClient) -> CollectionRecord:
         level = making.consistency.title()
         client.create_collection(
-            name, schema=_schema(directory, dimension, making.analyzer), consistency_level=level, retry_times=0
+            name, schema=schema_of(directory, dimension, making.analyzer), consistency_level=level, retry_times=0
         )
         content = 0
         for batch, its_sum in _batches(items, vectors, with_text=making.analyzer is not None):
             connections.patiently(partial(client.insert, name, batch, retry_times=0, retry_on_rate_limit=False))
             content += its_sum
         client.flush(name, retry_times=0)
-        client.create_index(name, _index_params(dimension, making, lite=connections.lite), retry_times=0)
+        client.create_index(name, index_params_of(dimension, making, lite=connections.lite), retry_times=0)
         client.load_collection(name, retry_times=0)
         return CollectionRecord(
             token=token,
@@ -312,37 +270,3 @@ def cut_to_bytes(text: str) -> str:
     """A text as Milvus can hold it: at most 65,535 bytes."""
     body = text.encode("utf-8", "replace")
     return text if len(body) <= MOST_BYTES else body[:MOST_BYTES].decode("utf-8", "ignore")
-
-
-def _schema(directory: Path, dimension: int, analyzer: str | None) -> Any:
-    from pymilvus import DataType, Function, FunctionType, MilvusClient
-
-    schema = MilvusClient.create_schema(auto_id=False, description=f"nlp_retrieval: {directory}"[:1000])
-    schema.add_field("row", DataType.INT64, is_primary=True)
-    schema.add_field("id_sum", DataType.INT64)
-    if dimension:
-        schema.add_field(VECTORS, DataType.FLOAT_VECTOR, dim=dimension)
-    if analyzer is not None:
-        schema.add_field(
-            "text", DataType.VARCHAR, max_length=MOST_BYTES, enable_analyzer=True, analyzer_params={"type": analyzer}
-        )
-        schema.add_field(WORDS, DataType.SPARSE_FLOAT_VECTOR)
-        made = Function(name="bm25", function_type=FunctionType.BM25, input_field_names=["text"], output_field_names=[WORDS])
-        schema.add_function(made)
-    return schema
-
-
-def _index_params(dimension: int, making: Making, *, lite: bool) -> Any:
-    from pymilvus import MilvusClient
-
-    kinds = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}
-    params = MilvusClient.prepare_index_params()
-
-    def given(settings: Mapping[str, float]) -> Mapping[str, Any]:
-        return {"params": settings} if lite else settings  # Milvus Lite reads no others
-
-    if dimension:
-        params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=given(making.params))
-    if making.analyzer is not None:
-        params.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=given(making.bm25))
-    return params

@@ -29,14 +29,9 @@ from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncod
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.loaders.connection import hide_secrets
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
-from nlp_retrieval.retrievers.milvus.collections import (
-    Making,
-    check_collection,
-    make_collection,
-    require_abilities,
-    stored_vectors,
-)
+from nlp_retrieval.retrievers.milvus.collections import check_collection, make_collection, stored_vectors
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
+from nlp_retrieval.retrievers.milvus.making import Making, require_abilities
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, orphans
 from nlp_retrieval.retrievers.milvus.searching import Search, best_levelled, first_of_level
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors

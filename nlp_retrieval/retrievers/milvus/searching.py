@@ -16,7 +16,8 @@ import numpy as np
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.ranking import Matrix, search_past_ties
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
-from nlp_retrieval.retrievers.milvus.collections import VECTORS, WORDS, loaded, stored_vectors
+from nlp_retrieval.retrievers.milvus.collections import loaded, stored_vectors
+from nlp_retrieval.retrievers.milvus.making import VECTORS, WORDS
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord
 
 if TYPE_CHECKING:
