@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 CHECKED_WHOLE = 10_000
-"""Collections of at most so many rows are read whole whenever they are opened; of larger ones the ids of as many rows."""
+"""Collections of at most so many rows are read whole whenever they are opened; of larger ones the ids of some rows."""
 
 _MOST_DIMENSIONS = 32_768
+_SAMPLED = 1000
 _SENT, _READ = 8 * 2**20, 8 * 2**20
 _MOST_ROWS = 4096
 _CURE = "index again with replace=True, or correct the url"
@@ -222,7 +223,7 @@ def _query(client: MilvusClient, record: CollectionRecord, expression: str, fiel
 
 def _sampled(ids: Any) -> Iterator[tuple[int, Any]]:
     """Rows evenly spread, and their ids."""
-    step = max(1, len(ids) // CHECKED_WHOLE)
+    step = max(1, len(ids) // _SAMPLED)
     return ((row, ids[row]) for row in range(0, len(ids), step))
 
 

@@ -80,7 +80,7 @@ class Search:
                 rows[place, : len(some)], scores[place, : len(some)] = some, their[first_of_level(their)]
             return rows, scores
 
-        return search_past_ties(search, len(queries), k, n_found)
+        return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
 
     def _paged(self, field: str, query: Any, depth: int, allowed: Mask | None) -> tuple[Rows, Any]:
         """A list that is longer than a server gives at once: what was found is left out of the next page."""
