@@ -7,18 +7,16 @@ environment variable that holds it. A token comes from the environment alone.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError, ServerError
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
+from nlp_retrieval.retrievers.milvus.driver import require_driver, silent
 from nlp_retrieval.retrievers.milvus.embedded import MilvusLiteServer
 from nlp_retrieval.text.printable import printable
 
@@ -29,6 +27,9 @@ T = TypeVar("T")
 
 _URL = re.compile(r"https?://[^\s/?#]++(?:/\w*+/?)?", re.ASCII)
 _AWAY = ("UNAVAILABLE", "CANCELLED")
+_CLOSED = "closed channel"
+"""By another thread, which found it lost."""
+
 _CONNECTED_WITHIN = 10.0
 _LONGEST_WAIT = 2.0
 _LITE = "milvus_lite"
@@ -39,8 +40,6 @@ _NO_ROOM = re.compile(r"no space left|disk quota|memory quota|insufficient memor
 _SERVICE = "milvus.proto.milvus.MilvusService"
 _READING = ("Search", "Query", "HasCollection", "DescribeCollection")
 _REPEATED = re.compile(r"\[\w+\] Retry run out of \d+ retry times, (?:message=)?")
-
-_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class MilvusConnections:
@@ -62,7 +61,7 @@ class MilvusConnections:
     def __init__(
         self, url: str | None, token: str | None, embedded: MilvusLiteServer | None, *, timeout: float, retries: int
     ) -> None:
-        _require_driver()
+        require_driver()
         self.embedded = embedded
         self._url = None if url is None else resolve(url)
         self._token = "" if token is None else resolve(token)
@@ -94,15 +93,17 @@ class MilvusConnections:
             IndexDamagedError: a collection of the index is not there.
         """
         for attempt in range(self.retries + 1):
+            client = None
             try:
-                with _silent():
-                    return work(self.client())
+                with silent():
+                    client = self.client()
+                    return work(client)
             except _errors() as error:
                 again = _is_passing(error) or (self.embedded is not None and _is_lost(error))
                 lost, told = _is_lost(error), self.explained(error)
                 if attempt == self.retries or not again:
                     raise told from None
-                if lost:
+                if lost and client is not None and client is self._client:  # another thread may have connected again
                     self.close()
                 time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
@@ -114,7 +115,7 @@ class MilvusConnections:
             ServerError, IndexWriteError: the message says why; what was written is named by no index.
         """
         try:
-            with _silent():
+            with silent():
                 return work(self.client())
         except _errors() as error:
             raise self.explained(error, "; nothing of it is used: run it again") from None
@@ -155,7 +156,7 @@ class MilvusConnections:
         """
         self.read(lambda _: None)
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
-        if not self.lite and numbers < (_BM25_SINCE if words else _OLDEST):
+        if not self.lite and numbers and numbers < (_BM25_SINCE if words else _OLDEST):
             needed = "2.5, which has BM25" if words else "2.4"
             raise ServerError(f"{self.shown}: Milvus {self.version} is too old; upgrade the server to {needed}, or newer")
 
@@ -211,41 +212,6 @@ class MilvusConnections:
         return json.dumps({"methodConfig": [{"name": names, "timeout": f"{self.timeout:.3f}s"}]})
 
 
-def _require_driver() -> None:
-    """Import pymilvus, without the settings of a file ``.env`` that it would look for."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC says of forks and lost connections is in our errors
-    before = os.environ.get("PYTHON_DOTENV_DISABLED")
-    os.environ["PYTHON_DOTENV_DISABLED"] = "1"
-    try:
-        import pymilvus.decorators  # noqa: F401
-    except ImportError as error:
-        raise DependencyError(f'Milvus needs its driver: pip install "nlp_retrieval[milvus]" ({error})') from error
-    finally:
-        if before is None:
-            del os.environ["PYTHON_DOTENV_DISABLED"]
-        else:
-            os.environ["PYTHON_DOTENV_DISABLED"] = before
-    for name in ("pymilvus.decorators", "pymilvus.client.connection_manager", "pymilvus.client.grpc_handler"):
-        logger = logging.getLogger(name)
-        if _is_wanted not in logger.filters:
-            logger.addFilter(_is_wanted)
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    """Whether pymilvus may log an error: of a request of ours it is raised, and said once."""
-    del record
-    return not _quiet.get()
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    before = _quiet.set(True)
-    try:
-        yield
-    finally:
-        _quiet.reset(before)
-
-
 def _errors() -> tuple[type[Exception], ...]:
     from grpc import RpcError
     from pymilvus.exceptions import MilvusException
@@ -276,12 +242,12 @@ def _details(error: Exception) -> str:
 
 def _is_lost(error: Exception) -> bool:
     """Whether the connection is gone, and not only the request refused."""
-    return _status(error) in _AWAY or "Fail connecting to server" in str(error)
+    return _status(error) in _AWAY or any(said in str(error) for said in ("Fail connecting to server", _CLOSED))
 
 
 def _is_passing(error: Exception) -> bool:
     """Whether the same request may succeed soon; who could not connect has waited already."""
-    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT
+    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _CLOSED in str(error)
 
 
 def let_go(error: BaseException | None) -> None:
