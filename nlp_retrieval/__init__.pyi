@@ -187,6 +187,7 @@ from nlp_retrieval.retrievers.feedback.retriever import FeedbackRetriever as Fee
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever as HippoRagRetriever
 from nlp_retrieval.retrievers.hop.retriever import HopRetriever as HopRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever
+from nlp_retrieval.retrievers.milvus.retriever import MilvusRetriever as MilvusRetriever
 from nlp_retrieval.retrievers.pgvector.retriever import PgvectorRetriever as PgvectorRetriever
 from nlp_retrieval.retrievers.postgres_text.retriever import PostgresTextRetriever as PostgresTextRetriever
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever as PyseriniRetriever

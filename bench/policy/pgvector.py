@@ -33,7 +33,7 @@ from nlp_retrieval import BaseEncoder, BeirLoader, PgvectorRetriever, Searchable
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.postgres.record import TableRecord, read_record
+from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.tables import table_of
 
 DIMENSION, K, N_QUERIES, EVERY = 384, 10, 50, 100
@@ -132,7 +132,7 @@ def main(n_rows: int, url: str | None, encoder: BaseEncoder, *, peers: bool) -> 
             measured[f"{kind}: build"] = f"{time.perf_counter() - begin:.1f} s"
             generation = open_generation(path)
             opened = retriever.open(generation)
-            record = read_record(next(path.glob("pgvector-*")))
+            record = TableRecord.read(next(path.glob("pgvector-*")))
             for name, (_, where) in FILTERS.items():
                 allowed = generation.items.mask(where)
                 measured[kind + name] = _compared(opened, retriever, path, record, everything, queries, allowed)
@@ -249,7 +249,7 @@ def _by_hand(retriever: PgvectorRetriever, path: Path, record: TableRecord, allo
 
 
 def _url_of(retriever: PgvectorRetriever, path: Path) -> str:
-    pool = retriever._connections(path)
+    pool = retriever.pool_of(path)
     return pool._url or pool._embedded.url()  # type: ignore[union-attr]
 
 

@@ -15,6 +15,7 @@ NAME = "verify"
 def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; by default its own.")] = None,
+    token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
 ) -> None:
     """Check every file of an index, and every row of its tables.
 
@@ -27,6 +28,10 @@ def command(
         from nlp_retrieval.postgres.verifying import verify_tables
 
         damaged += verify_tables(index, url)
+    if not damaged and any(index.glob("*/milvus.json")):
+        from nlp_retrieval.retrievers.milvus.verifying import verify_collections
+
+        damaged += verify_collections(index, url, token)
     for message in damaged:
         say(message)
     if damaged:

@@ -11,15 +11,11 @@ A copied folder has another inode, so it never drops what the original uses; a m
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlp_retrieval.core.index.publishing import SCRATCH
-from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.postgres.record import RECORD_FILE, TableRecord, read_record
+from nlp_retrieval.postgres.record import TableRecord
+from nlp_retrieval.servers.records import inode_of, place_of
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
@@ -28,23 +24,6 @@ if TYPE_CHECKING:
 
 REGISTRY = "nlp_retrieval_tables"
 _WAITED = "5s"
-
-
-def named_records(directory: Path) -> list[TableRecord]:
-    """The records in the published folders of an index directory; of damaged ones none, which their reader says."""
-    records = []
-    for path in sorted(directory.glob(f"*/{RECORD_FILE}")):
-        if not path.parent.name.startswith(SCRATCH):
-            try:
-                records.append(read_record(path.parent))
-            except IndexDamagedError:
-                continue
-    return records
-
-
-def token_of(directory: Path) -> str:
-    """The token of an index directory: that of its tables, or a new one."""
-    return next((record.token for record in named_records(directory)), secrets.token_hex(16))
 
 
 def registry_of(schema: str) -> Composed:
@@ -77,7 +56,7 @@ def register(connection: PostgresConnection, record: TableRecord, directory: Pat
 
     connection.execute(
         SQL("INSERT INTO {} (table_name, token, place, inode) VALUES (%s, %s, %s, %s)").format(registry_of(record.schema_name)),
-        [record.table, record.token, _place(directory), _inode(directory)],
+        [record.table, record.token, place_of(directory), inode_of(directory)],
     )
 
 
@@ -93,12 +72,12 @@ def settle(connection: PostgresConnection, schema: str, directory: Path) -> list
     if connection.execute("SELECT to_regclass(%s)", [registry.as_string(connection)]).fetchone() == (None,):
         return []
     connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_WAITED))
-    records = [record for record in named_records(directory) if record.schema_name == schema]
+    records = [record for record in TableRecord.named(directory) if record.schema_name == schema]
     values = {
         "named": [record.table for record in records],
         "tokens": [record.token for record in records],
-        "place": _place(directory),
-        "inode": _inode(directory),
+        "place": place_of(directory),
+        "inode": inode_of(directory),
     }
     own = SQL("published AND inode = %(inode)s AND (place = %(place)s OR token = ANY(%(tokens)s))")
     new = SQL("NOT published AND place = %(place)s")
@@ -118,11 +97,3 @@ def settle(connection: PostgresConnection, schema: str, directory: Path) -> list
     for (table,) in orphans:
         connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(schema, table)))
     return [table for (table,) in orphans]
-
-
-def _place(directory: Path) -> str:
-    return f"{socket.gethostname()}:{os.path.realpath(directory)}".encode("utf-8", "replace").decode().replace("\0", "")
-
-
-def _inode(directory: Path) -> str:
-    return str(directory.stat().st_ino)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import EngineError, IndexDamagedError, ServerError
-from nlp_retrieval.postgres.checksums import ids_sum, quick_check, row_sum, stored_id, whole_check
+from nlp_retrieval.postgres.checksums import quick_check, whole_check
 from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.record import TableRecord
-from nlp_retrieval.postgres.registry import create_registry, register, token_of
+from nlp_retrieval.postgres.registry import create_registry, register
+from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg import Copy
@@ -84,7 +85,7 @@ def make_table(
             database=database,
             schema_name=schema,
             table=f"nlpr_{engine}_{secrets.token_hex(8)}",
-            token=token_of(directory),
+            token=TableRecord.token_of(directory),
             column=name,  # type: ignore[arg-type]
             type=kind,
             rows=len(items),

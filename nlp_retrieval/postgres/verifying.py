@@ -11,12 +11,11 @@ from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.postgres.engine import EMBEDDED
-from nlp_retrieval.postgres.record import RECORD_FILE, read_record
+from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.tables import check_table, extension_of
 
 if TYPE_CHECKING:
     from nlp_retrieval.postgres.connections import PostgresConnection
-    from nlp_retrieval.postgres.record import TableRecord
 
 
 def verify_tables(directory: Path, url: str | None = None, *, statement_timeout: float = 3600.0) -> list[str]:
@@ -37,7 +36,7 @@ def verify_tables(directory: Path, url: str | None = None, *, statement_timeout:
     """
     manifest = read_manifest(directory)
     folders = [directory / segment.folder for record in manifest.retrievers for segment in record.segments] if manifest else []
-    records = [read_record(folder) for folder in folders if (folder / RECORD_FILE).is_file()]
+    records = [TableRecord.read(folder) for folder in folders if (folder / TableRecord.file).is_file()]
     if not records:
         return []
     place = directory.absolute() / EMBEDDED

@@ -1,14 +1,25 @@
-"""What retrievers over vectors offer to those that compare passages with more than a query."""
+"""What retrievers over vectors offer to those that compare passages with more than a query, and how they encode."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from pathlib import Path
+
+import numpy as np
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.passages import write_passages
+from nlp_retrieval.errors import RetrievalWarning
 
 __all__ = ["VectorRetriever"]
+
+_BATCH = 1024
 
 
 class VectorRetriever(BaseRetriever):
@@ -32,3 +43,40 @@ class VectorRetriever(BaseRetriever):
     @abstractmethod
     def vectors_of(self, rows: Rows) -> Vectors:
         """Return the vectors of items, ``[rows, dimension]``, as exactly as the index keeps them."""
+
+
+def encoded_queries(retriever: VectorRetriever, queries: list[str]) -> Vectors:
+    """Encode queries in batches, each once where stages are kept; ``[queries, dimension]``."""
+
+    def encode(queries: list[str]) -> Vectors:
+        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
+        parts = [
+            checked_vectors(retriever.encoder.encode_queries(part), part, retriever.encoder, retriever.dimension)
+            for part in tracked(f"{retriever.name}: encoding queries", slices, len(queries))
+        ]
+        return np.concatenate(parts)
+
+    if not queries:
+        return np.zeros((0, retriever.dimension), np.float32)
+    return current_stages().encoded(retriever.encoder, queries, encode)
+
+
+def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dimension: int | None) -> int:
+    """Encode items into a ``.npy`` file, and return the dimension; with a warning where texts are longer than is read.
+
+    Args:
+        retriever: whose encoder it is.
+        items: to encode.
+        path: of the file; a killed build goes on where it stopped.
+        dimension: what the vectors must have; None where any will do.
+    """
+    batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
+    written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
+    if n_cut:
+        warnings.warn(
+            f"{retriever.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
+            "left out (where the model can read more, raise max_length; or index smaller chunks)",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    return written or 0

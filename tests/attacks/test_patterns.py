@@ -40,6 +40,18 @@ from nlp_retrieval.postgres.connections import shown_url
 for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
     shown_url(text)
 """,
+    "retrievers/milvus/client.py": """
+from nlp_retrieval.retrievers.milvus.client import _NO_ROOM, _REPEATED, _URL
+for text in ("http://" + "a" * N, "http://" + "a/" * N, "https" * N, "http://a/" + "b" * N + "!",
+             "[a] Retry run out of 1" + "1" * N, "[" * N, "[" + "a" * N, "memory quot" * N, "insufficient memor" * N):
+    _URL.fullmatch(text), _REPEATED.sub("", text, count=1), _NO_ROOM.search(text)
+""",
+    "retrievers/milvus/record.py": """
+import re
+from nlp_retrieval.retrievers.milvus.record import _COLLECTION
+for text in ("nlpr_" + "a" * N, "nlpr_" * N, "nlpr_" + "a" * 12 + "_" * N):
+    re.fullmatch(_COLLECTION, text)
+""",
     "loaders/connection.py": """
 from nlp_retrieval.loaders.connection import hide_secrets, scrub
 for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "?" + "pass" * N, "?" * N, "?pass=" * N,

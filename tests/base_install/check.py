@@ -98,6 +98,7 @@ def names_what_is_missing(folder: Path) -> None:
         IrDatasetsLoader,
         LanguageModel,
         ListwiseReranker,
+        MilvusRetriever,
         MlflowLogger,
         OverlapReranker,
         PostgresTextRetriever,
@@ -134,6 +135,7 @@ def names_what_is_missing(folder: Path) -> None:
         refused("onnx", lambda model=model: CrossEncoderReranker(model, backend="onnx").rerank(["x"], hits, 1))
     refused("pyserini", lambda: PyseriniRetriever().index(items, folder / "pyserini"))
     refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
+    refused("milvus", lambda: MilvusRetriever(mode="bm25").index(items, folder / "milvus"))
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
     refused("chinese", lambda: Bm25sRetriever(segmenter="jieba").index(items, folder / "chinese"))

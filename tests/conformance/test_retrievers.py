@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from milvus_server import milvus_url, shared_milvus
 from named_models import NAMED
 from postgres_server import env_url, shared_server
 from sparse_models import HashedTerms
@@ -19,6 +22,7 @@ from nlp_retrieval import (
     HopRetriever,
     LanguageModel,
     LinkGraphRetriever,
+    MilvusRetriever,
     PgvectorRetriever,
     PostgresTextRetriever,
     PyseriniRetriever,
@@ -363,3 +367,52 @@ class TestPostgresText(OnAServer, RetrieverRules):
 
     def make(self):
         return PostgresTextRetriever(url=self.url)
+
+
+class OnMilvus:
+    """Of configurations of Milvus on a server."""
+
+    component = MilvusRetriever
+    tolerance = 1e-6  # products of one query and of many are rounded otherwise
+
+    def prepare(self):
+        type(self).url = milvus_url()
+
+
+class TestMilvusBoth(OnMilvus, EverythingMatches, RetrieverRules):
+    update_tolerance = 0.02  # ranks by words that are weighed in each segment
+    order_depends_on_filter = True
+
+    def other_values(self):
+        return {"encoder": HashedWords(seed=1), "url": shared_milvus().url, "token": "env:HOME"}
+
+    def make(self):
+        return MilvusRetriever(HashedWords(dimension=24), "both", url=self.url)
+
+
+class TestMilvusHnsw(OnMilvus, Searching):
+    def make(self):
+        return MilvusRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
+
+
+class TestMilvusWords(OnMilvus, AnswerRules, FilterRules, UpdateRules):
+    update_tolerance = 2.0  # words are weighed in each segment until segments are joined
+
+    def may_match(self, query, item):
+        return bool(words_of(query) & words_of(item.text))
+
+    def make(self):
+        return MilvusRetriever(mode="bm25", url=self.url)
+
+
+def words_of(text):
+    """What Milvus's standard analyzer makes of a text."""
+    return {*re.findall(r"\w+", text.lower())}
+
+
+class TestMilvusEmbedded(EverythingMatches, AnswerRules, FilterRules):
+    component = MilvusRetriever
+    tolerance = 1e-6
+
+    def make(self):
+        return MilvusRetriever(HashedWords(dimension=24))

@@ -28,7 +28,8 @@ FLOORS = (
     "core.search",
     "text",
     "loaders lm graph evaluation profiles",
-    "encoders graph.knowledge postgres",
+    "encoders graph.knowledge servers",
+    "postgres",
     "processors retrievers rerankers",
     "pipelines evidence evidence.index evidence.reading evidence.verifiers",
     "evidence.claims evidence.research",
@@ -44,7 +45,7 @@ FLOORS = (
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop"}
-ENGINES |= {"pgvector", "postgres_text", "splade"}
+ENGINES |= {"pgvector", "postgres_text", "splade", "milvus"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from milvus_server import milvus_url
 from postgres_server import env_url
 
 from crash.operation import Operation, State
@@ -49,6 +50,7 @@ class Worker:
         self.log = (folder / "log.txt").open("w+")
         with psycopg.connect(os.environ[env_url().removeprefix("env:")]) as connection:
             create_registry(connection, "public")  # or the first operation of all would do more than the others
+        milvus_url()
         paths = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "crash.worker"],
@@ -213,8 +215,9 @@ def named(*, native: bool, synced: bool = False, marks: pytest.MarkDecorator | N
         synced: only those all of whose syncs are seen.
         marks: for all of them, instead.
     """
-    dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene"))}
+    dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene", ", Milvus"))}
     dear -= {"index, every engine", "add, every engine", "compact, every engine", "add, Lucene"}
+    dear -= {"index, replace=True, Milvus", "add, Milvus", "compact, Milvus"}
     return [
         pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
         for name, one in OPERATIONS.items()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from milvus_server import VARIABLE as MILVUS
 from postgres_server import VARIABLE
 from sparse_models import HashedTerms
 
@@ -23,6 +24,7 @@ from nlp_retrieval import (
     HippoRagRetriever,
     HopRetriever,
     LinkGraphRetriever,
+    MilvusRetriever,
     PgvectorRetriever,
     PostgresTextRetriever,
     PyseriniRetriever,
@@ -75,6 +77,7 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
         "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
         "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
+        "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
         "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
         "lucene": lambda: PyseriniRetriever(threads=1),
     }
@@ -151,6 +154,7 @@ def index_operations() -> list[Operation]:
             ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "sentences", "knowledge", "hops", "feedback"),
         ),
         *_index_operations(", PostgreSQL", ("words", "vectors")),
+        *_index_operations(", Milvus", ("bm25s", "milvus")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "colbert", "splade")),
     ]
@@ -186,7 +190,7 @@ def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def _index_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
-    native, server = "lucene" in labels, "vectors" in labels  # which a record of files cannot take back
+    native, server = "lucene" in labels, bool({"vectors", "milvus"} & {*labels})  # which a record of files cannot take back
     whole = partial(index, labels=labels, items=corpus(1))
 
     def updated(change: Callable[[Searcher], object]) -> Callable[[Path], None]:

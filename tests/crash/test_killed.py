@@ -34,10 +34,10 @@ def _most(name: str, effort: int) -> int:
     return short if effort == 1 else long
 
 
-_ONLY_BEFORE = ("open ", "sql ")
+_ONLY_BEFORE = ("open ", "sql ", "request ")
 """Events of which nobody is told after them."""
 
-_POINTS = {"Lucene": (2, 100), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
+_POINTS = {"Lucene": (2, 100), "Milvus": (4, 400), "engine": (3, 400), "sweep": (4, 400), "": (5, 10_000)}
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 

@@ -240,9 +240,9 @@ import os, signal, sys
 from pathlib import Path
 from hashed_words import HashedWords
 from nlp_retrieval import PgvectorRetriever
-from nlp_retrieval.postgres import engine
+from nlp_retrieval.postgres.record import TableRecord
 from postgres.conftest import corpus
-engine.write_record = lambda folder, record: os.kill(os.getpid(), signal.SIGKILL)
+TableRecord.write = lambda record, folder: os.kill(os.getpid(), signal.SIGKILL)
 PgvectorRetriever(HashedWords(dimension=24), url=sys.argv[1], schema=sys.argv[2]).index(corpus(20), Path(sys.argv[3]))
 """
     tests = Path(__file__).parent.parent

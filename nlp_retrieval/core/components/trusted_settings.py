@@ -104,6 +104,13 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             encoder=_hub_name,
             url=_given("ask the database"),
         ),
+        "milvus": _may(
+            *("mode", "index_type", "hnsw_m", "ef_construction", "nlist", "ef_search", "nprobe", "analyzer", "k1", "b"),
+            *("consistency", "timeout", "retries", "merge"),
+            encoder=_hub_name,
+            url=_given("ask the server"),
+            token=_given("send the token in"),
+        ),
         "postgres_text": _may(
             *("language", "schema", "statement_timeout", "connections", "merge"), url=_given("ask the database")
         ),

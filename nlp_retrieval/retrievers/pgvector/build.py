@@ -10,8 +10,8 @@ import numpy as np
 
 from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.postgres.checksums import row_sum, stored_id
 from nlp_retrieval.postgres.tables import Fill
+from nlp_retrieval.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed

@@ -7,7 +7,6 @@ stopped; then they are copied, indexed and committed at once. :mod:`nlp_retrieva
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,20 +19,17 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
-from nlp_retrieval.core.search.stages import current_stages
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.passages import write_passages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, ServerError
+from nlp_retrieval.errors import ConfigurationError, ServerError
 from nlp_retrieval.postgres.engine import PostgresRetriever
 from nlp_retrieval.postgres.joining import filled_by_joining
-from nlp_retrieval.postgres.record import TableRecord, read_record
+from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.tables import extension_of
 from nlp_retrieval.retrievers.pgvector.build import filled_from
 from nlp_retrieval.retrievers.pgvector.statements import exact_hits, nearest_hits, stored_vectors
-from nlp_retrieval.retrievers.vectors import VectorRetriever
+from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 if TYPE_CHECKING:
     from nlp_retrieval.postgres.connections import PostgresConnection
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
 EXACT_BELOW = 20_000
 """Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
 
-_BATCH = 1024
 _VECTORS = "vectors.npy"
 _MOST_INDEXED = {"float32": 2000, "halfvec": 4000}
 _HALVES_SINCE = (0, 7)
@@ -122,10 +117,10 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
         self.require_segments(segments)
-        self._encode_into(items, folder, read_record(segments[0].folder).dimension, approximate=False)
+        self._encode_into(items, folder, TableRecord.read(segments[0].folder).dimension, approximate=False)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        records = [(segment, read_record(segment.folder, len(segment))) for segment in segments]
+        records = self.records(segments)
         approximate = segments[0].first_row == 0 and self._is_approximate(len(items))
         self._make_vectors(folder, items, filled_by_joining(records, "embedding"), records[0][1].dimension, approximate)
 
@@ -135,18 +130,10 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, *, approximate: bool) -> None:
         """Encode items, and make a table of their vectors."""
         path = folder / _VECTORS
-        batches = tracked("pgvector: encoding", items.texts(_BATCH), len(items))
-        dimension, n_cut = write_passages(self.encoder, batches, len(items), path, dimension)
+        dimension = write_vectors(self, items, path, dimension)
         fill = filled_from(path, items.ids(), half=self.precision == "halfvec")
-        self._make_vectors(folder, items, fill, dimension or 0, approximate)
+        self._make_vectors(folder, items, fill, dimension, approximate)
         path.unlink()
-        if n_cut:
-            warnings.warn(
-                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
-                "left out (where the model can read more, raise max_length; or index smaller chunks)",
-                RetrievalWarning,
-                stacklevel=2,
-            )
 
     def _make_vectors(self, folder: Path, items: ItemTable, fill: Fill, dimension: int, approximate: bool) -> None:
         kind = "vector" if self.precision == "float32" else "halfvec"
@@ -204,9 +191,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
             return self.encode(queries)
 
     def encode(self, queries: list[str]) -> Vectors:
-        if not queries:
-            return np.zeros((0, self.dimension), np.float32)
-        return current_stages().encoded(self.encoder, queries, self._encode)
+        return encoded_queries(self, queries)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
         return self.search_prepared(vectors, k, allowed)
@@ -225,14 +210,6 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
             self.reading(read)
         vectors: Vectors = found[places]
         return vectors
-
-    def _encode(self, queries: list[str]) -> Vectors:
-        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
-        parts = [
-            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self.dimension)
-            for part in tracked("pgvector: encoding queries", slices, len(queries))
-        ]
-        return np.concatenate(parts)
 
     def search_table(
         self, connection: PostgresConnection, record: TableRecord, queries: Any, k: int, allowed: Mask | None

@@ -19,12 +19,12 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.postgres.checksums import row_sum, stored_id
 from nlp_retrieval.postgres.engine import PostgresRetriever
 from nlp_retrieval.postgres.filters import condition_of
 from nlp_retrieval.postgres.joining import filled_by_joining
-from nlp_retrieval.postgres.record import TableRecord, read_record
+from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.tables import table_of
+from nlp_retrieval.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
@@ -88,8 +88,7 @@ class PostgresTextRetriever(PostgresRetriever):
         self._make_words(folder, items, self._filled(items))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        records = [(segment, read_record(segment.folder, len(segment))) for segment in segments]
-        self._make_words(folder, items, filled_by_joining(records, "words"))
+        self._make_words(folder, items, filled_by_joining(self.records(segments), "words"))
 
     def _make_words(self, folder: Path, items: ItemTable, fill: Fill) -> None:
         self._make(folder, items, ("words", "tsvector"), fill=fill, indexed=("USING gin (words)",))

@@ -1,12 +1,12 @@
-"""The process that keeps one embedded server: it starts PostgreSQL, and stops it when nobody uses its folder any more.
+"""The process that keeps one embedded server: it starts the server, and stops it when nobody uses its folder any more.
 
-Run as a script by :mod:`nlp_retrieval.postgres.embedded`, with the standard library alone. All is decided by locks that the
+Run as a script by :mod:`nlp_retrieval.servers.embedded`, with the standard library alone. All is decided by locks that the
 kernel lets go of when a process dies, however it dies:
 
 ``users``
     Held, shared, by every user. The keeper waits for it alone.
 ``server``
-    Held by the keeper and inherited by PostgreSQL and all its processes: where it is free, none of them is alive.
+    Held by the keeper and inherited by the server and all its processes: where it is free, none of them is alive.
 ``starting``
     Held alone by who starts or stops a server.
 """
@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-DATA, LOG = "data", "log"
+LOG = "log"
 STARTING, SERVER, USERS = "starting.lock", "server.lock", "users.lock"
 READY, FAILED = "ready", "failed"
 KEEP, RUN = "keep", "run"
@@ -66,7 +66,7 @@ def _checked(status: int) -> None:
 
 
 def _prepared(uid: int | None) -> Any:
-    """What PostgreSQL's process does before it begins: it is another user, and ends when its keeper is killed."""
+    """What the server's process does before it begins: it is another user, and ends when its keeper is killed."""
 
     def prepare() -> None:
         if uid is not None:
@@ -77,21 +77,22 @@ def _prepared(uid: int | None) -> Any:
     return prepare
 
 
-def _ready(folder: Path) -> bool:
+def _is_ready(status: Path) -> bool:
     try:
-        lines = (folder / DATA / "postmaster.pid").read_text("utf-8", "replace").splitlines()
+        lines = status.read_text("utf-8", "replace").splitlines()
     except OSError:
         return False
-    return len(lines) > 7 and lines[7].strip() == READY
+    return bool(lines) and lines[-1].strip() == READY
 
 
-def keep(folder: Path, uid: int | None, command: list[str]) -> None:
+def keep(folder: Path, uid: int | None, status: Path, command: list[str]) -> None:
     """Start a server and keep it; says ``ready`` or ``failed`` on standard output, and returns when the server has stopped.
 
     Args:
         folder: of the embedded server.
-        uid: the user that PostgreSQL runs as; None for this one.
-        command: starts PostgreSQL.
+        uid: the user that the server runs as; None for this one.
+        status: a file whose last line the server makes ``ready``, as PostgreSQL's ``postmaster.pid``.
+        command: starts the server, which stops in order at an interrupt.
     """
     held = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -107,7 +108,7 @@ def keep(folder: Path, uid: int | None, command: list[str]) -> None:
         preexec_fn=_prepared(uid),  # noqa: PLW1509 - this process has one thread
     )
     begin = time.monotonic()
-    while not _ready(folder):
+    while not _is_ready(status):
         if server.poll() is not None or time.monotonic() - begin > _LONGEST_START:
             server.kill()
             server.wait()
@@ -123,7 +124,7 @@ def keep(folder: Path, uid: int | None, command: list[str]) -> None:
 
 
 class _ServerEndedError(Exception):
-    """PostgreSQL has ended by itself."""
+    """The server has ended by itself."""
 
 
 def _ended(number: int, frame: object) -> None:
@@ -143,7 +144,7 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
             except BlockingIOError:  # somebody came
                 continue
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            server.send_signal(signal.SIGINT)  # a fast shutdown, with a checkpoint
+            server.send_signal(signal.SIGINT)  # in order, and without waiting for clients
             server.wait()
             os.close(held)  # before others may start it, who look whether it is held
             return
@@ -166,7 +167,7 @@ def main(what: str, user: str, arguments: list[str]) -> None:
     if what == KEEP:
         if os.fork():  # who started this waits for the first process alone
             os._exit(0)
-        keep(Path(arguments[0]), uid, arguments[1:])
+        keep(Path(arguments[0]), uid, Path(arguments[1]), arguments[2:])
     else:
         if uid is not None:
             become_or_say(uid)

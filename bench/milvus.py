@@ -1,0 +1,114 @@
+"""Milvus against pymilvus called by hand, on an embedded Milvus Lite: ``python -m bench.milvus [ROWS]``.
+
+Both send the same vectors in batches of the same size to a server of the same kind, and ask it for the same queries. Ours also
+writes and compares checksums. What is printed is no part of a report; the budget is 1.1 times the time by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from pymilvus import DataType, MilvusClient
+
+from nlp_retrieval import BaseEncoder, MilvusRetriever, SearchableItem
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
+
+DIMENSION, QUERIES, BATCH, K = 384, 200, 4096, 10
+
+
+class SeededNumbers(BaseEncoder):
+    """Vectors of length 1 that a text's number draws: encoding costs next to nothing."""
+
+    name = "seeded_numbers"
+
+    def model_fingerprint(self) -> str:
+        return f"{self.name}-{DIMENSION}"
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        made = np.stack([np.random.default_rng(int(text)).standard_normal(DIMENSION) for text in passages])
+        vectors: Vectors = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        return vectors
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self.encode_passages(queries)
+
+
+def main(n_rows: int) -> dict[str, Any]:
+    """Build, ask one by one, and ask in batches: seconds of ours and by hand, and their ratio."""
+    items = [SearchableItem(item_id=f"d{row}", content=str(row)) for row in range(n_rows)]
+    encoder = SeededNumbers()
+    asked = [str(n_rows + number) for number in range(QUERIES)]
+    queries = encoder.encode_queries(asked)
+    with tempfile.TemporaryDirectory() as folder:
+        retriever = MilvusRetriever(encoder)
+        Path(folder, "ours").mkdir()
+        running = MilvusLiteServer(Path(folder, "ours", EMBEDDED))
+        running.use()  # starting one takes as long by hand
+        _, built = _timed(lambda: retriever.index(items, Path(folder, "ours")))
+        server = MilvusLiteServer(Path(folder, "by_hand"))
+        client = MilvusClient(server.uri(), dedicated=True)
+        _, built_by_hand = _timed(lambda: _build(client, encoder.encode_passages([item.content for item in items])))
+
+        def ask(first: int, end: int) -> list[Any]:
+            options = {"search_params": {"metric_type": "IP"}, "output_fields": ["row"]}
+            return [*client.search("by_hand", data=[*queries[first:end]], anns_field="embedding", limit=K, **options)]
+
+        def ours(first: int, end: int) -> list[Any]:
+            return retriever.retrieve([[query] for query in asked[first:end]], Path(folder, "ours"), K)
+
+        found, by_hand = ours(0, QUERIES), ask(0, QUERIES)
+        agreed = np.mean(
+            [
+                {hit.item.item_id for hit in hits} == {f"d{hit['row']}" for hit in his}
+                for hits, his in zip(found, by_hand, strict=True)
+            ]
+        )
+        rounds = [(_each(ours), _each(ask), _timed(lambda: ours(0, 64))[1], _timed(lambda: ask(0, 64))[1]) for _ in range(5)]
+        client.close()
+        server.close()
+        running.close()
+    one, one_by_hand, batch, batch_by_hand = (median(column) for column in zip(*rounds, strict=True))
+    figures = {"build": (built, built_by_hand), "one query": (one, one_by_hand), "64 at once": (batch, batch_by_hand)}
+    told: dict[str, Any] = {"rows": n_rows, "lists that agree": float(agreed)}
+    return told | {name: f"{mine:.4f} s, by hand {his:.4f} s: {mine / his:.2f}" for name, (mine, his) in figures.items()}
+
+
+def _build(client: MilvusClient, vectors: Vectors) -> None:
+    schema = MilvusClient.create_schema(auto_id=False)
+    schema.add_field("row", DataType.INT64, is_primary=True)
+    schema.add_field("id_sum", DataType.INT64)
+    schema.add_field("embedding", DataType.FLOAT_VECTOR, dim=DIMENSION)
+    client.create_collection("by_hand", schema=schema, consistency_level="Strong")
+    for first in range(0, len(vectors), BATCH):
+        part = vectors[first : first + BATCH]
+        client.insert("by_hand", [{"row": first + n, "id_sum": n, "embedding": vector} for n, vector in enumerate(part)])
+    client.flush("by_hand")
+    params = MilvusClient.prepare_index_params()
+    params.add_index("embedding", index_type="FLAT", metric_type="IP")
+    client.create_index("by_hand", params)
+    client.load_collection("by_hand")
+
+
+def _each(ask: Callable[[int, int], list[Any]]) -> float:
+    """The median time of a query asked alone."""
+    return median(_timed(partial(ask, number, number + 1))[1] for number in range(30))
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000), indent=1))

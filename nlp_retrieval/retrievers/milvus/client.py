@@ -1,0 +1,266 @@
+"""The client of a Milvus server: opened when it is needed, once more where it is lost, and no secret in messages.
+
+A URL is ``http://host:19530`` or ``https://...``, with the name of a database behind a slash, or ``env:NAME``, the name of an
+environment variable that holds it. A token comes from the environment alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError, ServerError
+from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
+from nlp_retrieval.retrievers.milvus.driver import require_driver, silent
+from nlp_retrieval.retrievers.milvus.embedded import MilvusLiteServer
+from nlp_retrieval.text.printable import printable
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+T = TypeVar("T")
+
+_URL = re.compile(r"https?://[^\s/?#]++(?:/\w*+/?)?", re.ASCII)
+_AWAY = ("UNAVAILABLE", "CANCELLED")
+_CLOSED = "closed channel"
+"""By another thread, which found it lost."""
+
+_CONNECTED_WITHIN = 10.0
+_LONGEST_WAIT = 2.0
+_LITE = "milvus_lite"
+_OLDEST, _BM25_SINCE = (2, 4), (2, 5)
+_NO_COLLECTION, _NOT_LOADED, _RATE_LIMIT = {4, 100}, 101, 8
+_NO_ROOM = re.compile(r"no space left|disk quota|memory quota|insufficient memory|disk full", re.IGNORECASE)
+
+_SERVICE = "milvus.proto.milvus.MilvusService"
+_READING = ("Search", "Query", "HasCollection", "DescribeCollection")
+_REPEATED = re.compile(r"\[\w+\] Retry run out of \d+ retry times, (?:message=)?")
+
+
+class MilvusConnections:
+    """One server, and the client of it that several threads share.
+
+    Args:
+        url: see the module; None for the embedded server.
+        token: ``env:NAME``, or None.
+        embedded: is started whenever it does not run; where ``url`` is None.
+        timeout: seconds that a request which reads may take.
+        retries: how often a request is sent again where the server is away or asks for patience.
+
+    Raises:
+        DependencyError: pymilvus is not installed.
+        SourceError: an environment variable is not set.
+        ConfigurationError: the URL is malformed.
+    """
+
+    def __init__(
+        self, url: str | None, token: str | None, embedded: MilvusLiteServer | None, *, timeout: float, retries: int
+    ) -> None:
+        require_driver()
+        self.embedded = embedded
+        self._url = None if url is None else resolve(url)
+        self._token = "" if token is None else resolve(token)
+        self.shown = repr(embedded) if url is None else url if url.startswith("env:") else hide_secrets(url)
+        self.timeout = timeout
+        self.retries = retries
+        self.process = os.getpid()
+        self.version = ""
+        self._client: MilvusClient | None = None
+        self._lock = Lock()
+        if self._url is not None and not _URL.fullmatch(self._url):
+            raise ConfigurationError(f"{self.shown}: not the URL of a Milvus server; write http://host:19530 or https://host")
+
+    @property
+    def lite(self) -> bool:
+        """Whether the server is Milvus Lite."""
+        return self.version.startswith(_LITE)
+
+    @property
+    def database(self) -> str:
+        """The name of the database; empty for the default one."""
+        return "" if self._url is None else self._url.partition("://")[2].partition("/")[2].strip("/")
+
+    def read(self, work: Callable[[MilvusClient], T]) -> T:
+        """Do something that only reads, again where the server is away meanwhile.
+
+        Raises:
+            ServerError: the server cannot be reached, takes too long, or refuses.
+            IndexDamagedError: a collection of the index is not there.
+        """
+        for attempt in range(self.retries + 1):
+            client = None
+            try:
+                with silent():
+                    client = self.client()
+                    return work(client)
+            except _errors() as error:
+                again = _is_passing(error) or (self.embedded is not None and _is_lost(error))
+                lost, told = _is_lost(error), self.explained(error)
+                if attempt == self.retries or not again:
+                    raise told from None
+                if lost and client is not None and client is self._client:  # another thread may have connected again
+                    self.close()
+                time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
+        raise AssertionError("the last attempt returns or raises")
+
+    def write(self, work: Callable[[MilvusClient], T]) -> T:
+        """Do something that writes, once.
+
+        Raises:
+            ServerError, IndexWriteError: the message says why; what was written is named by no index.
+        """
+        try:
+            with silent():
+                return work(self.client())
+        except _errors() as error:
+            raise self.explained(error, "; nothing of it is used: run it again") from None
+
+    def patiently(self, work: Callable[[], T]) -> T:
+        """Send one request of a write, again where the server asks for patience."""
+        for attempt in range(self.retries + 5):
+            try:
+                return work()
+            except _errors() as error:
+                if _code(error) != _RATE_LIMIT:
+                    raise
+                let_go(error)
+                time.sleep(min(0.1 * 2**attempt, _LONGEST_WAIT))
+        return work()
+
+    def client(self) -> MilvusClient:
+        """The client, connected."""
+        with self._lock:
+            if self._client is not None and self.embedded is not None and not self.embedded.running:
+                self.close()
+            if self._client is None:
+                self._client = self._connected()
+            return self._client
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        with self._lock:
+            client, self._client = self._client, None
+            if client is not None and os.getpid() == self.process:
+                client.close()
+
+    def require(self, *, words: bool) -> None:
+        """Raise a ServerError where the server is too old.
+
+        Args:
+            words: whether it has to have BM25.
+        """
+        self.read(lambda _: None)
+        numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
+        if not self.lite and numbers and numbers < (_BM25_SINCE if words else _OLDEST):
+            needed = "2.5, which has BM25" if words else "2.4"
+            raise ServerError(f"{self.shown}: Milvus {self.version} is too old; upgrade the server to {needed}, or newer")
+
+    def explained(self, error: Exception, and_so: str = "") -> Exception:
+        """Turn a driver's error into one that says what to do."""
+        text = str(getattr(error, "message", "") or _details(error) or error)
+        for secret in filter(None, (self._token, *self._token.split(":"))):
+            text = text.replace(secret, "***")
+        text = _REPEATED.sub("", text, count=1)
+        reason = printable(" ".join(scrub(text, self._url or "").split()))[:400]
+        code, status, lost = _code(error), _status(error), _is_lost(error)
+        let_go(error)
+        if code in _NO_COLLECTION:
+            return IndexDamagedError(
+                f"{self.shown}: a collection of the index was dropped since it was opened ({reason}); index again with "
+                "replace=True, or correct the url"
+            )
+        if _NO_ROOM.search(reason):
+            return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
+        if status == "DEADLINE_EXCEEDED":
+            told = f"a request took longer than timeout={self.timeout:g} s; raise it, or use index_type='hnsw'"
+        elif status in ("UNAUTHENTICATED", "PERMISSION_DENIED") or "auth check failure" in text or "permission deny" in text:
+            told = f"the server refuses the user: {reason}; check the token (token='env:NAME') and its rights"
+        elif lost:
+            told = f"the server cannot be reached: {reason}; check that it runs, and the URL"
+        else:
+            told = f"the server refuses: {reason}"
+        return ServerError(f"{self.shown}: {told}{and_so}")
+
+    def _connected(self) -> MilvusClient:
+        from pymilvus import MilvusClient
+
+        uri = self._url
+        if uri is None:
+            assert self.embedded is not None  # noqa: S101 - of the constructor
+            uri = self.embedded.uri()
+        patience = min(_CONNECTED_WITHIN, self.timeout)
+        options = {"grpc.service_config": self._deadlines()}
+        client = MilvusClient(uri, token=self._token, timeout=patience, dedicated=True, grpc_options=options)
+        try:
+            self.version = client.get_server_version(timeout=patience)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def _deadlines(self) -> str:
+        """The time-out of requests that read, as gRPC has it.
+
+        As an argument, pymilvus would repeat a lost request until it is over, and notice a killed server a minute late.
+        """
+        names = [{"service": _SERVICE, "method": method} for method in _READING]
+        return json.dumps({"methodConfig": [{"name": names, "timeout": f"{self.timeout:.3f}s"}]})
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from grpc import RpcError
+    from pymilvus.exceptions import MilvusException
+
+    return RpcError, MilvusException
+
+
+def _status(error: Exception) -> str:
+    """The name of gRPC's status, of the error or of what led to it; empty where the server itself answered."""
+    from grpc import RpcError
+
+    if isinstance(error.__cause__, RpcError) and error.__cause__ is not error:
+        return _status(error.__cause__)
+    code = getattr(error, "code", None)
+    found = code() if callable(code) else code
+    return str(getattr(found, "name", ""))
+
+
+def _code(error: Exception) -> int:
+    code = getattr(error, "code", None)
+    return code if isinstance(code, int) else 0
+
+
+def _details(error: Exception) -> str:
+    details = getattr(error, "details", None)
+    return str(details() or "") if callable(details) else ""
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is gone, and not only the request refused."""
+    return _status(error) in _AWAY or any(said in str(error) for said in ("Fail connecting to server", _CLOSED))
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether the same request may succeed soon; who could not connect has waited already."""
+    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _CLOSED in str(error)
+
+
+def let_go(error: BaseException | None) -> None:
+    """Let go of all that the stack of an error held.
+
+    pymilvus raises errors from themselves: such a circle would hold a searcher, and the embedded server that it uses, until it
+    is collected.
+    """
+    while error is not None:
+        cause, error.__cause__, error.__context__, error.__traceback__ = error.__cause__, None, None, None
+        error = cause
+
+
+def is_not_loaded(error: Exception) -> bool:
+    """Whether a server was started again and has yet to load a collection."""
+    return _code(error) == _NOT_LOADED

@@ -1,0 +1,76 @@
+"""Milvus Lite in the folder ``.milvus`` of an index directory: a process of its own, shared, and stopped with its last user.
+
+Milvus Lite lets one process at a time open its folder, and loses nothing when that is killed. It reads files of FAISS, so a
+folder that was made elsewhere is not served before it is trusted.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
+from nlp_retrieval.errors import DependencyError, ServerError
+from nlp_retrieval.retrievers.milvus import lite_process
+from nlp_retrieval.servers.embedded import KeptServer
+from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust, socket_folder
+
+EMBEDDED = ".milvus"
+"""The folder of the embedded server, in the index directory."""
+
+_SOCKET = "milvus.sock"
+_STATUS = "status"
+_UNDIVIDED = {"MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(2**30), "MILVUS_LITE_WAL_SIZE_LIMIT_BYTES": str(2**31)}
+"""A collection of up to a gigabyte stays one piece: Milvus Lite weighs words piece by piece."""
+
+
+class MilvusLiteServer(KeptServer):
+    """A user of the Milvus Lite of a folder; several, in any number of processes, share it.
+
+    Args:
+        folder: holds data, socket and log; made at first use, for this user alone.
+    """
+
+    def uri(self) -> str:
+        """Start the server where it is not running, and return where it is (``unix:``).
+
+        Raises:
+            DependencyError: Milvus Lite is not installed.
+            UntrustedError: the folder was made elsewhere.
+            ServerError: the server does not start; the message holds what it said.
+            IndexWriteError: the folder cannot be written.
+        """
+        self.use()
+        return f"unix:{socket_folder(self.folder, _SOCKET) / _SOCKET}"
+
+    def start(self) -> None:
+        require_trust(self.folder, "milvus", "Milvus Lite")
+        if importlib.util.find_spec("milvus_lite") is None:
+            raise DependencyError(
+                'the embedded server needs Milvus Lite: pip install "nlp_retrieval[milvus]" (or pass url= of a server)'
+            )
+        data = self.folder / DATA
+        if not data.exists():
+            remember(self.folder, "milvus")
+            data.mkdir(mode=0o700)
+            sync_folder(self.folder)
+        sockets = socket_folder(self.folder, _SOCKET)
+        make_private(sockets)
+        status = self.folder / _STATUS
+        for left in (status, sockets / _SOCKET):
+            left.unlink(missing_ok=True)
+        command: list[str | Path] = [sys.executable, "-P", lite_process.__file__, data, sockets / _SOCKET, status]
+        said = self.keep(status, command, environment={"PYTHONPATH": os.environ.get("PYTHONPATH", "")} | _UNDIVIDED)
+        if said is not None:
+            raise ServerError(
+                f"{self.folder}: Milvus Lite does not start: {said}. The data may be damaged, or of another version: index "
+                "again with replace=True after removing this folder; or name a server with url="
+            )
+
+    def sync(self, collection: str) -> None:
+        """Have what a collection holds survive a loss of power; Milvus Lite itself writes files and does not sync them."""
+        folder = self.folder / DATA / "collections"
+        sync_tree(folder / collection)
+        sync_folder(folder)

@@ -1,0 +1,279 @@
+"""Retrieval in Milvus: vectors of an encoder, Milvus's own BM25, or both.
+
+Vectors are encoded into a file first, so that a killed build goes on where it stopped; then they are sent, indexed and
+compared. :mod:`nlp_retrieval.servers.retriever` says what holds of collections.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.column_streams import read_blocks
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.ranking import best_of, joined_hits
+from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.retrievers.milvus.client import MilvusConnections
+from nlp_retrieval.retrievers.milvus.collections import check_collection, make_collection, stored_vectors
+from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
+from nlp_retrieval.retrievers.milvus.making import Making, require_abilities
+from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, orphans
+from nlp_retrieval.retrievers.milvus.searching import Search, best_levelled, first_of_level
+from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
+from nlp_retrieval.servers.retriever import ServerRetriever
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+T = TypeVar("T")
+
+_VECTORS = "vectors.npy"
+_AT_ONCE = 4096
+_RRF_K, _DEPTH = 60.0, 100
+
+
+class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], VectorRetriever):
+    """Retrieval with Milvus: by the inner product over an encoder's vectors, by BM25, or by both; on a server, or embedded.
+
+    The index directory keeps the name of a collection and what must be in it, and no URL or token. A collection that is
+    missing or was changed is an error. Without a URL, Milvus Lite runs in the folder ``.milvus`` of the index directory while
+    it is used. For BM25 the server holds the texts, of each at most 65,535 bytes; ids and metadata it never sees.
+
+    Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match. BM25
+    is Milvus's own, with the weights of words that each segment has until segments are joined. ``both`` fuses the two lists,
+    each of at least 100, by reciprocal ranks (Cormack, Clarke and Buettcher, 2009).
+
+    Args:
+        encoder: a model's hub name, a local folder, or an encoder; not used by ``bm25``.
+        mode: ``dense``, ``bm25`` or ``both``.
+        url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``http://host:19530``, ``https://...``;
+            the name of a database may follow a slash). None: Milvus Lite.
+        token: ``env:NAME``, an environment variable with ``user:password`` or the key of a managed server.
+        index_type: of the vectors: ``flat`` compares all; ``hnsw`` and ``ivf`` are approximate, ``diskann`` and ``rabitq`` on
+            servers too. Items that join an index are compared exactly until segments are joined.
+        hnsw_m: hnsw: links per node.
+        ef_construction: hnsw: how widely the build searches for them.
+        nlist: ivf, rabitq: clusters; None for four times the square root of the number of items.
+        ef_search: hnsw, diskann: how widely a search looks.
+        nprobe: ivf, rabitq: clusters that a search compares.
+        analyzer: bm25: how texts become words; ``english`` and ``chinese`` on servers.
+        k1: bm25: how soon more of the same word counts no more.
+        b: bm25: how much a long text counts less.
+        consistency: what a search waits for; the collections of an index never change.
+        timeout: seconds that one request of a search may take.
+        retries: how often a request is sent again where the server is away or asks for patience.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "milvus"
+    search_only = frozenset({"url", "token", "ef_search", "nprobe", "consistency", "timeout", "retries", "merge"})
+    record = CollectionRecord
+    at_once = 64
+
+    def __init__(
+        self,
+        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
+        mode: Literal["dense", "bm25", "both"] = "dense",
+        url: str | None = None,
+        token: str | None = None,
+        index_type: IndexType = "flat",
+        hnsw_m: Annotated[int, Field(ge=2, le=2048)] = 16,
+        ef_construction: Annotated[int, Field(ge=4, le=32_768)] = 200,
+        nlist: Annotated[int, Field(ge=1, le=65_536)] | None = None,
+        ef_search: Annotated[int, Field(ge=1, le=32_768)] = 100,
+        nprobe: Annotated[int, Field(ge=1, le=65_536)] = 32,
+        analyzer: Literal["standard", "english", "chinese"] = "standard",
+        k1: Annotated[float, Field(gt=0, le=3)] = 1.2,
+        b: Annotated[float, Field(ge=0, le=1)] = 0.75,
+        consistency: Literal["strong", "bounded", "session", "eventually"] = "strong",
+        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
+        retries: Annotated[int, Field(ge=0, le=10)] = 2,
+        merge: MergeRule = "alternate",
+    ) -> None:
+        super().__init__(url, url if url is None or url.startswith("env:") else hide_secrets(url))
+        if token is not None and not token.startswith("env:"):
+            self._arguments["token"] = None
+            raise ConfigurationError(f"{self.name}: token has to name an environment variable that holds it: env:NAME")
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.mode = mode
+        self.token = token
+        self.index_type: IndexType = index_type
+        self.hnsw_m = hnsw_m
+        self.ef_construction = ef_construction
+        self.nlist = nlist
+        self.ef_search = ef_search
+        self.nprobe = nprobe
+        self.analyzer = analyzer
+        self.k1 = k1
+        self.b = b
+        self.consistency = consistency
+        self.timeout = timeout
+        self.retries = retries
+        self.merge = merge
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+
+    def index_identity(self) -> Config:
+        if self.mode != "bm25":
+            return super().index_identity()
+        of_words = {"mode", "analyzer", "k1", "b"}
+        return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
+
+    # building
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        self._encode_into(items, folder, None, self._making(len(items)))
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        self.require_segments(segments)
+        self._encode_into(items, folder, self.record.read(segments[0].folder).dimension, self._making(None))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        connections = self.pool_of(folder.parent)
+        records = self.records(segments)
+
+        def vectors() -> Any:
+            for segment, record in records:
+                rows = np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
+                for first in range(0, len(rows), _AT_ONCE):
+                    some = rows[first : first + _AT_ONCE]
+                    yield connections.read(partial(stored_vectors, connections, record=record, rows=some))
+
+        dimension = records[0][1].dimension
+        making = self._making(len(items) if segments[0].first_row == 0 else None)
+        self._make(items, folder, vectors() if dimension else None, dimension, making)
+
+    def _making(self, n_items: int | None) -> Making:
+        """How a collection of so many items is made; None for one that joins others, and is compared exactly."""
+        index_type: IndexType = "flat" if n_items is None else self.index_type
+        clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
+        params = {"ivf": {"nlist": clusters}, "rabitq": {"nlist": clusters}}
+        params["hnsw"] = {"M": self.hnsw_m, "efConstruction": self.ef_construction}
+        analyzer = None if self.mode == "dense" else self.analyzer
+        bm25 = {"bm25_k1": self.k1, "bm25_b": self.b}
+        return Making(index_type, params.get(index_type, {}), analyzer, bm25, self.consistency)
+
+    def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, making: Making) -> None:
+        """Encode items, where vectors are searched, and make a collection of them."""
+        require_abilities(self.pool_of(folder.parent), making)
+        if self.mode == "bm25":
+            self._make(items, folder, None, 0, making)
+            return
+        path = folder / _VECTORS
+        dimension = write_vectors(self, items, path, dimension)
+        self._make(items, folder, read_blocks(path, _AT_ONCE), dimension, making)
+        path.unlink()
+
+    def _make(self, items: ItemTable, folder: Path, vectors: Any, dimension: int, making: Making) -> None:
+        connections = self.pool_of(folder.parent)
+        make_collection(connections, folder.parent.absolute(), items, vectors, dimension, making).write(folder)
+
+    def settle(self, directory: Path) -> None:
+        embedded = self.url is None
+        if embedded and not (directory / EMBEDDED).exists():
+            return
+        connections = self.pool_of(directory)
+
+        def drop(client: MilvusClient) -> None:
+            for name in orphans(directory, client.list_collections(retry_times=0), embedded=embedded):
+                client.drop_collection(name, retry_times=0)
+
+        connections.write(drop)
+
+    # searching
+
+    def connect(self, place: Path | None) -> MilvusConnections:
+        embedded = None if place is None else MilvusLiteServer(place / EMBEDDED)
+        return MilvusConnections(self.url, self.token, embedded, timeout=self.timeout, retries=self.retries)
+
+    def check(self, connections: MilvusConnections, record: CollectionRecord) -> None:
+        check_collection(connections, record)
+
+    def reading(self, work: Callable[[MilvusClient], T]) -> T:
+        return self._server.read(work)
+
+    @property
+    def dimension(self) -> int:
+        return self._records[0][1].dimension
+
+    def encode(self, queries: list[str]) -> Vectors:
+        if self.mode == "bm25":
+            raise ConfigurationError(f"{self.name}: mode='bm25' keeps no vectors; use mode='dense' or 'both'")
+        return encoded_queries(self, queries)
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        if self.mode == "bm25" or not queries:
+            return self.search_prepared(queries, k, allowed)
+        with stage(f"{self.name}.encode"):
+            vectors = self.encode(queries)
+        if self.mode == "dense":
+            return self.search_prepared(vectors, k, allowed)
+        depth = max(k, _DEPTH)
+        return _fused(self.search_prepared(vectors, depth, allowed), self.search_prepared(queries, depth, allowed), k)
+
+    def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
+        return self.search_prepared(vectors, k, allowed)
+
+    def search_table(
+        self, connection: MilvusClient, record: CollectionRecord, queries: Any, k: int, allowed: Mask | None
+    ) -> Hits:
+        search = Search(self._server, connection, record, self._params_of(record), self.consistency)
+        if isinstance(queries, np.ndarray):
+            return search.nearest(queries, k, allowed)
+        return search.matching(queries, k, allowed)
+
+    def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
+        if len(parts) == 1:
+            return parts[0]
+        hits = joined_hits(parts, n_queries, len(parts) * k)
+        return Hits.from_lists([best_levelled(hits.rows[a:b], hits.scores[a:b], k) for a, b in pairwise(hits.offsets.tolist())])
+
+    def vectors_of(self, rows: Rows) -> Vectors:
+        distinct, places = np.unique(rows, return_inverse=True)
+        found = np.empty((len(distinct), self.dimension), np.float32)
+        for segment, record in self._records:
+            part = slice(*np.searchsorted(distinct, [segment.first_row, segment.end_row]).tolist())
+            if part.stop > part.start:
+                wanted = distinct[part] - segment.first_row
+                found[part] = self.reading(partial(stored_vectors, self._server, record=record, rows=wanted))
+        vectors: Vectors = found[places]
+        return vectors
+
+    def _params_of(self, record: CollectionRecord) -> Callable[[int], dict[str, int]]:
+        """The parameters of a search for so many rows."""
+        found: dict[str, Callable[[int], dict[str, int]]] = {
+            "hnsw": lambda depth: {"ef": max(self.ef_search, depth)},
+            "diskann": lambda depth: {"search_list": max(self.ef_search, depth)},
+            "ivf": lambda _: {"nprobe": self.nprobe},
+            "rabitq": lambda _: {"nprobe": self.nprobe},
+        }
+        return found.get(record.index_type, lambda _: {})
+
+
+def _fused(dense: Hits, words: Hits, k: int) -> Hits:
+    """The best k of two lists per query, by the sum of their reciprocal ranks; equal scores share a rank."""
+    lists = []
+    for ends in zip(pairwise(dense.offsets.tolist()), pairwise(words.offsets.tolist()), strict=True):
+        found, shares = [], []
+        for hits, (first, end) in zip((dense, words), ends, strict=True):
+            found.append(hits.rows[first:end])
+            shares.append(1 / (_RRF_K + 1 + first_of_level(hits.scores[first:end])))
+        rows, places = np.unique(np.concatenate(found), return_inverse=True)
+        scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
+        lists.append(best_of(rows, scores, k))
+    return Hits.from_lists(lists)

@@ -1,0 +1,171 @@
+"""Searching one collection: filters before the cut, ties by row, and k rows whenever k match.
+
+A filter goes as the numbers of the rows that may be found, or of those that may not, whichever are fewer: what passes was
+decided by the columns of the index directory, as for every engine, and no text of a user is ever part of an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.ranking import Matrix, search_past_ties
+from nlp_retrieval.retrievers.milvus.client import MilvusConnections
+from nlp_retrieval.retrievers.milvus.collections import loaded, stored_vectors
+from nlp_retrieval.retrievers.milvus.making import VECTORS, WORDS
+from nlp_retrieval.retrievers.milvus.record import CollectionRecord
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+MOST_AT_ONCE = 16_384
+"""The longest list that a server gives at once."""
+
+ROUNDING = 1e-6
+"""Of scores, as a share of those above 1."""
+
+_COMPARED_AT_ONCE = 16_384
+
+
+@dataclass(frozen=True)
+class Search:
+    """How one collection is searched.
+
+    Args:
+        connections: to the server.
+        client: its.
+        record: of the collection.
+        params: of a search for so many rows.
+        consistency: which is asked for.
+    """
+
+    connections: MilvusConnections
+    client: MilvusClient
+    record: CollectionRecord
+    params: Callable[[int], dict[str, int]]
+    consistency: str
+
+    def nearest(self, vectors: Any, k: int, allowed: Mask | None) -> Hits:
+        """Search for vectors, ``[queries, dimension]``, by the inner product.
+
+        An index that is approximate may give fewer than k rows; then all that may be found are compared.
+        """
+        hits = self._hits(VECTORS, vectors, k, allowed)
+        short = np.flatnonzero(np.diff(hits.offsets) < k)
+        if self.record.index_type == "flat" or len(short) == 0:
+            return hits
+        lists = [(hits.rows[a:b], hits.scores[a:b]) for a, b in pairwise(hits.offsets.tolist())]
+        for number, found in zip(short.tolist(), self._compared(vectors[short], k, allowed), strict=True):
+            lists[number] = found
+        return Hits.from_lists(lists)
+
+    def matching(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        """Search for words by BM25; what shares none with a query is not found."""
+        return self._hits(WORDS, queries, k, allowed)
+
+    def _hits(self, field: str, queries: Any, k: int, allowed: Mask | None) -> Hits:
+        n_found = self.record.rows if allowed is None else int(np.count_nonzero(allowed))
+
+        def search(numbers: Rows, depth: int) -> Matrix:
+            rows, scores = np.full((len(numbers), depth), -1, np.int64), np.full((len(numbers), depth), -np.inf)
+            asked = [queries[number] for number in numbers.tolist()]
+            pages = [self._page(field, asked, depth, allowed)] if depth <= MOST_AT_ONCE else []
+            lists = pages[0] if pages else [self._paged(field, query, depth, allowed) for query in asked]
+            for place, (some, their) in enumerate(lists):
+                rows[place, : len(some)], scores[place, : len(some)] = some, their[first_of_level(their)]
+            return rows, scores
+
+        return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
+
+    def _paged(self, field: str, query: Any, depth: int, allowed: Mask | None) -> tuple[Rows, Any]:
+        """A list that is longer than a server gives at once: what was found is left out of the next page."""
+        left = np.ones(self.record.rows, np.bool_) if allowed is None else allowed.copy()
+        found: list[tuple[Rows, Any]] = []
+        missing = depth
+        while missing > 0 and left.any():
+            ((rows, scores),) = self._page(field, [query], min(missing, MOST_AT_ONCE), None if left.all() else left)
+            if len(rows) == 0:
+                break
+            found.append((rows, scores))
+            left[rows] = False
+            missing -= len(rows)
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0)
+        rows, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        return rows, scores
+
+    def _page(self, field: str, queries: list[Any], depth: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
+        expression, values = condition_of(allowed, templates=not self.connections.lite)
+        metric = "IP" if field == VECTORS else "BM25"
+
+        def search() -> Any:
+            return self.client.search(
+                self.record.collection,
+                data=queries,
+                anns_field=field,
+                limit=depth,
+                filter=expression,
+                filter_params=values,
+                output_fields=["row"],
+                search_params={"metric_type": metric, "params": self.params(depth) if field == VECTORS else {}},
+                consistency_level=self.consistency.title(),
+                retry_times=0,
+            )
+
+        found = []
+        for hits in loaded(self.client, self.record, search):
+            rows = np.fromiter((hit["row"] for hit in hits), np.int64, len(hits))
+            scores = np.fromiter((hit["distance"] for hit in hits), np.float64, len(hits))
+            found.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite gives those of BM25 below 0
+        return found
+
+    def _compared(self, vectors: Any, k: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
+        """The best k per query of all rows that may be found."""
+        rows = np.arange(self.record.rows) if allowed is None else np.flatnonzero(allowed)
+        wide, scores = vectors.astype(np.float64), np.empty((len(vectors), len(rows)), np.float32)
+        for first in range(0, len(rows), _COMPARED_AT_ONCE):
+            some = rows[first : first + _COMPARED_AT_ONCE]
+            block = stored_vectors(self.connections, self.client, self.record, some)
+            scores[:, first : first + len(some)] = wide @ block.T.astype(np.float64)
+        return [best_levelled(rows, its.astype(np.float64), k) for its in scores]
+
+
+def first_of_level(scores: Scores) -> Rows:
+    """The place of each score, best first, or of the first that rounding alone keeps apart from it.
+
+    A server rounds the products of equal vectors differently.
+    """
+    apart = -np.diff(scores, prepend=np.inf) > ROUNDING * np.maximum(1.0, np.abs(scores))
+    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(len(scores)), 0))
+    return places
+
+
+def best_levelled(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+    """The k best of some rows and their scores, best first; the lowest rows where rounding alone keeps scores apart."""
+    order = np.argsort(-scores, kind="stable")
+    rows, scores = rows[order], scores[order]
+    scores = scores[first_of_level(scores)]
+    best = np.lexsort((rows, -scores))[:k]
+    return rows[best], scores[best]
+
+
+def condition_of(allowed: Mask | None, *, templates: bool) -> tuple[str, dict[str, list[int]]]:
+    """An expression that holds for the rows that may be found, and its values.
+
+    Args:
+        allowed: ``[rows of the collection]``; None for all.
+        templates: whether the server takes values beside an expression, which it then need not parse.
+    """
+    if allowed is None:
+        return "", {}
+    word, rows = "in", np.flatnonzero(allowed)
+    if 2 * len(rows) > len(allowed):
+        word, rows = "not in", np.flatnonzero(~allowed)
+    if templates:
+        return f"row {word} {{rows}}", {"rows": rows.tolist()}
+    return f"row {word} [{','.join(map(str, rows.tolist()))}]", {}

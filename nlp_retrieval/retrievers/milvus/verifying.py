@@ -1,0 +1,58 @@
+"""Reading the collections of an index as a whole, and comparing them with what its records say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nlp_retrieval.core.index.manifest import read_manifest
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.retrievers.milvus.client import MilvusConnections
+from nlp_retrieval.retrievers.milvus.collections import check_collection
+from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
+from nlp_retrieval.retrievers.milvus.record import CollectionRecord
+
+
+def verify_collections(
+    directory: Path, url: str | None = None, token: str | None = None, *, timeout: float = 3600.0
+) -> list[str]:
+    """Compare every row of every collection that the manifest of an index leads to with the checksums in their records.
+
+    Args:
+        directory: of the index.
+        url: of the server; None for the embedded one.
+        token: ``env:NAME``, for the server.
+        timeout: seconds that one request may take.
+
+    Returns:
+        One message per damaged collection; empty if there is none, or no collection at all.
+
+    Raises:
+        IndexDamagedError: the manifest, or the record of a collection, is damaged.
+        ConfigurationError: the collections are on another server, and no URL is given.
+        ServerError: the server cannot be asked.
+    """
+    manifest = read_manifest(directory)
+    folders = [directory / segment.folder for record in manifest.retrievers for segment in record.segments] if manifest else []
+    records = [CollectionRecord.read(folder) for folder in folders if (folder / CollectionRecord.file).is_file()]
+    if not records:
+        return []
+    place = directory.absolute() / EMBEDDED
+    if url is None and not place.is_dir():
+        raise ConfigurationError(
+            f"{directory}: {len(records)} collections of this index are on a server (database "
+            f"{records[0].database or 'default'!r}), which was not asked; pass its URL with --url env:NAME"
+        )
+    server = MilvusLiteServer(place) if url is None else None
+    connections = MilvusConnections(url, token, server, timeout=timeout, retries=1)
+    damaged = []
+    try:
+        for record in records:
+            try:
+                check_collection(connections, record, whole=True)
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+    finally:
+        connections.close()
+        if server is not None:
+            server.close()
+    return damaged
