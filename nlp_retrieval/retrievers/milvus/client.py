@@ -27,10 +27,13 @@ T = TypeVar("T")
 
 _URL = re.compile(r"https?://[^\s/?#]++(?:/\w*+/?)?", re.ASCII)
 _AWAY = ("UNAVAILABLE", "CANCELLED")
-_CLOSED = "closed channel"
+_CLOSED = ("closed channel", "should create connection first")
 """By another thread, which found it lost."""
 
 _CONNECTED_WITHIN = 10.0
+_BACK_WITHIN = 30.0
+"""A killed server of our own is taken for running until its keeper has ended."""
+_POLL = 0.02
 _LONGEST_WAIT = 2.0
 _LITE = "milvus_lite"
 _OLDEST, _BM25_SINCE = (2, 4), (2, 5)
@@ -189,19 +192,30 @@ class MilvusConnections:
     def _connected(self) -> MilvusClient:
         from pymilvus import MilvusClient
 
-        uri = self._url
-        if uri is None:
-            assert self.embedded is not None  # noqa: S101 - of the constructor
-            uri = self.embedded.uri()
         patience = min(_CONNECTED_WITHIN, self.timeout)
         options = {"grpc.service_config": self._deadlines()}
-        client = MilvusClient(uri, token=self._token, timeout=patience, dedicated=True, grpc_options=options)
-        try:
-            self.version = client.get_server_version(timeout=patience)
-        except BaseException:
-            client.close()
-            raise
-        return client
+
+        def connected(uri: str) -> MilvusClient:
+            client = MilvusClient(uri, token=self._token, timeout=patience, dedicated=True, grpc_options=options)
+            try:
+                self.version = client.get_server_version(timeout=patience)
+            except BaseException:
+                client.close()
+                raise
+            return client
+
+        if self.embedded is None:
+            assert self._url is not None  # noqa: S101 - of the constructor
+            return connected(self._url)
+        deadline = time.monotonic() + _BACK_WITHIN
+        while True:
+            try:
+                return connected(self.embedded.uri())
+            except _errors() as error:
+                if not _is_lost(error) or time.monotonic() > deadline:
+                    raise
+                let_go(error)
+            time.sleep(_POLL)
 
     def _deadlines(self) -> str:
         """The time-out of requests that read, as gRPC has it.
@@ -242,12 +256,12 @@ def _details(error: Exception) -> str:
 
 def _is_lost(error: Exception) -> bool:
     """Whether the connection is gone, and not only the request refused."""
-    return _status(error) in _AWAY or any(said in str(error) for said in ("Fail connecting to server", _CLOSED))
+    return _status(error) in _AWAY or any(said in str(error) for said in ("Fail connecting to server", *_CLOSED))
 
 
 def _is_passing(error: Exception) -> bool:
     """Whether the same request may succeed soon; who could not connect has waited already."""
-    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _CLOSED in str(error)
+    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or any(said in str(error) for said in _CLOSED)
 
 
 def let_go(error: BaseException | None) -> None:
