@@ -300,4 +300,5 @@ def test_the_package_makes_no_lock_that_a_fork_would_leave_held() -> None:
     package = Path(nlp_retrieval.__file__).parent
     making = re.compile(r"\bthreading\.R?Lock\b")
     found = {str(file.relative_to(package)) for file in package.rglob("*.py") if making.search(file.read_text("utf-8"))}
-    assert found == {"core/forks.py"}
+    own_process = "retrievers/milvus/lite_process.py"  # a script, which nothing imports and nothing forks
+    assert found == {"core/forks.py", own_process}
