@@ -156,8 +156,8 @@ class _Run:
 
     def _serve(self, slot: int) -> None:
         try:
-            while (block := self._next(slot)) is not None and self._serves(slot, block):
-                pass
+            while (worker := self._ready(slot)) is not None and (block := self._next(slot)) is not None:
+                self._do(block, worker, slot)
         except BaseException as error:  # raised by who waits for the block
             self._fail(error)
         with self._changed:
@@ -167,28 +167,48 @@ class _Run:
     def _next(self, slot: int) -> Block | None:
         with self._changed:
             self._busy.discard(slot)
-            while not self._todo and not self._ended and self._error is None:
+            while not self._todo and not self._over:
                 self._changed.wait()
-            if self._ended or self._error is not None:
+            if self._over:
                 return None
             self._busy.add(slot)
             return self._todo.popleft()
 
-    def _serves(self, slot: int, block: Block) -> bool:
-        """Have the worker of a slot encode a block; returns whether there is one for the next block."""
+    @property
+    def _over(self) -> bool:
+        return self._ended or self._error is not None
+
+    def _do(self, block: Block, worker: Worker, slot: int) -> None:
         try:
-            encoded = self._encoded(self._ready(slot), block)
+            encoded = self._encoded(worker, block)
         except WorkerLostError as lost:
             self._pool.drop(slot)
             self._again(block, str(lost))
-            return True
-        except NoRoomError as none:
-            self._pool.drop(slot)
-            return self._without(block, str(none))
+            return
         with self._changed:
             self._done[block.number] = encoded
             self._changed.notify_all()
-        return True
+
+    def _ready(self, slot: int) -> Worker | None:
+        """The worker of a slot, with this task taken up; None if the slot has to do without one, or all is over."""
+        lost = 0
+        while not self._over:
+            with self._changed:
+                self._busy.add(slot)
+            try:
+                return self._started(slot)
+            except WorkerLostError as error:
+                self._pool.drop(slot)
+                lost += 1
+                if lost >= ATTEMPTS and not self._over:
+                    raise WorkerError(
+                        f"{lost} workers were lost before their first block, the last: {error}; {self._pool.advice}"
+                    ) from None
+            except NoRoomError as none:
+                self._pool.drop(slot)
+                self._require_others(str(none))
+                return None
+        return None
 
     def _encoded(self, worker: Worker, block: Block) -> EncodedBlock:
         answer = worker.encode(self._doing, block.texts)
@@ -198,13 +218,12 @@ class _Run:
             raise WorkerLostError(f"{worker.place} sent something else than was asked for")
         return answer
 
-    def _ready(self, slot: int) -> Worker:
-        """The worker of a slot, with this task taken up."""
+    def _started(self, slot: int) -> Worker:
         pool = self._pool
         worker = pool.workers.get(slot)
         if worker is None:
             worker = pool.added(slot, pool.start())
-            if self._ended:
+            if self._over:
                 raise WorkerLostError("it is not needed any more")
         if (slot, self._doing) not in pool.taken:
             answer = worker.ask(self._doing, self._task)
@@ -238,14 +257,10 @@ class _Run:
             self._todo.appendleft(block)
             self._changed.notify_all()
 
-    def _without(self, block: Block, why: str) -> bool:
-        """Go on without a worker: the others do its block."""
+    def _require_others(self, why: str) -> None:
         with self._changed:
             if self._alive <= 1:
                 raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
-            self._todo.appendleft(block)
-            self._changed.notify_all()
-        return False
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
