@@ -101,7 +101,6 @@ def encoded_tokens(
     Raises:
         ModelError: vectors that cannot be searched.
     """
-
     matrix = encoder.projection_matrix()
     also = {"projection_matrix": None if matrix is None else digest_of_matrix(matrix)}
     return _resumed(PassageTask(encoder, encoder.dimension, matrix), also, part, batches, n_passages, np.float16)
@@ -125,7 +124,6 @@ def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_pa
     Raises:
         ModelError: weights that cannot be searched.
     """
-
     for batch in _resumed(PassageTask(encoder, 2), {}, "", batches, n_passages, np.float32):
         terms, weights = batch.rows.T
         weighed = TermWeights(offsets_of(batch.counts.astype(np.int64)), terms.astype(np.int32), weights)
@@ -151,9 +149,7 @@ def _resumed(
     return resumed_batches(slot, _settings_of(task.encoder) | also, whole, encode, dtype, task.dimension)
 
 
-def _encoded_here(
-    task: PassageTask, batches: Iterator[list[str]]
-) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+def _encoded_here(task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
     for texts in batches:
         yield texts, task(texts)
 
@@ -163,4 +159,3 @@ def _settings_of(encoder: AnyEncoder) -> Config:
     kinds = {BaseTokenEncoder: "tokens", BaseSparseEncoder: "terms"}
     kind = next((kind for cls, kind in kinds.items() if isinstance(encoder, cls)), "vectors")
     return {"kind": kind, "config": encoder.config, "computed_by": computed_by()}
-

@@ -47,6 +47,10 @@ class Workers:
         return self.ray is not None or (self.n or 1) > 1
 
 
+THIS_PROCESS = Workers()
+"""No workers: whoever is asked encodes by itself."""
+
+
 class Closable(Protocol):
     """What ends its workers."""
 

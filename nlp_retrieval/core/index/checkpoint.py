@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, chained, digest_of

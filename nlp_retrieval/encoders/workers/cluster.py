@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from typing import Any, cast
 
 from nlp_retrieval.core.blocks.encoded import EncodedBlock
@@ -57,10 +58,8 @@ class ClusterWorker(Worker):
         return cast("EncodedBlock | Failure", self._answer(self._actor.encode, doing, texts))
 
     def close(self) -> None:
-        try:
+        with suppress(Exception):  # it is gone, or the whole cluster is
             self._ray.kill(self._actor)
-        except Exception:  # noqa: S110 -- it is gone, or the whole cluster is
-            pass
 
     def _place(self) -> str:
         try:

@@ -41,9 +41,7 @@ class WorkerPool:
         self._closing: list[Callable[[], None]] = []
         self._changing = threading.Lock()
 
-    def encoded(
-        self, task: PassageTask, batches: Iterator[list[str]]
-    ) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+    def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
         """Encode batches, and yield each with its texts, in order.
 
         Args:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
@@ -23,8 +24,8 @@ from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask
 from nlp_retrieval.encoders.workers.worker import Failure, Worker, WorkerLostError
 
 _ADVICE = (
-    "where the system killed them for memory, use fewer workers, or an encoder with a smaller batch_size; the same call goes on "
-    "from what was encoded"
+    "where the system killed them for memory, use fewer workers, or an encoder with a smaller batch_size; the same call goes "
+    "on from what was encoded"
 )
 _GRACE = 5.0
 """Seconds that a process may take to end by itself, once nothing reaches it any more."""
@@ -42,12 +43,12 @@ class ProcessWorker(Worker):
         ours, theirs = socket.socketpair()
         self._faults = TemporaryFile()  # noqa: SIM115 -- it lives as long as the worker
         with theirs:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 -- this package, by this Python
                 [sys.executable, "-P", "-m", "nlp_retrieval.encoders.workers.child", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._faults,
-                env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+                env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
             )

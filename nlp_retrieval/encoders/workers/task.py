@@ -88,8 +88,8 @@ class PassageTask:
         for part in with_held(self.encoder):
             if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
                 raise ConfigurationError(
-                    f"workers cannot import {type(part).__qualname__}, which is defined in the script or notebook that runs, or "
-                    "in a function; move it into a module"
+                    f"workers cannot import {type(part).__qualname__}, which is defined in the script or notebook that runs, "
+                    "or in a function; move it into a module"
                 )
 
 

@@ -113,4 +113,3 @@ class WorkerSide:
     def place(self) -> str:
         """Where this runs, for messages."""
         return f"process {os.getpid()}"
-
