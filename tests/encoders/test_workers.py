@@ -114,6 +114,12 @@ def test_an_encoder_that_no_other_process_can_import_is_refused(tmp_path):
         Searcher([FaissRetriever(Here())]).index(items_of(TEXTS), tmp_path / "index", workers=2)
 
 
+def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
+    searcher = Searcher([FaissRetriever(HashedWords(api_key="sk-abcdefghijklmnopqrstuvwxyz123456"))])
+    with pytest.raises(ConfigurationError, match=r"api_key holds what looks like a secret, and is not pickled"):
+        searcher.index(items_of(TEXTS), tmp_path / "index", workers=2)
+
+
 def test_passages_are_read_only_as_workers_become_free():
     read = 0
 

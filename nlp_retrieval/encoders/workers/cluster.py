@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from contextlib import suppress
 from typing import Any, cast
 
@@ -20,6 +21,9 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerErro
 
 ROOM_SECONDS = 60.0
 """So long a worker waits for a free core, and for its process to start."""
+
+LOOK_SECONDS, MISSED_LOOKS = 3.0, 4
+"""Between two looks at whether the head is there, and how often it may be missed."""
 
 _REACHED_SECONDS = 5.0
 _ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was encoded"
@@ -103,10 +107,38 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
     pool = WorkerPool(lambda: ClusterWorker(ray, actors), min(n_workers or n_cores, n_cores), _ADVICE)
     if not connected:
         pool.at_the_end(ray.shutdown)
+    over = threading.Event()
+    pool.at_the_end(over.set)
+    head = ray.get_runtime_context().gcs_address
+    threading.Thread(target=_watch, args=(head, pool, over), daemon=True).start()
     if n_cores < 1:
         pool.close()
         raise WorkerError(f"the Ray cluster at {address} has no core for a worker; start a node with --num-cpus")
     return pool
+
+
+def _watch(head: str, pool: WorkerPool, over: threading.Event) -> None:
+    """Have the call end with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
+    missed = 0
+    while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
+        missed = 0 if _answers(head) is None else missed + 1
+    if missed >= MISSED_LOOKS:
+        pool.give_up(
+            WorkerError(
+                f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "
+                "was encoded"
+            )
+        )
+
+
+def _answers(where: str) -> OSError | None:
+    """What keeps a connection from being made; None where it was made."""
+    host, _, port = where.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
+    except OSError as error:
+        return error
+    return None
 
 
 def _ray() -> Any:
@@ -123,12 +155,8 @@ def _connect(ray: Any, address: str) -> None:
     host, _, port = where.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"ray={address!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
-    try:  # Ray itself would try for minutes, and then end this process
-        socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
-    except OSError as error:
-        raise WorkerError(
-            f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or check the address"
-        ) from None
+    if (error := _answers(where)) is not None:  # Ray itself would try for minutes, and then end this process
+        raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or check the address")
     try:
         ray.init(address=where, log_to_driver=False, logging_level="ERROR")
     except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise

@@ -38,7 +38,9 @@ class WorkerPool:
         self.workers: dict[int, Worker] = {}
         self.taken: set[tuple[int, str]] = set()
         self.trials: dict[str, Confirmed] = {}
+        self.broken: WorkerError | None = None
         self._closing: list[Callable[[], None]] = []
+        self._run: _Run | None = None
         self._changing = threading.Lock()
 
     def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
@@ -54,7 +56,7 @@ class WorkerPool:
             WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
         """
         task.require_importable()
-        run = _Run(self, task)
+        run = self._run = _Run(self, task)
         waiting: deque[Block] = deque()
         try:
             for block in _blocks(batches):
@@ -69,6 +71,12 @@ class WorkerPool:
                 yield oldest.texts, run.result(oldest)
         finally:
             run.end()
+
+    def give_up(self, error: WorkerError) -> None:
+        """End the call with an error now: what the workers run on is gone, and they cannot even be ended any more."""
+        self.broken = error
+        if self._run is not None:
+            self._run.fail(error)
 
     def at_the_end(self, close: Callable[[], None]) -> None:
         """Have this called when the pool is closed, after its workers have ended."""
@@ -90,7 +98,7 @@ class WorkerPool:
         with self._changing:
             worker = self.workers.pop(slot, None)
             self.taken -= {taken for taken in self.taken if taken[0] == slot}
-        if worker is not None:
+        if worker is not None and self.broken is None:
             worker.close()
 
     def close(self) -> None:
@@ -111,7 +119,7 @@ class _Run:
         self._todo: deque[Block] = deque()
         self._done: dict[int, EncodedBlock] = {}
         self._lost: dict[int, int] = {}
-        self._error: BaseException | None = None
+        self._error: BaseException | None = pool.broken
         self._ended = False
         self._threads: list[threading.Thread] = []
         self._busy: set[int] = set()
@@ -147,6 +155,8 @@ class _Run:
             self._todo.clear()
             busy = set(self._busy)
             self._changed.notify_all()
+        if self._pool.broken is not None:
+            return
         for slot in busy:
             self._pool.drop(slot)
         for thread in self._threads:
@@ -157,7 +167,7 @@ class _Run:
             while (worker := self._ready(slot)) is not None and (block := self._next(slot)) is not None:
                 self._do(block, worker, slot)
         except BaseException as error:  # raised by who waits for the block
-            self._fail(error)
+            self.fail(error)
         with self._changed:
             self._busy.discard(slot)
             self._alive -= 1
@@ -260,7 +270,8 @@ class _Run:
             if self._alive <= 1:
                 raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """Have whoever waits for a block be told of an error."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
