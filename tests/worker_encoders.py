@@ -16,7 +16,7 @@ class Unlucky(HashedWords):
     """Something happens in a worker at passages with the word "now", and leaves a line in a file; nothing in the first process.
 
     Args:
-        what: ``killed``, ``raises``, ``refuses``, ``other_model``, ``other_vectors`` or ``nothing``.
+        what: ``killed``, ``raises``, ``refuses``, ``waits``, ``other_model``, ``other_vectors`` or ``nothing``.
         log: the file.
         times: how often it happens.
         home: the process where nothing happens.
@@ -37,8 +37,8 @@ class Unlucky(HashedWords):
                     os.kill(os.getpid(), signal.SIGKILL)
                 case "raises":
                     raise RuntimeError("the weights are gone\nsecond line")
-                case "other_vectors":
-                    time.sleep(600)  # until another worker has come, and the build has ended
+                case "waits" | "other_vectors":
+                    time.sleep(600)  # the build ends before
                 case "refuses":
                     return super().encode_passages(passages) * float("nan")
         vectors = super().encode_passages(passages)

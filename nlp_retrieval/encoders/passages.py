@@ -6,7 +6,7 @@ resumed build are those of the build before: a model's vectors depend on which t
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.blocks.encoded import EncodedBatch
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
@@ -142,16 +142,11 @@ def _resumed(
     first = next(batches, [])
     whole = chain([first] if first else [], batches)
     if len(first) >= n_passages:
-        return (batch for _, batch in _encoded_here(task, whole))
+        return (batch for _, batch in encoded_here(task, whole))
     slot = {"encoder": task.encoder.identity, "part": part}
     pool = pool_at_hand() if task.encoder.in_workers else None
-    encode = partial(_encoded_here if pool is None else pool.encoded, task)
+    encode = partial(encoded_here if pool is None else pool.encoded, task)
     return resumed_batches(slot, _settings_of(task.encoder) | also, whole, encode, dtype, task.dimension)
-
-
-def _encoded_here(task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
-    for texts in batches:
-        yield texts, task(texts)
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:

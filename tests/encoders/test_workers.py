@@ -116,7 +116,7 @@ def test_an_encoder_that_no_other_process_can_import_is_refused(tmp_path):
 
 def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
     searcher = Searcher([FaissRetriever(HashedWords(api_key="sk-abcdefghijklmnopqrstuvwxyz123456"))])
-    with pytest.raises(ConfigurationError, match=r"api_key holds what looks like a secret, and is not pickled"):
+    with pytest.raises(ConfigurationError, match=r"api_key holds what looks like a secret, and is not sent to workers"):
         searcher.index(items_of(TEXTS), tmp_path / "index", workers=2)
 
 

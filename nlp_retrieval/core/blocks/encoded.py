@@ -7,7 +7,7 @@ which texts are encoded together, so the same blocks are what makes the same byt
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,14 @@ class EncodedBlock:
     def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
         """What a worker sends back."""
         return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
+
+
+def encoded_here(
+    encode: Callable[[list[str]], EncodedBatch], batches: Iterator[list[str]]
+) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+    """Encode batches in this process, and yield each with its texts."""
+    for texts in batches:
+        yield texts, encode(texts)
 
 
 def chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:

@@ -55,7 +55,7 @@ class WorkerPool:
             ModelError: vectors that cannot be searched.
             WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
         """
-        task.require_importable()
+        task.require_sendable()
         run = self._run = _Run(self, task)
         waiting: deque[Block] = deque()
         try:

@@ -18,7 +18,7 @@ import numpy as np
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.blocks.encoded import EncodedBatch
-from nlp_retrieval.core.components.component import Component, canonical_json, with_held
+from nlp_retrieval.core.components.component import Component, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, checked_terms
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
@@ -83,8 +83,9 @@ class PassageTask:
             return self
         return PassageTask(self.encoder.with_projection(self.projection), self.dimension, self.projection)
 
-    def require_importable(self) -> None:
-        """Raise a :class:`ConfigurationError` where another process could not make this encoder."""
+    def require_sendable(self) -> None:
+        """Raise a :class:`ConfigurationError` where another process could not make this encoder, or must not know a secret."""
+        refuse_secrets(self.encoder, "sent to workers")
         for part in with_held(self.encoder):
             if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
                 raise ConfigurationError(
