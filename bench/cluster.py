@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class _Nodes:
     def __init__(self, n_nodes: int) -> None:
         os.environ |= threads_of(1) | {
             "RAY_USAGE_STATS_ENABLED": "0",
-            "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), *sys.path])),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), *sys.path])),
         }
         from ray.cluster_utils import Cluster
 
@@ -124,10 +125,9 @@ def _consume(encoded: Iterator[tuple[list[str], Any]], digest: Any) -> None:
 
 
 def _tell(what: str, n: int, seconds: float, alone: float, same: bool = True) -> None:
-    bytes_ = "equal bytes" if same else "OTHER BYTES"
-    print(
-        f"{what}: {seconds:.1f} s, {n / seconds:.1f} passages/s, {alone / seconds:.2f} times one process, {bytes_}", flush=True
-    )
+    compared = "equal bytes" if same else "OTHER BYTES"
+    speed = f"{n / seconds:.1f} passages/s, {alone / seconds:.2f} times one process"
+    print(f"{what}: {seconds:.1f} s, {speed}, {compared}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import warnings
 import zlib
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 

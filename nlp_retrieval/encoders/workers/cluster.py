@@ -156,9 +156,7 @@ def _connect(ray: Any, address: str) -> None:
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"ray={address!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
     if (error := _answers(where)) is not None:  # Ray itself would try for minutes, and then end this process
-        raise WorkerError(
-            f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or check the address"
-        )
+        raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or see the address")
     try:
         ray.init(address=where, log_to_driver=False, logging_level="ERROR")
     except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise

@@ -119,7 +119,8 @@ def confirmed(task: PassageTask, place: str) -> Confirmed:
 def facts_of(encoder: Component) -> dict[str, str]:
     """What has to be the same where passages are encoded together, without opening a model."""
     versions = {f"version of {name}": found for name, found in computed_by().items() if name != "machine"}
-    own = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": platform.python_version()}
+    python = ".".join(platform.python_version_tuple()[:2])
+    own = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": python}
     identity = {f"encoder.{key}": canonical_json(value) for key, value in encoder.identity.items()}
     return own | {"machine": platform.machine()} | versions | identity
 
