@@ -16,7 +16,7 @@ from hashed_words import HashedWords, items_of
 from worker_encoders import Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
-from nlp_retrieval.core.blocks.encoded import Block, EncodedBatch, EncodedBlock
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
@@ -142,7 +142,7 @@ def test_passages_are_read_only_as_workers_become_free():
 def test_what_a_worker_sends_is_believed_only_if_it_is_whole_and_of_the_texts():
     batch = EncodedBatch(np.ones((2, 3), np.float32), np.ones(2, np.uint32))
     sent = EncodedBlock.of(batch, ["a", "b"])
-    block = Block(0, 0, ["a", "b"])
+    block = WorkBlock(0, 0, ["a", "b"])
     assert block.fits(sent)
     assert not block.fits(EncodedBlock.of(batch, ["ab", ""]))
     other = EncodedBatch(np.full((2, 3), 2, np.float32), np.ones(2, np.uint32))
@@ -160,14 +160,14 @@ from nlp_retrieval.encoders.workers import pool
 from nlp_retrieval.retrievers.faiss import retriever
 
 retriever._BATCH = 4
-result = pool._Run.result
+result = pool._Encoding.result
 def told(run, block):
     while {seconds} and len(run._pool.workers) < 2:
         time.sleep(0.01)
     print(*(worker._process.pid for worker in run._pool.workers.values()), flush=True)
     time.sleep({seconds})
     return result(run, block)
-pool._Run.result = told
+pool._Encoding.result = told
 encoder = Unlucky("nothing", "log", home=os.getpid())
 report = Searcher([FaissRetriever(encoder)]).index(items_of([f"passage {{n}}" for n in range(30)]), sys.argv[1], workers=2)
 print(report.built)

@@ -37,7 +37,7 @@ class EncodedBatch:
 
 
 @dataclass(frozen=True)
-class Block:
+class WorkBlock:
     """Passages to encode in one call.
 
     Args:

@@ -12,7 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 
-from nlp_retrieval.core.blocks.encoded import Block, EncodedBatch, EncodedBlock
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, facts_of
 from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError
 from nlp_retrieval.errors import RetrievalWarning, WorkerError
@@ -40,7 +40,7 @@ class WorkerPool:
         self.trials: dict[str, Confirmed] = {}
         self.broken: WorkerError | None = None
         self._closing: list[Callable[[], None]] = []
-        self._run: _Run | None = None
+        self._run: _Encoding | None = None
         self._changing = threading.Lock()
 
     def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
@@ -56,8 +56,8 @@ class WorkerPool:
             WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
         """
         task.require_sendable()
-        run = self._run = _Run(self, task)
-        waiting: deque[Block] = deque()
+        run = self._run = _Encoding(self, task)
+        waiting: deque[WorkBlock] = deque()
         try:
             for block in _blocks(batches):
                 run.submit(block)
@@ -109,14 +109,14 @@ class WorkerPool:
             self._closing.pop()()
 
 
-class _Run:
+class _Encoding:
     """One call: its blocks, and a thread for each worker that has some of them."""
 
     def __init__(self, pool: WorkerPool, task: PassageTask) -> None:
         self._pool, self._task, self._doing = pool, task, task.key
         self._facts = facts_of(task.encoder)
         self._changed = threading.Condition()
-        self._todo: deque[Block] = deque()
+        self._todo: deque[WorkBlock] = deque()
         self._done: dict[int, EncodedBlock] = {}
         self._lost: dict[int, int] = {}
         self._error: BaseException | None = pool.broken
@@ -125,7 +125,7 @@ class _Run:
         self._busy: set[int] = set()
         self._alive = 0
 
-    def submit(self, block: Block) -> None:
+    def submit(self, block: WorkBlock) -> None:
         """Give a block to whoever is free."""
         with self._changed:
             self._todo.append(block)
@@ -136,7 +136,7 @@ class _Run:
                 self._alive += 1
                 self._threads[slot].start()
 
-    def result(self, block: Block) -> EncodedBatch:
+    def result(self, block: WorkBlock) -> EncodedBatch:
         """Wait for a block."""
         with self._changed:
             while block.number not in self._done and self._error is None:
@@ -172,7 +172,7 @@ class _Run:
             self._busy.discard(slot)
             self._alive -= 1
 
-    def _next(self, slot: int) -> Block | None:
+    def _next(self, slot: int) -> WorkBlock | None:
         with self._changed:
             self._busy.discard(slot)
             while not self._todo and not self._over:
@@ -186,7 +186,7 @@ class _Run:
     def _over(self) -> bool:
         return self._ended or self._error is not None
 
-    def _do(self, block: Block, worker: Worker, slot: int) -> None:
+    def _do(self, block: WorkBlock, worker: Worker, slot: int) -> None:
         try:
             encoded = self._encoded(worker, block)
         except WorkerLostError as lost:
@@ -218,7 +218,7 @@ class _Run:
                 return None
         return None
 
-    def _encoded(self, worker: Worker, block: Block) -> EncodedBlock:
+    def _encoded(self, worker: Worker, block: WorkBlock) -> EncodedBlock:
         answer = worker.encode(self._doing, block.texts)
         if isinstance(answer, Failure):
             raise answer.error(f"{worker.place} failed at {block}")
@@ -257,7 +257,7 @@ class _Run:
                 "probably: the index would depend on who encodes what; use nodes of one kind"
             )
 
-    def _again(self, block: Block, how: str) -> None:
+    def _again(self, block: WorkBlock, how: str) -> None:
         lost = self._lost[block.number] = self._lost.get(block.number, 0) + 1
         if lost >= ATTEMPTS:
             raise WorkerError(f"{lost} workers were lost over {block}, the last: {how}; {self._pool.advice}")
@@ -277,10 +277,10 @@ class _Run:
             self._changed.notify_all()
 
 
-def _blocks(batches: Iterator[list[str]]) -> Iterator[Block]:
+def _blocks(batches: Iterator[list[str]]) -> Iterator[WorkBlock]:
     first = 0
     for number, texts in enumerate(batches):
-        yield Block(number, first, texts)
+        yield WorkBlock(number, first, texts)
         first += len(texts)
 
 
