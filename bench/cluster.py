@@ -1,4 +1,4 @@
-"""Encoding by several workers, of one core each, against one process on one core: ``python -m bench.cluster DATA MODEL [PASSAGES]``.
+"""Workers of one core each against one process on one core: ``python -m bench.cluster DATA MODEL [PASSAGES]``.
 
 All encode the same blocks of passages with a sentence-transformers model, in float32, after a block that is not timed; the
 bytes are compared. The time by hand is that of Ray Data's ``map_batches`` over as many actors. Nothing of it is kept.
