@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
+from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, facts_of
 from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError
 from nlp_retrieval.errors import RetrievalWarning, WorkerError
@@ -41,7 +42,7 @@ class WorkerPool:
         self.broken: WorkerError | None = None
         self._closing: list[Callable[[], None]] = []
         self._run: _Encoding | None = None
-        self._changing = threading.Lock()
+        self._changing = Lock()
 
     def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
         """Encode batches, and yield each with its texts, in order.
