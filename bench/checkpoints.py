@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from bench.common import Data, Row, at_most, best_of_each, seconds_of
 from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder
-from nlp_retrieval.core.index.checkpoint import EncodedBatch, Site, checkpoints_at, resumed_batches
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
+from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 
@@ -48,11 +50,11 @@ def _measured(name: str, encoder: BaseEncoder | BaseTokenEncoder, texts: list[st
     def run(fingerprint: str | None) -> None:
         batches: Iterator[list[str]] = (texts[first : first + size] for first in range(0, len(texts), size))
         if fingerprint is None:
-            for _ in resumed_batches({}, {}, batches, batch_of, dtype):
+            for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
             return
         with checkpoints_at(Site(Path(folder), fingerprint, (0, len(texts)))):
-            for _ in resumed_batches({}, {}, batches, batch_of, dtype):
+            for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
 
     fresh = itertools.count()

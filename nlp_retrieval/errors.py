@@ -23,6 +23,7 @@ Catch :class:`RetrievalError` for all of them, or a branch::
     |   |-- IndexLockedError               another process is writing to it
     |   `-- IndexWriteError (OSError)      it cannot be written: permission, space
     |-- ServerError                        a database server that does not start, is lost, or refuses
+    |-- WorkerError                      a worker, or a cluster of them, that is lost, has no room or does not fit
     |-- OutputError (OSError)              a file of results cannot be written
     |-- ForkError                          what was opened before a fork cannot be used after it
     `-- EngineError                        an engine broke its contract
@@ -137,6 +138,10 @@ class IndexWriteError(IndexStateError, OSError):
 
 class ServerError(RetrievalError):
     """A database server does not start, cannot be reached, was lost meanwhile, took too long, or refuses."""
+
+
+class WorkerError(RetrievalError):
+    """A worker process is lost again and again, or a Ray cluster is gone, has no room, or has other versions or models."""
 
 
 class OutputError(RetrievalError, OSError):

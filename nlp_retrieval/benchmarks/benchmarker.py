@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.grid.grid import build_grid
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.core.blocks.workers import Workers
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
@@ -51,6 +52,9 @@ class Benchmarker:
         where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
         where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
             ``{"country": "country"}`` asks each question of its own country.
+        workers: how many processes encode the passages of what is indexed, as in ``Searcher.index``.
+        ray: address of a Ray cluster that encodes them, as in ``Searcher.index``. Searches, and what they take, are measured in
+            this process in any case.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
@@ -81,6 +85,8 @@ class Benchmarker:
         answerer: BaseAnswerer | None = None,
         where: Where | None = None,
         where_from: Mapping[str, str] | None = None,
+        workers: int | None = None,
+        ray: str | None = None,
     ) -> None:
         self.settings = BenchmarkSettings(
             searchers=searchers,
@@ -100,6 +106,7 @@ class Benchmarker:
             answerer=answerer,
             where=where,
             where_from=where_from,
+            workers=Workers(workers, ray),
         )
         self._on_progress = on_progress
 

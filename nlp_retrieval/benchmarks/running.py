@@ -29,6 +29,7 @@ from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core.blocks.workers import working
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.core.search.results import no_collection
@@ -172,7 +173,7 @@ class _Running:
 
     def index(self) -> None:
         """Bring the index to hold what every configuration needs, and open it."""
-        with using_stages(self.stages):
+        with using_stages(self.stages), working(self._settings.workers):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
                     continue

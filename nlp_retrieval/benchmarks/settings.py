@@ -12,6 +12,7 @@ from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost.prices import Prices
 from nlp_retrieval.benchmarks.filters.of_queries import check_where_from, filters_of
+from nlp_retrieval.core.blocks.workers import THIS_PROCESS, Workers
 from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
@@ -48,6 +49,7 @@ class BenchmarkSettings:
         answerer: answers the queries as questions from what each searcher found; None: nothing is answered.
         where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
         where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
+        workers: who encodes the passages of what is indexed; searching and its latency are this process's in any case.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
@@ -74,6 +76,7 @@ class BenchmarkSettings:
     answerer: BaseAnswerer | None = None
     where: Where | None = None
     where_from: Mapping[str, str] | None = None
+    workers: Workers = THIS_PROCESS
 
     def __post_init__(self) -> None:
         check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)

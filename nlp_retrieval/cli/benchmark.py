@@ -12,6 +12,7 @@ import typer
 
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, names_of, print_comparison
+from nlp_retrieval.cli.worker_options import RayOption, WorkersOption
 from nlp_retrieval.errors import DependencyError, RetrievalError
 
 if TYPE_CHECKING:
@@ -49,13 +50,16 @@ def command(
     ] = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Compare searchers over the same queries.
 
     Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; logs to Weights & Biases, MLflow
     or TensorBoard where that is asked for.
     What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
-    stopped when it is run again. With a grid, or many searchers, what is going to be done is printed first. A configuration
+    stopped when it is run again. With --workers or --ray, other processes encode what has to be indexed; searches are made, and
+    timed, in this one. With a grid, or many searchers, what is going to be done is printed first. A configuration
     that fails does not keep the others from being compared; the command then ends with 1, or with 4 where all that is missing
     has to be installed.
     """
@@ -64,11 +68,13 @@ def command(
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans.plan import plan_of
     from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+    from nlp_retrieval.core.blocks.workers import Workers
     from nlp_retrieval.reports.tables.plain import refuse_unknown_columns
     from nlp_retrieval.reports.terminal.plan import PlanTables
     from nlp_retrieval.reports.tracking.loggers import loggers_of
 
     described = read_benchmark_config(config)
+    described.options["workers"] = Workers(workers, ray)
     if not wandb:
         described = replace(described, wandb=None)
     loggers = loggers_of(described, log_to or ())

@@ -9,6 +9,7 @@ import typer
 
 from nlp_retrieval.cli.console import megabytes, parse_component, say
 from nlp_retrieval.cli.corpus import Corpus, Loader, LoaderOptions, corpus_loader
+from nlp_retrieval.cli.worker_options import RayOption, WorkersOption
 
 NAME = "index"
 
@@ -27,8 +28,12 @@ def command(
         ),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Give up an index of other items that is there.")] = False,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Index a corpus.
+
+    With --workers or --ray, other processes encode the passages; the index is the same.
 
     What is there already is not built again; further retrievers join an index of the same items.
     """
@@ -39,7 +44,7 @@ def command(
 
     chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
     searcher = Searcher(chosen or [default_lexical_retriever()])
-    report = searcher.index(corpus_loader(corpus, loader, option), index, replace=replace)
+    report = searcher.index(corpus_loader(corpus, loader, option), index, replace=replace, workers=workers, ray=ray)
     for record in searcher.index_records():
         size = sum(segment.bytes for segment in record.segments)
         state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"

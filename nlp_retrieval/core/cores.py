@@ -3,8 +3,40 @@
 from __future__ import annotations
 
 import os
+import sys
+
+ONE_THREAD = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
+"""What sets the threads of a package that was imported already."""
+
+_NUMBERS = (
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    *("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS"),
+)
+
+_most: int | None = None
 
 
 def usable_cores() -> int:
-    """How many cores this process may use: fewer than there are where a container or ``taskset`` says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many cores this process may use: fewer than there are if a container, ``taskset`` or a limit says so."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return there if _most is None else min(there, _most)
+
+
+def limit_cores(n: int) -> None:
+    """Have this process compute on so many cores from now on, whatever it imports later.
+
+    Args:
+        n: at least 1.
+    """
+    global _most  # noqa: PLW0603 -- it is the process that is limited
+    _most = n
+    os.environ.update(threads_of(n))
+    for name, setter in ONE_THREAD.items():
+        set_threads = getattr(sys.modules.get(name), setter, None)
+        if set_threads is not None:
+            set_threads(n)
+
+
+def threads_of(n: int) -> dict[str, str]:
+    """The environment in which native libraries start no more than ``n`` threads."""
+    return dict.fromkeys(_NUMBERS, str(n)) | {"TOKENIZERS_PARALLELISM": "false"}

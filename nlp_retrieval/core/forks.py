@@ -17,9 +17,8 @@ import threading
 from types import TracebackType
 from weakref import WeakSet
 
+from nlp_retrieval.core.cores import ONE_THREAD
 from nlp_retrieval.errors import ForkError
-
-_ONE_THREAD = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
 
 _inherited: frozenset[str] = frozenset()
 
@@ -70,7 +69,7 @@ def compute_alone() -> None:
     To be called before anything that computes with them. It costs nothing in a process that was not forked.
     """
     if _inherited:
-        for name, setter in _ONE_THREAD.items():
+        for name, setter in ONE_THREAD.items():
             limit = getattr(sys.modules.get(name), setter, None) if name in _inherited else None
             if limit is not None:
                 limit(1)

@@ -23,6 +23,9 @@ class BaseEncoder(Component, ABC):
 
     kind: ClassVar[str] = "encoders"
 
+    in_workers: ClassVar[bool] = True
+    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> Vectors:
         """Return ``[queries, dimension]``, float32."""

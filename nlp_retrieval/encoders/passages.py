@@ -6,29 +6,26 @@ resumed build are those of the build before: a model's vectors depend on which t
 
 from __future__ import annotations
 
-import hashlib
-import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
-from nlp_retrieval.core.index.checkpoint import EncodedBatch, resumed_batches
-from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
+from nlp_retrieval.core.index.checkpoint import resumed_batches
+from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
-
-AnyEncoder = BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
-
-_COMPUTING = ("numpy", "sentence-transformers", "tokenizers", "torch", "transformers", "onnxruntime", "model2vec")
+from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.workers.starting import pool_at_hand
+from nlp_retrieval.encoders.workers.task import AnyEncoder, PassageTask, computed_by, digest_of_matrix
+from nlp_retrieval.errors import ModelError
 
 
 def encoded_passages(
@@ -45,12 +42,13 @@ def encoded_passages(
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
     """
-
-    def encode(texts: list[str]) -> EncodedBatch:
-        rows = checked_vectors(encoder.encode_passages(texts), texts, encoder, dimension)
-        return EncodedBatch(rows, np.ones(len(texts), np.uint32), encoder.cut_passages(texts))
-
-    for batch in _resumed(encoder, {"dimension": dimension}, "", batches, n_passages, encode, np.float32, dimension):
+    task = PassageTask(encoder, dimension)
+    for batch in _resumed(task, {"dimension": dimension}, "", batches, n_passages, np.float32):
+        if dimension is not None and batch.rows.shape[1] != dimension:
+            raise ModelError(
+                f"{encoder!r} returned an array of shape {batch.rows.shape}; {len(batch.counts)} vectors of dimension "
+                f"{dimension} were expected"
+            )
         dimension = batch.rows.shape[1]
         yield batch
 
@@ -103,18 +101,9 @@ def encoded_tokens(
     Raises:
         ModelError: vectors that cannot be searched.
     """
-
-    def encode(texts: list[str]) -> EncodedBatch:
-        matrices = checked_tokens(encoder.encode_passages(texts), texts, encoder)
-        counts = np.array([len(matrix) for matrix in matrices], np.uint32)
-        rows = np.concatenate([*matrices, np.zeros((0, encoder.dimension), np.float32)])
-        return EncodedBatch(rows, counts, encoder.cut_passages(texts))
-
     matrix = encoder.projection_matrix()
-    projection = None if matrix is None else hashlib.sha256(np.ascontiguousarray(matrix).data).hexdigest()
-    return _resumed(
-        encoder, {"projection_matrix": projection}, part, batches, n_passages, encode, np.float16, encoder.dimension
-    )
+    also = {"projection_matrix": None if matrix is None else digest_of_matrix(matrix)}
+    return _resumed(PassageTask(encoder, encoder.dimension, matrix), also, part, batches, n_passages, np.float16)
 
 
 class EncodedTerms(NamedTuple):
@@ -135,50 +124,33 @@ def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_pa
     Raises:
         ModelError: weights that cannot be searched.
     """
-
-    def encode(texts: list[str]) -> EncodedBatch:
-        offsets, terms, weights = checked_terms(encoder.encode_passages(texts), texts, encoder)
-        counts = np.diff(offsets).astype(np.uint32)
-        return EncodedBatch(np.stack([terms.astype(np.float32), weights], axis=1), counts, encoder.cut_passages(texts))
-
-    for batch in _resumed(encoder, {}, "", batches, n_passages, encode, np.float32, 2):
+    for batch in _resumed(PassageTask(encoder, 2), {}, "", batches, n_passages, np.float32):
         terms, weights = batch.rows.T
         weighed = TermWeights(offsets_of(batch.counts.astype(np.int64)), terms.astype(np.int32), weights)
         yield EncodedTerms(checked_terms(weighed, [""] * len(batch.counts), encoder), batch.n_cut)  # it may be a checkpoint's
 
 
 def _resumed(
-    encoder: AnyEncoder,
+    task: PassageTask,
     also: Config,
     part: str,
     batches: Iterator[list[str]],
     n_passages: int,
-    encode: Callable[[list[str]], EncodedBatch],
     dtype: type[np.floating],
-    dimension: int | None,
 ) -> Iterator[EncodedBatch]:
-    """A single batch is encoded without a checkpoint, which would not be written before it is done."""
+    """A single batch is encoded here and without a checkpoint, which would not be written before it is done."""
     first = next(batches, [])
     whole = chain([first] if first else [], batches)
     if len(first) >= n_passages:
-        return map(encode, whole)
-    slot = {"encoder": encoder.identity, "part": part}
-    return resumed_batches(slot, _settings_of(encoder) | also, whole, encode, dtype, dimension)
+        return (batch for _, batch in encoded_here(task, whole))
+    slot = {"encoder": task.encoder.identity, "part": part}
+    pool = pool_at_hand() if task.encoder.in_workers else None
+    encode = partial(encoded_here if pool is None else pool.encoded, task)
+    return resumed_batches(slot, _settings_of(task.encoder) | also, whole, encode, dtype, task.dimension)
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:
     """What decides the vectors besides the model: all settings, also those that matter only in rounding, and what computes."""
     kinds = {BaseTokenEncoder: "tokens", BaseSparseEncoder: "terms"}
     kind = next((kind for cls, kind in kinds.items() if isinstance(encoder, cls)), "vectors")
-    return {"kind": kind, "config": encoder.config, "computed_by": _computed_by()}
-
-
-@cache
-def _computed_by() -> dict[str, str]:
-    versions = {"machine": platform.machine()}
-    for package in _COMPUTING:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions
+    return {"kind": kind, "config": encoder.config, "computed_by": computed_by()}

@@ -23,6 +23,9 @@ class BaseTokenEncoder(Component, ABC):
 
     kind: ClassVar[str] = "encoders"
 
+    in_workers: ClassVar[bool] = True
+    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+
     @property
     @abstractmethod
     def dimension(self) -> int:

@@ -10,7 +10,7 @@ import json
 import warnings
 import zlib
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,11 @@ from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_fol
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.benchmarks.stages import store as stage_store
 from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
-from nlp_retrieval.core.index.checkpoint import PREFIX, EncodedBatch, Site, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.checkpoint import PREFIX, Site, checkpoints_at, keep_checkpoints, resumed_batches
 from nlp_retrieval.core.index.lock_owner import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
@@ -249,7 +250,7 @@ def encode_words(content: bytes | None) -> tuple[Site, list[EncodedBatch]]:
     else:
         (folder / encoding_name()).write_bytes(content)
     with checkpoints_at(site):
-        return site, list(resumed_batches({}, {}, iter(WORDS_TO_ENCODE), _words, np.float32))
+        return site, list(resumed_batches({}, {}, iter(WORDS_TO_ENCODE), partial(encoded_here, _words), np.float32))
 
 
 @cache

@@ -18,17 +18,19 @@ import stat
 import struct
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from nlp_retrieval._version import __version__
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, chained, digest_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.errors import RetrievalWarning
 
@@ -42,21 +44,6 @@ _DIGEST = hashlib.sha256().digest_size
 _NAMED = 16
 _LARGEST_BATCH, _LARGEST_DIMENSION = 2**31, 2**20
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a folder, a socket, another user's file
-
-
-@dataclass(frozen=True)
-class EncodedBatch:
-    """What an encoder made of a batch of texts.
-
-    Args:
-        rows: ``[rows, dimension]``, the vectors of all texts, in order.
-        counts: ``[texts]``, how many rows each text has.
-        n_cut: how many texts are longer than the encoder reads.
-    """
-
-    rows: NDArray[Any]
-    counts: NDArray[np.uint32]
-    n_cut: int = 0
 
 
 @dataclass
@@ -101,11 +88,15 @@ def keep_checkpoints(directory: Path, fingerprints: Collection[str] = ()) -> Non
             _remove(left)
 
 
+EncodeAll = Callable[[Iterator[list[str]]], Generator[tuple[list[str], EncodedBatch], None, None]]
+"""Encodes batch after batch, here or elsewhere; the results come in the order of the batches, with their texts."""
+
+
 def resumed_batches(
     slot: Config,
     settings: Config,
     batches: Iterator[list[str]],
-    encode: Callable[[list[str]], EncodedBatch],
+    encode: EncodeAll,
     dtype: DTypeLike,
     dimension: int | None = None,
 ) -> Iterator[EncodedBatch]:
@@ -117,23 +108,31 @@ def resumed_batches(
         slot: names what is encoded within the segment; a checkpoint with other settings in the same slot is dropped.
         settings: whatever else decides the result of ``encode``, apart from the texts.
         batches: the texts; the same batches whenever this is built.
-        encode: encodes one batch.
+        encode: encodes the batches that are left.
         dtype: what rows are kept as; the caller must not need more precision.
         dimension: what rows must have; None where that is not known before the first batch.
     """
     site = _site.get()
     if site is None:
-        yield from map(encode, batches)
+        for _, batch in encode(batches):
+            yield batch
         return
     with _Checkpoint(site, slot, settings, np.dtype(dtype), dimension) as checkpoint:
+        left: list[list[str]] = []
         for texts in batches:
-            batch = checkpoint.take(texts)
-            if batch is None:
-                begin = time.perf_counter_ns()
-                batch = encode(texts)
+            kept = checkpoint.take(texts)
+            if kept is None:
+                left.append(texts)
+                break
+            site.kept += len(texts)
+            yield kept
+        with closing(encode(chain(left, batches))) as encoded:
+            begin = time.perf_counter_ns()
+            for texts, batch in encoded:
                 checkpoint.add(texts, batch, time.perf_counter_ns() - begin)
-            site.kept += len(texts) if checkpoint._file is not None else 0
-            yield batch
+                site.kept += len(texts) if checkpoint._file is not None else 0
+                yield batch
+                begin = time.perf_counter_ns()
 
 
 class _Checkpoint:
@@ -197,9 +196,9 @@ class _Checkpoint:
         if rows.nbytes > _LARGEST_BATCH:
             self._give_up(None)
             return
-        head = _HEAD.pack(len(texts), rows.shape[1], batch.n_cut, len(rows), nanoseconds) + _digest_of(texts)
+        head = _HEAD.pack(len(texts), rows.shape[1], batch.n_cut, len(rows), nanoseconds) + digest_of(texts)
         parts = (head, np.ascontiguousarray(batch.counts, "<u4").data, rows.data)
-        self._chain = _chained(self._chain, parts)
+        self._chain = chained(self._chain, parts)
         try:
             self._file.seek(self._end)
             self._file.truncate()
@@ -220,7 +219,7 @@ class _Checkpoint:
         if len(head) < _HEAD.size + _DIGEST:
             raise ValueError
         n_texts, dimension, n_cut, n_rows, nanoseconds = _HEAD.unpack_from(head)
-        if (n_texts, head[_HEAD.size :]) != (len(texts), _digest_of(texts)):
+        if (n_texts, head[_HEAD.size :]) != (len(texts), digest_of(texts)):
             raise ValueError("it holds other texts")
         n_bytes = n_rows * dimension * self._dtype.itemsize
         fits = dimension == self._dimension or (self._dimension is None and 0 < dimension <= _LARGEST_DIMENSION)
@@ -229,7 +228,7 @@ class _Checkpoint:
         if left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
             raise ValueError
         counts, rows = file.read(4 * n_texts), file.read(n_bytes)
-        chain = _chained(self._chain, (head, counts, rows))
+        chain = chained(self._chain, (head, counts, rows))
         if file.read(_DIGEST) != chain:
             raise ValueError("a checksum does not match")
         found = EncodedBatch(
@@ -286,15 +285,3 @@ def _remove(path: Path) -> None:
     with suppress(OSError):
         path.unlink()
     shutil.rmtree(path, ignore_errors=True)  # follows no link
-
-
-def _chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:
-    digest = hashlib.sha256(before)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
-
-
-def _digest_of(texts: Sequence[str]) -> bytes:
-    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
-    return _chained(b"", (part for text in encoded for part in (len(text).to_bytes(8, "little"), text)))

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
+from nlp_retrieval.core.blocks.workers import Workers, working
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
@@ -94,20 +95,35 @@ class BaseSearcher(FromSettings, ABC):
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
         """Explain why results were found: one mapping per result, empty without an explanation."""
 
-    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path, *, replace: bool = False) -> IndexReport:
+    def index(
+        self,
+        items: BaseLoader | Iterable[SearchableItem],
+        path: str | Path,
+        *,
+        replace: bool = False,
+        workers: int | None = None,
+        ray: str | None = None,
+    ) -> IndexReport:
         """Index items for every retriever of this searcher, and open the index; what it already holds is not built again.
 
         Args:
             items: a loader, or items; streamed once.
             path: the index directory.
             replace: whether to replace an existing index of other items.
+            workers: how many processes encode passages, of one core each; by default this process does, with all its cores.
+            ray: the passages are encoded by a Ray cluster: its address, or ``auto`` for the one that this machine belongs to;
+                by as many workers as it has cores, or as ``workers`` says.
 
         Raises:
             ItemError: the items cannot be indexed.
+            ConfigurationError: ``workers`` is no number from 1, or ``ray`` no address.
+            DependencyError: a cluster is wanted, and ray is not installed.
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
+            WorkerError: workers are lost again and again, or the cluster is gone, has no room, or has other versions or models.
         """
-        report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
+        with working(Workers(workers, ray)):
+            report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
         self.open(path)
         return report
 

@@ -34,6 +34,8 @@ class EndpointEncoder(BaseEncoder):
         | {"api_key_env", "cache_dir"}
     )
 
+    in_workers = False
+
     model: str
     api_key_env: str | None
     dimension: int | None

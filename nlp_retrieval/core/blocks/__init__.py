@@ -1,0 +1,1 @@
+"""What is encoded a block at a time, here or by workers."""

@@ -1,0 +1,104 @@
+"""Blocks of passages, and what comes back of them.
+
+A block is a batch that its retriever cuts, and it is encoded in one call wherever that happens: a model's vectors depend on
+which texts are encoded together, so the same blocks are what makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """What an encoder made of a batch of texts.
+
+    Args:
+        rows: ``[rows, dimension]``, the vectors of all texts, in order.
+        counts: ``[texts]``, how many rows each text has.
+        n_cut: how many texts are longer than the encoder reads.
+    """
+
+    rows: NDArray[Any]
+    counts: NDArray[np.uint32]
+    n_cut: int = 0
+
+    def checksum(self) -> bytes:
+        """A digest of all of it."""
+        head = f"{self.rows.dtype.str} {self.rows.shape} {len(self.counts)} {self.n_cut}\n".encode()
+        counts, rows = np.ascontiguousarray(self.counts, "<u4"), np.ascontiguousarray(self.rows)
+        return chained(b"", (head, counts.data, rows.data))
+
+
+@dataclass(frozen=True)
+class WorkBlock:
+    """Passages to encode in one call.
+
+    Args:
+        number: place of the block among those of its segment.
+        first: place of its first passage.
+        texts: the passages.
+    """
+
+    number: int
+    first: int
+    texts: list[str]
+
+    def __str__(self) -> str:
+        return f"passages {self.first:,} to {self.first + len(self.texts) - 1:,}"
+
+    def fits(self, encoded: EncodedBlock) -> bool:
+        """Whether what came back was made of these texts, and is what the worker had sent."""
+        batch = encoded.batch
+        whole = len(batch.counts) == len(self.texts) and int(batch.counts.sum(dtype=np.uint64)) == len(batch.rows)
+        return whole and encoded.texts == digest_of(self.texts) and encoded.vectors == batch.checksum()
+
+
+@dataclass(frozen=True)
+class EncodedBlock:
+    """What a worker made of a block.
+
+    Args:
+        batch: the vectors.
+        texts: digest of the texts, as the worker had them.
+        vectors: checksum of ``batch``, as the worker made it.
+        warned: the warnings that encoding gave.
+    """
+
+    batch: EncodedBatch
+    texts: bytes
+    vectors: bytes
+    warned: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
+        """What a worker sends back."""
+        return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
+
+
+def encoded_here(
+    encode: Callable[[list[str]], EncodedBatch], batches: Iterator[list[str]]
+) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+    """Encode batches in this process, and yield each with its texts."""
+    for texts in batches:
+        yield texts, encode(texts)
+
+
+def chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:
+    """The digest of parts, and of a digest before them."""
+    digest = hashlib.sha256(before)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def digest_of(texts: Sequence[str]) -> bytes:
+    """A digest of texts that tells where each one ends."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return chained(b"", (part for text in encoded for part in (len(text).to_bytes(8, "little"), text)))

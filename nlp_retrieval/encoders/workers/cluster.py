@@ -1,0 +1,196 @@
+"""Workers on the nodes of a Ray cluster (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
+
+A worker is an actor with a core of its own, which opens a model once and encodes block after block. A lost actor is a lost
+worker: its block is done again elsewhere, and another actor is started where there is room for one. Ray's own restarts are
+off, so that every worker is asked for its versions and its model before its first block.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from contextlib import suppress
+from typing import Any, cast
+
+from nlp_retrieval.core.blocks.encoded import EncodedBlock
+from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask
+from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError, WorkerSide
+from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line
+
+ROOM_SECONDS = 60.0
+"""So long a worker waits for a free core, and for its process to start."""
+
+LOOK_SECONDS, MISSED_LOOKS = 3.0, 4
+"""Between two looks at whether the head is there, and how often it may be missed."""
+
+_REACHED_SECONDS = 5.0
+_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was encoded"
+
+
+class ActorSide(WorkerSide):
+    """A worker, from inside of a cluster."""
+
+    def place(self) -> str:
+        ray = _ray()
+        return f"worker process {os.getpid()} on node {ray.util.get_node_ip_address()}"
+
+
+class ClusterWorker(Worker):
+    """An actor of a Ray cluster.
+
+    Args:
+        ray: the module of that name.
+        actors: makes actors.
+    """
+
+    def __init__(self, ray: Any, actors: Any) -> None:
+        self._ray, self._started = ray, False
+        try:
+            self._actor = actors.remote()
+        except Exception as error:  # whatever Ray raises where its head is gone
+            raise WorkerLostError(_reason(error)) from None
+
+    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+        if not self._started:
+            self.place = self._place()
+            self._started = True
+        return cast("Confirmed | Failure", self._answer(self._actor.ask, doing, task))
+
+    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
+        return cast("EncodedBlock | Failure", self._answer(self._actor.encode, doing, texts))
+
+    def close(self) -> None:
+        with suppress(Exception):  # it is gone, or the whole cluster is
+            self._ray.kill(self._actor)
+
+    def _place(self) -> str:
+        try:
+            return str(self._ray.get(self._actor.place.remote(), timeout=ROOM_SECONDS))
+        except self._ray.exceptions.GetTimeoutError:
+            raise NoRoomError(
+                f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_room(self._ray)}"
+            ) from None
+        except Exception as error:  # whatever Ray raises where an actor does not start
+            raise WorkerLostError(f"a worker did not start: {_reason(error)}") from None
+
+    def _answer(self, method: Any, *given: object) -> object:
+        try:
+            return self._ray.get(method.remote(*given))
+        except Exception as error:  # what an encoder raises is an answer; this is the actor, its node or the cluster
+            raise WorkerLostError(f"{self.place} ended: {_reason(error)}") from None
+
+
+def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
+    """Return a pool of workers of a Ray cluster, which are started when there is work for them.
+
+    Args:
+        address: of the cluster, ``host:port``; or ``auto`` for the one that this machine belongs to.
+        n_workers: how many; at most, and by default, as many as the cluster has cores.
+
+    Raises:
+        ConfigurationError: the address is one of Ray's client.
+        DependencyError: ray is not installed.
+        WorkerError: there is no cluster, it is of another version of Ray or Python, or it has no core.
+    """
+    ray = _ray()
+    if "://" in address:
+        raise ConfigurationError(f"ray={address!r}: pass host:port, on a machine of the cluster; Ray's client is not supported")
+    connected = ray.is_initialized()
+    if connected:
+        _require_same(ray, address)
+    else:
+        _connect(ray, address)
+    n_cores = int(ray.cluster_resources().get("CPU", 0))
+    actors = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(ActorSide)
+    pool = WorkerPool(lambda: ClusterWorker(ray, actors), min(n_workers or n_cores, n_cores), _ADVICE)
+    if not connected:
+        pool.at_the_end(ray.shutdown)
+    over = threading.Event()
+    pool.at_the_end(over.set)
+    head = ray.get_runtime_context().gcs_address
+    threading.Thread(target=_watch, args=(head, pool, over), daemon=True).start()
+    if n_cores < 1:
+        pool.close()
+        raise WorkerError(f"the Ray cluster at {address} has no core for a worker; start a node with --num-cpus")
+    return pool
+
+
+def _watch(head: str, pool: WorkerPool, over: threading.Event) -> None:
+    """Have the call end with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
+    missed = 0
+    while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
+        missed = 0 if _answers(head) is None else missed + 1
+    if missed >= MISSED_LOOKS:
+        pool.give_up(
+            WorkerError(
+                f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "
+                "was encoded"
+            )
+        )
+
+
+def _answers(where: str) -> OSError | None:
+    """What keeps a connection from being made; None where it was made."""
+    host, _, port = where.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
+    except OSError as error:
+        return error
+    return None
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers otherwise
+    try:
+        import ray
+    except ImportError as error:
+        raise DependencyError(f"a cluster needs ray ({error}): pip install 'nlp_retrieval[ray]'") from error
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    where = _found(address)
+    host, _, port = where.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(f"ray={address!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
+    if (error := _answers(where)) is not None:  # Ray itself would try for minutes, and then end this process
+        raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or see the address")
+    try:
+        ray.init(address=where, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise
+        raise WorkerError(f"the Ray cluster at {where} cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _found(address: str) -> str:
+    """The address of the cluster; ``auto`` is looked up as Ray does."""
+    if address != "auto":
+        return address
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        found = canonicalize_bootstrap_address("auto")
+    except Exception as error:  # a ConnectionError, which Ray does not promise
+        raise WorkerError(f"there is no Ray cluster on this machine: {first_line(error)}") from None
+    if not found:
+        raise WorkerError("there is no Ray cluster on this machine; start one by 'ray start --head', or pass its address")
+    return str(found)
+
+
+def _require_same(ray: Any, address: str) -> None:
+    there = ray.get_runtime_context().gcs_address
+    if address not in ("auto", there):
+        raise WorkerError(f"this process is connected to the Ray cluster at {there} already; call ray.shutdown() first")
+
+
+def _room(ray: Any) -> str:
+    everywhere, free = ray.cluster_resources(), ray.available_resources()
+    return f"{everywhere.get('CPU', 0):g} cores on {len(ray.nodes())} nodes, {free.get('CPU', 0):g} of them free"
+
+
+def _reason(error: Exception) -> str:
+    """What Ray says of an end, in one line: the sentence that gives the reason, where there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    because = [line for line in lines if "because" in line or "memory" in line]
+    return " ".join((because or lines or [type(error).__name__])[:2])[:300]

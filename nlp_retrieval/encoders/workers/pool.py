@@ -1,0 +1,290 @@
+"""A pool of workers: blocks go out to whoever is free, and come back in their order.
+
+Each worker has a thread here that speaks with it and waits for it. A worker that is lost gives its block back, which another
+one gets; a block that ends its worker again and again ends the call. No more than a few blocks per worker are in memory, and
+what is yielded is what one process would yield.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, facts_of
+from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError
+from nlp_retrieval.errors import RetrievalWarning, WorkerError
+
+ATTEMPTS = 3
+"""So many workers may be lost over one block."""
+
+_AHEAD = 3
+"""Blocks per worker that are out or wait for one before them."""
+
+
+class WorkerPool:
+    """Workers that are started when there is work for them, and keep their models until the pool is closed.
+
+    Args:
+        start: starts a worker.
+        n_workers: how many there are at most.
+        advice: what to do where workers are lost, for messages.
+    """
+
+    def __init__(self, start: Callable[[], Worker], n_workers: int, advice: str) -> None:
+        self.start, self.n_workers, self.advice = start, n_workers, advice
+        self.workers: dict[int, Worker] = {}
+        self.taken: set[tuple[int, str]] = set()
+        self.trials: dict[str, Confirmed] = {}
+        self.broken: WorkerError | None = None
+        self._closing: list[Callable[[], None]] = []
+        self._run: _Encoding | None = None
+        self._changing = Lock()
+
+    def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+        """Encode batches, and yield each with its texts, in order.
+
+        Args:
+            task: encodes them.
+            batches: the passages; read as workers become free.
+
+        Raises:
+            ConfigurationError: the encoder cannot be sent to another process.
+            ModelError: vectors that cannot be searched.
+            WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
+        """
+        task.require_sendable()
+        run = self._run = _Encoding(self, task)
+        waiting: deque[WorkBlock] = deque()
+        try:
+            for block in _blocks(batches):
+                run.submit(block)
+                waiting.append(block)
+                if len(waiting) < _AHEAD * self.n_workers:
+                    continue
+                oldest = waiting.popleft()
+                yield oldest.texts, run.result(oldest)
+            while waiting:
+                oldest = waiting.popleft()
+                yield oldest.texts, run.result(oldest)
+        finally:
+            run.end()
+
+    def give_up(self, error: WorkerError) -> None:
+        """End the call with an error now: what the workers run on is gone, and they cannot even be ended any more."""
+        self.broken = error
+        if self._run is not None:
+            self._run.fail(error)
+
+    def at_the_end(self, close: Callable[[], None]) -> None:
+        """Have this called when the pool is closed, after its workers have ended."""
+        self._closing.append(close)
+
+    def added(self, slot: int, worker: Worker) -> Worker:
+        """Return a worker that was started for a slot."""
+        with self._changing:
+            self.workers[slot] = worker
+        return worker
+
+    def took(self, slot: int, doing: str) -> None:
+        """Remember that the worker of a slot has taken up a task."""
+        with self._changing:
+            self.taken |= {(slot, doing)}
+
+    def drop(self, slot: int) -> None:
+        """End the worker of a slot; the next block there starts another."""
+        with self._changing:
+            worker = self.workers.pop(slot, None)
+            self.taken -= {taken for taken in self.taken if taken[0] == slot}
+        if worker is not None and self.broken is None:
+            worker.close()
+
+    def close(self) -> None:
+        """End all workers, whatever they do."""
+        for slot in list(self.workers):
+            self.drop(slot)
+        while self._closing:
+            self._closing.pop()()
+
+
+class _Encoding:
+    """One call: its blocks, and a thread for each worker that has some of them."""
+
+    def __init__(self, pool: WorkerPool, task: PassageTask) -> None:
+        self._pool, self._task, self._doing = pool, task, task.key
+        self._facts = facts_of(task.encoder)
+        self._changed = threading.Condition()
+        self._todo: deque[WorkBlock] = deque()
+        self._done: dict[int, EncodedBlock] = {}
+        self._lost: dict[int, int] = {}
+        self._error: BaseException | None = pool.broken
+        self._ended = False
+        self._threads: list[threading.Thread] = []
+        self._busy: set[int] = set()
+        self._alive = 0
+
+    def submit(self, block: WorkBlock) -> None:
+        """Give a block to whoever is free."""
+        with self._changed:
+            self._todo.append(block)
+            self._changed.notify_all()
+            slot = len(self._threads)
+            if slot < self._pool.n_workers:
+                self._threads.append(threading.Thread(target=self._serve, args=(slot,), daemon=True))
+                self._alive += 1
+                self._threads[slot].start()
+
+    def result(self, block: WorkBlock) -> EncodedBatch:
+        """Wait for a block."""
+        with self._changed:
+            while block.number not in self._done and self._error is None:
+                self._changed.wait()
+            if self._error is not None:
+                raise self._error
+            encoded = self._done.pop(block.number)
+        for message in encoded.warned:
+            warnings.warn(message, RetrievalWarning, stacklevel=2)
+        return encoded.batch
+
+    def end(self) -> None:
+        """End the threads, and the workers that are still at something, which nobody waits for any more."""
+        with self._changed:
+            self._ended = True
+            self._todo.clear()
+            busy = set(self._busy)
+            self._changed.notify_all()
+        if self._pool.broken is not None:
+            return
+        for slot in busy:
+            self._pool.drop(slot)
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self, slot: int) -> None:
+        try:
+            while (worker := self._ready(slot)) is not None and (block := self._next(slot)) is not None:
+                self._do(block, worker, slot)
+        except BaseException as error:  # raised by who waits for the block
+            self.fail(error)
+        with self._changed:
+            self._busy.discard(slot)
+            self._alive -= 1
+
+    def _next(self, slot: int) -> WorkBlock | None:
+        with self._changed:
+            self._busy.discard(slot)
+            while not self._todo and not self._over:
+                self._changed.wait()
+            if self._over:
+                return None
+            self._busy.add(slot)
+            return self._todo.popleft()
+
+    @property
+    def _over(self) -> bool:
+        return self._ended or self._error is not None
+
+    def _do(self, block: WorkBlock, worker: Worker, slot: int) -> None:
+        try:
+            encoded = self._encoded(worker, block)
+        except WorkerLostError as lost:
+            self._pool.drop(slot)
+            self._again(block, str(lost))
+            return
+        with self._changed:
+            self._done[block.number] = encoded
+            self._changed.notify_all()
+
+    def _ready(self, slot: int) -> Worker | None:
+        """The worker of a slot, with this task taken up; None if the slot has to do without one, or all is over."""
+        lost = 0
+        while not self._over:
+            with self._changed:
+                self._busy.add(slot)
+            try:
+                return self._started(slot)
+            except WorkerLostError as error:
+                self._pool.drop(slot)
+                lost += 1
+                if lost >= ATTEMPTS and not self._over:
+                    raise WorkerError(
+                        f"{lost} workers were lost before their first block, the last: {error}; {self._pool.advice}"
+                    ) from None
+            except NoRoomError as none:
+                self._pool.drop(slot)
+                self._require_others(str(none))
+                return None
+        return None
+
+    def _encoded(self, worker: Worker, block: WorkBlock) -> EncodedBlock:
+        answer = worker.encode(self._doing, block.texts)
+        if isinstance(answer, Failure):
+            raise answer.error(f"{worker.place} failed at {block}")
+        if not block.fits(answer):
+            raise WorkerLostError(f"{worker.place} sent something else than was asked for")
+        return answer
+
+    def _started(self, slot: int) -> Worker:
+        pool = self._pool
+        worker = pool.workers.get(slot)
+        if worker is None:
+            worker = pool.added(slot, pool.start())
+            if self._over:
+                raise WorkerLostError("it is not needed any more")
+        if (slot, self._doing) not in pool.taken:
+            answer = worker.ask(self._doing, self._task)
+            if isinstance(answer, Failure):
+                raise answer.error(f"{worker.place} cannot open {self._task.encoder!r}")
+            self._require_alike(answer)
+            pool.took(slot, self._doing)
+        return worker
+
+    def _require_alike(self, found: Confirmed) -> None:
+        """Raise :class:`WorkerError` unless a worker has what this process has, and computes what the others compute."""
+        theirs = {key: value for key, value in found.facts.items() if key != "trial"}
+        if theirs != self._facts:
+            raise WorkerError(
+                f"{found.place} has another {_first_difference(self._facts, theirs)}; have the same versions, models and code "
+                "on all nodes"
+            )
+        with self._changed:
+            first = self._pool.trials.setdefault(self._doing, found)
+        if first.facts["trial"] != found.facts["trial"]:
+            raise WorkerError(
+                f"{found.place} computes other vectors than {first.place} for the same texts, which have other processors, "
+                "probably: the index would depend on who encodes what; use nodes of one kind"
+            )
+
+    def _again(self, block: WorkBlock, how: str) -> None:
+        lost = self._lost[block.number] = self._lost.get(block.number, 0) + 1
+        if lost >= ATTEMPTS:
+            raise WorkerError(f"{lost} workers were lost over {block}, the last: {how}; {self._pool.advice}")
+        with self._changed:
+            self._todo.appendleft(block)
+            self._changed.notify_all()
+
+    def _require_others(self, why: str) -> None:
+        with self._changed:
+            if self._alive <= 1:
+                raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
+
+    def fail(self, error: BaseException) -> None:
+        """Have whoever waits for a block be told of an error."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+
+def _blocks(batches: Iterator[list[str]]) -> Iterator[WorkBlock]:
+    first = 0
+    for number, texts in enumerate(batches):
+        yield WorkBlock(number, first, texts)
+        first += len(texts)
+
+
+def _first_difference(ours: dict[str, str], theirs: dict[str, str]) -> str:
+    key = min(key for key in ours | theirs if ours.get(key) != theirs.get(key))
+    return f"{key} than this process: {theirs.get(key, 'none')} instead of {ours.get(key, 'none')}"

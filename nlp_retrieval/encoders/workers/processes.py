@@ -1,0 +1,88 @@
+"""Workers that are processes of this machine, started anew and never forked: torch and FAISS do not survive a fork.
+
+They speak with this process over a pair of connected sockets that nobody else has, do not see its terminal, and end when it
+ends, however that happens.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, cast
+
+from nlp_retrieval.core.blocks.encoded import EncodedBlock
+from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask
+from nlp_retrieval.encoders.workers.worker import Failure, Worker, WorkerLostError
+
+_ADVICE = (
+    "where the system killed them for memory, use fewer workers, or an encoder with a smaller batch_size; the same call goes "
+    "on from what was encoded"
+)
+_GRACE = 5.0
+"""Seconds that a process may take to end by itself, once nothing reaches it any more."""
+
+
+def local_pool(n_workers: int) -> WorkerPool:
+    """Return a pool of processes of this machine, one core each, which are started when there is work for them."""
+    return WorkerPool(ProcessWorker, n_workers, _ADVICE)
+
+
+class ProcessWorker(Worker):
+    """A process of this machine."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._faults = TemporaryFile()  # noqa: SIM115 -- it lives as long as the worker
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 -- this package, by this Python
+                [sys.executable, "-P", "-m", "nlp_retrieval.encoders.workers.child", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._faults,
+                env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
+            )
+        self._connection: Connection[Any, Any] = Connection(ours.detach())
+        self.place = f"worker process {self._process.pid}"
+
+    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+        return cast("Confirmed | Failure", self._answer("ask", doing, task))
+
+    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
+        return cast("EncodedBlock | Failure", self._answer("encode", doing, texts))
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._faults.close()
+        self._connection.close()
+
+    def _answer(self, *asked: object) -> object:
+        try:
+            self._connection.send(asked)
+            return self._connection.recv()
+        except (EOFError, OSError):
+            raise WorkerLostError(f"{self.place} {self._how_it_ended()}") from None
+
+    def _how_it_ended(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE)
+        status = self._process.poll()
+        if status is not None and status < 0:
+            name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+            return f"was ended by {name}"
+        with suppress(OSError, ValueError):
+            self._faults.seek(max(0, self._faults.seek(0, os.SEEK_END) - 500))
+            said = self._faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            return f"ended with status {status}: {' '.join(said)[:200]}"
+        return "was ended"

@@ -1,0 +1,30 @@
+"""Which pool encodes: processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from nlp_retrieval.core.blocks.workers import Workers, current_crew
+from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.processes import local_pool
+
+
+def pool_at_hand() -> WorkerPool | None:
+    """Return the workers of the call that is running, started with its first blocks; None where it encodes by itself.
+
+    Raises:
+        DependencyError: a Ray cluster is wanted, and ray is not installed.
+        WorkerError: there is no such cluster, or it cannot be used.
+    """
+    crew = current_crew()
+    if crew is None:
+        return None
+    return cast("WorkerPool", crew.pool(_started))
+
+
+def _started(wanted: Workers) -> WorkerPool:
+    if wanted.ray is None:
+        return local_pool(wanted.n or 1)
+    from nlp_retrieval.encoders.workers.cluster import cluster_pool
+
+    return cluster_pool(wanted.ray, wanted.n)
