@@ -22,9 +22,9 @@ from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _DECODED_AT_ONCE = 32  # tokens, which stay in the cache beside the query
-_COMPARED_AT_ONCE = 4  # a loop of known length needs no loop
 _ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to whole numbers, half to even, as rint does
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
+_NO_NAN = {"nnan", "nsz"}  # with NaN in mind, comparing takes four times as long
 
 
 @njit(nogil=True)
@@ -48,17 +48,30 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
             probed[numbers[token, place]] = True
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath=_NO_NAN)
 def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:
-    best = np.empty(scores.shape[1], np.float32)
+    n_tokens = scores.shape[1]
+    best = np.empty(n_tokens, np.float32)
     for number in range(len(rows)):
         best[:] = -np.inf
-        for position in range(offsets[rows[number]], offsets[rows[number] + 1]):
-            centroid = codes[position]
-            if kept[centroid]:
-                _keep_best(scores[centroid], best)
+        position, end = offsets[rows[number]], offsets[rows[number] + 1]
+        while position < end:  # the next four that are kept, the last of them again if there are fewer
+            count = 0
+            a = b = c = d = np.int64(0)
+            while position < end and count < 4:
+                centroid = np.int64(codes[position])
+                position += 1
+                if kept[centroid]:
+                    a, b, c, d = centroid, a, b, c
+                    count += 1
+            if count == 0:
+                break
+            b, c, d = b if count > 1 else a, c if count > 2 else a, d if count > 3 else a
+            for token in range(n_tokens):
+                first, second = max(scores[a, token], scores[b, token]), max(scores[c, token], scores[d, token])
+                best[token] = max(best[token], first, second)
         sums[number] = 0.0
-        for token in range(len(best)):
+        for token in range(n_tokens):
             sums[number] += best[token]
 
 
@@ -105,8 +118,7 @@ def _maxsim(
             _spread(pairs, residuals[first : first + count], spread)
             _decode(spread.view(np.float32), centroids, codes[first : first + count], units, vectors)
             _multiply(vectors, count, query, products)
-            for place in range(count):
-                _keep_best(products[place], best)
+            _keep_best(products, count, best)
         sums[number] = 0.0
         for token in range(n_tokens):
             sums[number] += best[token]
@@ -170,11 +182,11 @@ def _multiply(vectors: Vectors, count: int, query: Vectors, products: Vectors) -
             products[b, p], products[b, q], products[b, r], products[b, s] = bp, bq, br, bs
 
 
-@njit(nogil=True)
-def _keep_best(scores: Vectors, best: Vectors) -> None:
-    whole = len(best) // _COMPARED_AT_ONCE * _COMPARED_AT_ONCE
-    for first in range(0, whole, _COMPARED_AT_ONCE):
-        for token in range(first, first + _COMPARED_AT_ONCE):
-            best[token] = max(best[token], scores[token])
-    for token in range(whole, len(best)):
-        best[token] = max(best[token], scores[token])
+@njit(nogil=True, fastmath=_NO_NAN)
+def _keep_best(products: Vectors, count: int, best: Vectors) -> None:
+    last = count - 1
+    for a in range(0, count, 4):
+        b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
+        for token in range(len(best)):
+            first, second = max(products[a, token], products[b, token]), max(products[c, token], products[d, token])
+            best[token] = max(best[token], first, second)
