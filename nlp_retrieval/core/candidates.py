@@ -66,8 +66,11 @@ class Hits:
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         return self.rows[part], self.scores[part]
 
-    def checked(self, n_queries: int, n_items: int, k: int, engine: str, allowed: Mask | None = None) -> Hits:
+    def checked(self, n_queries: int, n_items: int, k: int, engine: object, allowed: Mask | None = None) -> Hits:
         """Check that an engine kept its contract, and sort its lists: best first, ties by row.
+
+        The engine is what errors name; it is not shown before there is one, because showing a component asks the environment
+        what may not be shown, which takes longer than many a search.
 
         Raises:
             EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,

@@ -78,6 +78,20 @@ def test_an_engine_that_returns_an_item_twice_for_one_query_is_an_error():
     hits_of([[(1, 2.0)], [(1, 1.0)]]).checked(2, 10, 5, "engine")
 
 
+def test_an_engine_is_shown_only_in_an_error() -> None:
+    shown = []
+
+    class Engine:
+        def __repr__(self) -> str:
+            shown.append(1)
+            return "Engine()"
+
+    hits_of([[(1, 2.0)]]).checked(1, 10, 5, Engine())
+    assert not shown
+    with pytest.raises(EngineError, match=r"^Engine\(\) returned a row outside"):
+        hits_of([[(10, 2.0)]]).checked(1, 10, 5, Engine())
+
+
 @given(many, st.integers(1, 10))
 def test_the_head_of_every_list_is_its_best_k(lists, k):
     assert lists_of(batch_of(lists, "x").head(k)) == [one[:k] for one in lists]

@@ -159,7 +159,7 @@ class BaseRetriever(Component, ABC):
             hits = self.search_batch(queries, k, allowed)
         if not isinstance(hits, Hits):
             raise EngineError(f"{self!r} returned {type(hits).__name__} and no Hits; see Hits.from_lists")
-        return hits.checked(len(queries), n_rows, k, repr(self), allowed)
+        return hits.checked(len(queries), n_rows, k, self, allowed)
 
     def check_opened(self) -> None:
         """Make sure that what was opened can be searched now and in this process; done before every search.

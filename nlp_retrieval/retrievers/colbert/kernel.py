@@ -1,6 +1,10 @@
 """The inner loops of compressed search, compiled; importing it needs numba, which compiles each at its first call.
 
 :mod:`nlp_retrieval.retrievers.colbert.steps` documents each function and its arguments.
+
+Products are compiled as well, and not left to BLAS. Its threads wait for one another at every product by spinning, which
+costs far more than the product where another process or another search has a core; these wait for nothing, and the caller
+divides the work. Sums are exact in any order (see ``codec``), so those of products may be rearranged: ``_ANY_ORDER``.
 """
 # ruff: noqa: D103
 
@@ -14,12 +18,13 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert.blocks import blocks_of
 from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
-_TOKENS_AT_ONCE = 4096  # decoded, they stay in the cache
+_DECODED_AT_ONCE = 32  # tokens, which stay in the cache beside the query
 _ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to whole numbers, half to even, as rint does
+_ANY_ORDER = {"reassoc", "contract", "nsz"}
+_NO_NAN = {"nnan", "nsz"}  # with NaN in mind, comparing takes four times as long
 
 
 @njit(nogil=True)
@@ -43,20 +48,35 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
             probed[numbers[token, place]] = True
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath=_NO_NAN)
 def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:
     n_tokens = scores.shape[1]
     best = np.empty(n_tokens, np.float32)
     for number in range(len(rows)):
         best[:] = -np.inf
-        for position in range(offsets[rows[number]], offsets[rows[number] + 1]):
-            centroid = codes[position]
-            if kept[centroid]:
-                for token in range(n_tokens):
-                    best[token] = max(best[token], scores[centroid, token])
+        position, end = offsets[rows[number]], offsets[rows[number] + 1]
+        while position < end:  # the next four that are kept, the last of them again if there are fewer
+            count = 0
+            a = b = c = d = np.int64(0)
+            while position < end and count < 4:
+                centroid = np.int64(codes[position])
+                position += 1
+                if kept[centroid]:
+                    a, b, c, d = centroid, a, b, c
+                    count += 1
+            if count == 0:
+                break
+            b, c, d = b if count > 1 else a, c if count > 2 else a, d if count > 3 else a
+            for token in range(n_tokens):
+                first, second = max(scores[a, token], scores[b, token]), max(scores[c, token], scores[d, token])
+                best[token] = max(best[token], first, second)
         sums[number] = 0.0
         for token in range(n_tokens):
             sums[number] += best[token]
+
+
+def centroid_scores(query: Vectors, centroids: Vectors, scores: Vectors) -> None:
+    _multiply(centroids, len(centroids), np.ascontiguousarray(query.T), scores)
 
 
 def maxsim(
@@ -69,71 +89,104 @@ def maxsim(
     rows: Rows,
     sums: Scores,
 ) -> None:
-    """As in :mod:`~nlp_retrieval.retrievers.colbert.steps`; the products are left to BLAS."""
-    units = units_of(len(query))
-    for block in blocks_of(rows, offsets, _TOKENS_AT_ONCE):
-        part = rows[block]
-        vectors = np.empty((int((offsets[part + 1] - offsets[part]).sum()), len(query)), np.float32)
-        _decode(centroids, table, codes, residuals, offsets, part, units, vectors)
-        _add_best(vectors @ query, offsets, part, sums[block])
+    by_token, pairs = np.ascontiguousarray(query.T), table.view(np.uint64)
+    _maxsim(by_token, centroids, pairs, codes, residuals, offsets, rows, units_of(len(query)), sums)
 
 
 @njit(nogil=True)
-def _decode(
+def _maxsim(
+    query: Vectors,
     centroids: Vectors,
-    table: Vectors,
+    pairs: NDArray[np.uint64],
     codes: Codes,
     residuals: NDArray[np.uint8],
     offsets: Rows,
     rows: Rows,
     units: float,
-    vectors: Vectors,
+    sums: Scores,
 ) -> None:
-    dimension = centroids.shape[1]
-    whole = dimension // 4 * 4
-    per_byte = table.shape[1]
-    vector = np.zeros(residuals.shape[1] * per_byte, np.float32)
-    number = 0
-    for row in rows:
-        for position in range(offsets[row], offsets[row + 1]):
-            for place in range(residuals.shape[1]):
-                byte = residuals[position, place]
-                if per_byte == 4:
-                    vector[4 * place] = table[byte, 0]
-                    vector[4 * place + 1] = table[byte, 1]
-                    vector[4 * place + 2] = table[byte, 2]
-                    vector[4 * place + 3] = table[byte, 3]
-                else:
-                    vector[2 * place] = table[byte, 0]
-                    vector[2 * place + 1] = table[byte, 1]
-            centroid = codes[position]
-            for place in range(dimension):
-                vector[place] += centroids[centroid, place]
-            first = second = third = fourth = 0.0
-            for place in range(0, whole, 4):  # four independent sums are faster than one; they are exact in any order
-                first += np.float64(vector[place]) * np.float64(vector[place])
-                second += np.float64(vector[place + 1]) * np.float64(vector[place + 1])
-                third += np.float64(vector[place + 2]) * np.float64(vector[place + 2])
-                fourth += np.float64(vector[place + 3]) * np.float64(vector[place + 3])
-            for place in range(whole, dimension):
-                first += np.float64(vector[place]) * np.float64(vector[place])
-            squares = first + second + third + fourth
-            factor = np.float32(units / math.sqrt(squares)) if squares > 0 else np.float32(0)
-            for place in range(dimension):
-                vectors[number, place] = (vector[place] * factor + _ROUNDING) - _ROUNDING
-            number += 1
+    n_tokens, dimension = query.shape
+    spread = np.zeros((_DECODED_AT_ONCE, residuals.shape[1] * pairs.shape[1]), np.uint64)
+    vectors = np.zeros((_DECODED_AT_ONCE, dimension), np.float32)
+    products = np.empty((_DECODED_AT_ONCE, n_tokens), np.float32)
+    best = np.empty(n_tokens, np.float32)
+    for number in range(len(rows)):
+        best[:] = -np.inf
+        last = offsets[rows[number] + 1]
+        for first in range(offsets[rows[number]], last, _DECODED_AT_ONCE):
+            count = min(_DECODED_AT_ONCE, last - first)
+            _spread(pairs, residuals[first : first + count], spread)
+            _decode(spread.view(np.float32), centroids, codes[first : first + count], units, vectors)
+            _multiply(vectors, count, query, products)
+            _keep_best(products, count, best)
+        sums[number] = 0.0
+        for token in range(n_tokens):
+            sums[number] += best[token]
 
 
 @njit(nogil=True)
-def _add_best(products: Vectors, offsets: Rows, rows: Rows, sums: Scores) -> None:
-    best = np.empty(products.shape[1], np.float32)
-    number = 0
-    for place in range(len(rows)):
-        best[:] = -np.inf
-        for _ in range(offsets[rows[place]], offsets[rows[place] + 1]):
-            for token in range(len(best)):
-                best[token] = max(best[token], products[number, token])
-            number += 1
-        sums[place] = 0.0
+def _spread(pairs: NDArray[np.uint64], residuals: NDArray[np.uint8], spread: NDArray[np.uint64]) -> None:
+    """The residuals of tokens, in units. Two numbers are copied as one; all tokens before any is read, which does not wait."""
+    for number in range(len(residuals)):
+        if pairs.shape[1] == 2:
+            for place in range(residuals.shape[1]):
+                byte = residuals[number, place]
+                spread[number, 2 * place] = pairs[byte, 0]
+                spread[number, 2 * place + 1] = pairs[byte, 1]
+        else:
+            for place in range(residuals.shape[1]):
+                spread[number, place] = pairs[residuals[number, place], 0]
+
+
+@njit(nogil=True)
+def _decode(residuals: Vectors, centroids: Vectors, codes: Codes, units: float, vectors: Vectors) -> None:
+    dimension = vectors.shape[1]
+    for number in range(len(codes)):
+        vector, centroid = vectors[number], centroids[codes[number]]
+        for place in range(dimension):
+            vector[place] = residuals[number, place] + centroid[place]
+        squares = _squares(vector)
+        factor = np.float32(units / math.sqrt(squares)) if squares > 0 else np.float32(0)
+        for place in range(dimension):
+            vector[place] = (vector[place] * factor + _ROUNDING) - _ROUNDING
+
+
+@njit(nogil=True, fastmath=_ANY_ORDER)
+def _squares(vector: Vectors) -> float:
+    squares = 0.0
+    for place in range(len(vector)):
+        squares += np.float64(vector[place]) * np.float64(vector[place])
+    return squares
+
+
+@njit(nogil=True, fastmath=_ANY_ORDER)
+def _multiply(vectors: Vectors, count: int, query: Vectors, products: Vectors) -> None:
+    """Inner products of ``vectors[:count]`` with query tokens; two by four at once, so that each number read is used often."""
+    n_tokens, dimension = query.shape
+    for a in range(0, count, 2):
+        b = min(a + 1, count - 1)
+        for p in range(0, n_tokens, 4):
+            q, r, s = min(p + 1, n_tokens - 1), min(p + 2, n_tokens - 1), min(p + 3, n_tokens - 1)
+            ap = aq = ar = as_ = bp = bq = br = bs = np.float32(0)
+            for place in range(dimension):
+                one, two = vectors[a, place], vectors[b, place]
+                ap += one * query[p, place]
+                aq += one * query[q, place]
+                ar += one * query[r, place]
+                as_ += one * query[s, place]
+                bp += two * query[p, place]
+                bq += two * query[q, place]
+                br += two * query[r, place]
+                bs += two * query[s, place]
+            products[a, p], products[a, q], products[a, r], products[a, s] = ap, aq, ar, as_
+            products[b, p], products[b, q], products[b, r], products[b, s] = bp, bq, br, bs
+
+
+@njit(nogil=True, fastmath=_NO_NAN)
+def _keep_best(products: Vectors, count: int, best: Vectors) -> None:
+    last = count - 1
+    for a in range(0, count, 4):
+        b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
         for token in range(len(best)):
-            sums[place] += best[token]
+            first, second = max(products[a, token], products[b, token]), max(products[c, token], products[d, token])
+            best[token] = max(best[token], first, second)

@@ -1,9 +1,9 @@
 """Late interaction: a vector per token, compressed on disk, and MaxSim (ColBERTv2; Santhanam et al., NAACL 2022).
 
 The parts: ``build`` writes an index in bounded memory, with the codec of ``codec`` on the centroids of ``centroids``;
-``files`` opens it; ``search`` searches it, by the loops of ``steps`` or the same loops compiled, ``kernel``; ``exact``
-searches an index that is not compressed; ``join`` joins segments. Items that join an index are compressed by its codec,
-unless that was trained on far fewer tokens.
+``files`` opens it; ``search`` searches it, by the loops of ``steps`` or the same loops compiled, ``kernel``, which
+``divided`` shares out among threads; ``exact`` searches an index that is not compressed; ``join`` joins segments. Items that
+join an index are compressed by its codec, unless that was trained on far fewer tokens.
 """
 
 from __future__ import annotations

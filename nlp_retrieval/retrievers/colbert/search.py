@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
@@ -22,7 +21,8 @@ from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.ranking import best_of
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, in_units
+from nlp_retrieval.retrievers.colbert.codec import Codec, in_units
+from nlp_retrieval.retrievers.colbert.divided import DividedSteps, Steps
 from nlp_retrieval.retrievers.colbert.files import Compressed
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
@@ -38,26 +38,6 @@ class SearchSettings:
     rescored: int
     prune: float
     backend: Backend
-
-
-class Steps(Protocol):
-    """The inner loops, in numpy or compiled; see :mod:`nlp_retrieval.retrievers.colbert.steps`."""
-
-    def closest_centroids(self, scores: Vectors, nprobe: int, probed: Mask) -> None: ...
-
-    def interaction(self, scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None: ...
-
-    def maxsim(
-        self,
-        query: Vectors,
-        centroids: Vectors,
-        table: Vectors,
-        codes: Codes,
-        residuals: NDArray[np.uint8],
-        offsets: Rows,
-        rows: Rows,
-        sums: Scores,
-    ) -> None: ...
 
 
 class CompressedIndex:
@@ -92,20 +72,23 @@ class CompressedIndex:
             settings: how widely to look.
         """
         present = self._has_tokens if allowed is None else self._has_tokens & allowed
-        steps = _steps(settings.backend)
+        loops = _steps(settings.backend)
 
-        def search(query: Vectors) -> tuple[Rows, Scores]:
+        def search(query: Vectors, steps: DividedSteps) -> tuple[Rows, Scores]:
             return self._search(in_units(query), k, present, settings, steps)
 
-        if steps is colbert_steps:
+        if loops is colbert_steps:
             with _loops.in_numpy():
-                return Hits.from_lists([search(query) for query in queries])
-        if len(queries) == 1:
-            return Hits.from_lists([search(queries[0])])
-        with ThreadPoolExecutor(min(usable_cores(), len(queries))) as threads:
-            return Hits.from_lists(list(threads.map(search, queries)))  # compiled steps release the interpreter's lock
+                return Hits.from_lists([search(query, DividedSteps(loops)) for query in queries])
+        count = usable_cores()
+        with ThreadPoolExecutor(count) as threads:  # compiled steps release the interpreter's lock
+            if len(queries) == 1:
+                return Hits.from_lists([search(queries[0], DividedSteps(loops, threads, count))])
+            return Hits.from_lists(list(threads.map(search, queries, repeat(DividedSteps(loops)))))
 
-    def _search(self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: Steps) -> tuple[Rows, Scores]:
+    def _search(
+        self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: DividedSteps
+    ) -> tuple[Rows, Scores]:
         by_dimension = np.ascontiguousarray(query.T)
         wanted = max(settings.rescored, 2 * k)
         scores: dict[int, Vectors] = {}
@@ -116,14 +99,12 @@ class CompressedIndex:
             rows = np.flatnonzero(here)
             if len(rows) > wanted:
                 if number not in scores:
-                    scores[number] = self._centroids[number] @ by_dimension
+                    scores[number] = steps.centroid_scores(by_dimension, self._centroids[number])
                 rows = self._candidates(offsets, columns, scores[number], here, wanted, settings, steps)
             if len(rows):
-                sums = np.zeros(len(rows))
                 codec = self._centroids[number], self._tables[number]
-                steps.maxsim(by_dimension, *codec, columns.codes, columns.residuals, offsets, rows, sums)
                 all_rows.append(rows + first)
-                all_sums.append(sums)
+                all_sums.append(steps.maxsim(by_dimension, *codec, columns, offsets, rows))
             first += len(here)
         return best_of(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
 
@@ -135,7 +116,7 @@ class CompressedIndex:
         present: Mask,
         wanted: int,
         settings: SearchSettings,
-        steps: Steps,
+        steps: DividedSteps,
     ) -> Rows:
         """The passages of a segment to score exactly, ascending; for a segment with more than are wanted.
 
@@ -152,7 +133,7 @@ class CompressedIndex:
         probed = np.zeros(len(scores), np.bool_)
         nprobe = min(settings.nprobe, len(scores))
         while True:
-            steps.closest_centroids(scores, nprobe, probed)
+            steps.steps.closest_centroids(scores, nprobe, probed)
             listed_passages = np.zeros(len(present), np.bool_)
             for centroid in np.flatnonzero(probed).tolist():
                 listed_passages[listed[bounds[centroid] : bounds[centroid + 1]]] = True
@@ -163,8 +144,7 @@ class CompressedIndex:
         close = probed | (scores.max(axis=1) >= settings.prune * self._squared_unit)
         for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
             if len(rows) > most:
-                sums = np.zeros(len(rows))
-                steps.interaction(scores, kept, columns.codes, offsets, rows, sums)
+                sums = steps.interaction(scores, kept, columns, offsets, rows)
                 rows = np.sort(best_of(rows, sums, most)[0])
         return rows
 

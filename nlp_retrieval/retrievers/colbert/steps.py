@@ -18,6 +18,17 @@ _CODES_AT_ONCE = 2**17
 _TOKENS_AT_ONCE = 2**14
 
 
+def centroid_scores(query: Vectors, centroids: Vectors, scores: Vectors) -> None:
+    """Compare centroids with the tokens of a query.
+
+    Args:
+        query: ``[dimension, query tokens]``.
+        centroids: ``[centroids, dimension]``.
+        scores: ``[centroids, query tokens]``, receives their inner products.
+    """
+    np.matmul(centroids, query, out=scores)
+
+
 def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
     """Mark the best centroids of each token of a query; of equal ones those with the lowest numbers.
 

@@ -207,7 +207,7 @@ class LinkGraphRetriever(BaseRetriever):
             if isinstance(seed, FaissRetriever):
                 encoded = vectors if vectors is not None and seed is self._open_dense else seed.encode(queries)
                 hits = _scored_alone(seed, encoded, seed.search_vectors(encoded, depth, within))
-                hits_of[label] = hits.checked(len(queries), n_items, depth, repr(seed), within)
+                hits_of[label] = hits.checked(len(queries), n_items, depth, seed, within)
             else:
                 hits_of[label] = seed.find(queries, depth, n_items, within)
         return hits_of
