@@ -79,7 +79,9 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(task).encode() + b"\n")
         self._process.stdin.flush()
-        ready, _, _ = select.select([self._process.stdout], [], [], _SECONDS)
+        waiting = select.poll()  # select knows no descriptor above 1,023
+        waiting.register(self._process.stdout, select.POLLIN)
+        ready = waiting.poll(_SECONDS * 1000)
         assert ready, f"no answer within {_SECONDS} s to {task}"
         line = self._process.stdout.readline()
         self.log.seek(0)

@@ -172,7 +172,7 @@ def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_m
     texts = TEXTS * 7
     alone = np.concatenate([encoder.encode_passages([text]) for text in texts])
     for cores in (1, 2, 8):
-        monkeypatch.setattr("nlp_retrieval.encoders.backends.model._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("nlp_retrieval.encoders.backends.model.usable_cores", lambda cores=cores: cores)
         np.testing.assert_array_equal(encoder.encode_passages(texts), alone)
 
 
