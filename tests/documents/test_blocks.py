@@ -25,9 +25,7 @@ REASONS = {
     "needs collections, and takes hours",
     "needs plans of many countries in PostgreSQL",
     "needs Docker",
-    "needs a cluster",
     "needs a corpus and a model",
-    "needs several machines",
     "makes a release",
 }
 ELSEWHERE = {
