@@ -24,11 +24,6 @@ def data_frames(document: str) -> list[Block]:
     return blocks(document.partition("\n## Data frames\n")[2].partition("\n## ")[0])
 
 
-def shown_lines(text: str) -> list[str]:
-    """Lines that are printed, without what a model scores: processors with and without bfloat16 differ in it."""
-    return [re.sub(r"(dense\.score: .*->) .*", r"\1", line) for line in lines_of(text)]
-
-
 def test_the_tutorial_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,11 +38,11 @@ def test_the_tutorial_runs_as_written(
         if language == "sh":
             run_script(content, monkeypatch)
             captured = capsys.readouterr()
-            printed |= set(shown_lines(captured.out + captured.err))
+            printed |= set(lines_of(captured.out + captured.err))
         elif language == "python":
-            printed |= set(shown_lines(run_python(content, names)))
+            printed |= set(lines_of(run_python(content, names)))
         elif not content.startswith(NETWORK):
-            assert [line for line in shown_lines(content) if line not in printed | {"..."}] == []
+            assert [line for line in lines_of(content) if line not in printed | {"..."}] == []
     assert (folder / "runs" / "first" / "report.html").exists()
 
 

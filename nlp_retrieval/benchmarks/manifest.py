@@ -41,46 +41,41 @@ def manifest_of(
         failed: why the others were not.
     """
     asked = [[query.query_id, query.text, query.family] for query in settings.queries]
-    return (
-        {
-            "format": MANIFEST_FORMAT,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "corpus": {
-                "loader": without_secrets(settings.loader.config),
-                "fingerprint": corpus.fingerprint,
-                "items": sum(map(bool, corpus.item_ids)),
-            },
-            "queries": len(settings.queries),
-            "query_loader": without_secrets(settings.query_loader),
-            "query_fingerprint": _hash([asked, qrels]),
-            "query_parts": _parts(settings, qrels),
-            "index": str(settings.index_path),
-            "k_values": list(settings.k_values),
-            "baseline": settings.baseline_among(settings.searchers),
-            "group_by": settings.group_by,
-            "where": settings.where,
-            "where_from": dict(settings.where_from) if settings.where_from is not None else None,
-            "filters": _hash(_filters(settings)) if any(settings.filters) else None,
-            "prices": settings.prices.config if settings.prices is not None else None,
-            "answerer": without_secrets(settings.answerer.config) if settings.answerer is not None else None,
-            "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
-            "right_answers": _hash([one.model_dump(mode="json") for one in right])
-            if (right := settings.right_answers)
-            else None,
-            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
-            "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
-            "searchers": {
-                name: {"config": without_secrets(searcher.config)}
-                | ({"failed": failed[name]} if name in failed else identities[name])
-                for name, searcher in settings.searchers.items()
-            },
-        }
-        | _workers(settings)
-        | describe_environment()
-    )
+    return {
+        "format": MANIFEST_FORMAT,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "corpus": {
+            "loader": without_secrets(settings.loader.config),
+            "fingerprint": corpus.fingerprint,
+            "items": sum(map(bool, corpus.item_ids)),
+        },
+        "queries": len(settings.queries),
+        "query_loader": without_secrets(settings.query_loader),
+        "query_fingerprint": _hash([asked, qrels]),
+        "query_parts": _parts(settings, qrels),
+        "index": str(settings.index_path),
+        "k_values": list(settings.k_values),
+        "baseline": settings.baseline_among(settings.searchers),
+        "group_by": settings.group_by,
+        "where": settings.where,
+        "where_from": dict(settings.where_from) if settings.where_from is not None else None,
+        "filters": _hash(_filters(settings)) if any(settings.filters) else None,
+        "prices": settings.prices.config if settings.prices is not None else None,
+        "answerer": without_secrets(settings.answerer.config) if settings.answerer is not None else None,
+        "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
+        "right_answers": _hash([one.model_dump(mode="json") for one in right]) if (right := settings.right_answers) else None,
+        "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
+        "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
+        "searchers": {
+            name: {"config": without_secrets(searcher.config)}
+            | ({"failed": failed[name]} if name in failed else identities[name])
+            for name, searcher in settings.searchers.items()
+        },
+        **_encoded_by(settings),
+    } | describe_environment()
 
 
-def _workers(settings: BenchmarkSettings) -> Config:
+def _encoded_by(settings: BenchmarkSettings) -> Config:
     """Who encoded what had to be indexed, and which machine searched and was timed; nothing where that is one process."""
     workers = settings.workers
     if not workers.elsewhere:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 
-ONE_THREAD = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
-"""What sets the threads of a package that was imported already."""
+_SETTERS = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
 
 _NUMBERS = (
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
@@ -31,10 +31,15 @@ def limit_cores(n: int) -> None:
     global _most  # noqa: PLW0603 -- it is the process that is limited
     _most = n
     os.environ.update(threads_of(n))
-    for name, setter in ONE_THREAD.items():
-        set_threads = getattr(sys.modules.get(name), setter, None)
-        if set_threads is not None:
-            set_threads(n)
+    set_threads(n, _SETTERS)
+
+
+def set_threads(n: int, packages: Collection[str]) -> None:
+    """Have FAISS and torch compute with so many threads, as far as they are among the packages and imported already."""
+    for name, setter in _SETTERS.items():
+        set_number = getattr(sys.modules.get(name), setter, None) if name in packages else None
+        if set_number is not None:
+            set_number(n)
 
 
 def threads_of(n: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ import threading
 from types import TracebackType
 from weakref import WeakSet
 
-from nlp_retrieval.core.cores import ONE_THREAD
+from nlp_retrieval.core.cores import set_threads
 from nlp_retrieval.errors import ForkError
 
 _inherited: frozenset[str] = frozenset()
@@ -69,10 +69,7 @@ def compute_alone() -> None:
     To be called before anything that computes with them. It costs nothing in a process that was not forked.
     """
     if _inherited:
-        for name, setter in ONE_THREAD.items():
-            limit = getattr(sys.modules.get(name), setter, None) if name in _inherited else None
-            if limit is not None:
-                limit(1)
+        set_threads(1, _inherited)
 
 
 def forked(what: str, process: int | None = None) -> ForkError:

@@ -60,11 +60,10 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         ModelError: wrong number, shape or kind of vectors, vectors of dimension 0, or one with NaN or infinity in it, or so
             long that its scores would overflow.
     """
-    expected = f"{len(texts)} vectors" + (f" of dimension {dimension}" if dimension else "")
     if not isinstance(vectors, np.ndarray):
+        expected = _expected(len(texts), dimension)
         raise ModelError(f"{encoder!r} returned {type(vectors).__name__}; an array of {expected} was expected")
-    if vectors.ndim != 2 or len(vectors) != len(texts) or (dimension is not None and vectors.shape[1] != dimension):
-        raise ModelError(f"{encoder!r} returned an array of shape {vectors.shape}; {expected} were expected")
+    require_shape(vectors, len(texts), encoder, dimension)
     if vectors.shape[1] == 0:
         raise ModelError(f"{encoder!r} returned vectors of dimension 0, which cannot be told apart; use another model")
     single = real_numbers(vectors, encoder)
@@ -77,6 +76,18 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
             f"(the first: {texts[wrong[0]][:80]!r}); try precision='float32', or another model"
         )
     return single
+
+
+def require_shape(vectors: Vectors, n_texts: int, encoder: BaseEncoder, dimension: int | None) -> None:
+    """Raise a :class:`ModelError` unless there is a vector for each text, of this dimension where one is given."""
+    if vectors.ndim != 2 or len(vectors) != n_texts or (dimension is not None and vectors.shape[1] != dimension):
+        raise ModelError(
+            f"{encoder!r} returned an array of shape {vectors.shape}; {_expected(n_texts, dimension)} were expected"
+        )
+
+
+def _expected(n_texts: int, dimension: int | None) -> str:
+    return f"{n_texts} vectors" + (f" of dimension {dimension}" if dimension else "")
 
 
 def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:

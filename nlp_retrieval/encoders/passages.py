@@ -20,12 +20,11 @@ from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.checkpoint import resumed_batches
-from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.base import BaseEncoder, require_shape
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.encoders.workers.starting import pool_at_hand
 from nlp_retrieval.encoders.workers.task import AnyEncoder, PassageTask, computed_by, digest_of_matrix
-from nlp_retrieval.errors import ModelError
 
 
 def encoded_passages(
@@ -44,11 +43,7 @@ def encoded_passages(
     """
     task = PassageTask(encoder, dimension)
     for batch in _resumed(task, {"dimension": dimension}, "", batches, n_passages, np.float32):
-        if dimension is not None and batch.rows.shape[1] != dimension:
-            raise ModelError(
-                f"{encoder!r} returned an array of shape {batch.rows.shape}; {len(batch.counts)} vectors of dimension "
-                f"{dimension} were expected"
-            )
+        require_shape(batch.rows, len(batch.counts), encoder, dimension)
         dimension = batch.rows.shape[1]
         yield batch
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import traceback
 import warnings
 from collections.abc import Callable
+
+from readable import is_readable
 
 HANGS_AFTER = 60.0
 
@@ -28,9 +29,7 @@ def forked(call: Callable[[], object]) -> object:
     os.close(writing)
     try:
         told = b""
-        ready = select.poll()  # select knows no descriptor above 1,023
-        ready.register(reading, select.POLLIN)
-        while ready.poll(HANGS_AFTER * 1000):
+        while is_readable(reading, HANGS_AFTER):
             part = os.read(reading, 2**16)
             if not part:
                 break

@@ -6,7 +6,6 @@ import copy
 import json
 import os
 import random
-import select
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 from milvus_server import milvus_url
 from postgres_server import env_url
+from readable import is_readable
 
 from crash.operation import Operation, State
 from crash.operations import OPERATIONS
@@ -79,10 +79,7 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(task).encode() + b"\n")
         self._process.stdin.flush()
-        waiting = select.poll()  # select knows no descriptor above 1,023
-        waiting.register(self._process.stdout, select.POLLIN)
-        ready = waiting.poll(_SECONDS * 1000)
-        assert ready, f"no answer within {_SECONDS} s to {task}"
+        assert is_readable(self._process.stdout, _SECONDS), f"no answer within {_SECONDS} s to {task}"
         line = self._process.stdout.readline()
         self.log.seek(0)
         assert line, f"the worker ended at {task}:\n{self.log.read()}"

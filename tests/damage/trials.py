@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from readable import is_readable
 
 import nlp_retrieval
 from nlp_retrieval.errors import IndexDamagedError, RetrievalError
@@ -47,7 +48,7 @@ class Trials:
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps({"action": action} | told).encode() + b"\n")
             process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], HANGS_AFTER)
+        ready = is_readable(process.stdout, HANGS_AFTER)
         line = process.stdout.readline() if ready else b""
         if line:
             answer: dict[str, Any] = json.loads(line)

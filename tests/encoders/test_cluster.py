@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hashed_words import HashedWords, items_of
@@ -143,3 +145,26 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(DependencyError, match=r"a cluster needs ray .*: pip install 'nlp_retrieval\[ray\]'"):
         cluster_pool("auto", None)
+
+
+def test_a_head_that_is_gone_ends_the_build_and_the_same_call_goes_on(cluster, tmp_path, monkeypatch):
+    """The last test of the cluster."""
+    monkeypatch.setattr(room, "LOOK_SECONDS", 0.2)
+    log = tmp_path / "log"
+    encoder = Unlucky("waits", str(log), home=os.getpid())
+    searcher = Searcher([FaissRetriever(encoder)])
+    ending = threading.Thread(target=_end_head_at, args=(cluster, log))
+    ending.start()
+    with pytest.raises(WorkerError, match=r"the head of the Ray cluster at .* is gone; start it again, and make the same call"):
+        searcher.index(items_of(TEXTS), tmp_path / "index", ray=cluster.address, workers=1)
+    ending.join()
+    report = searcher.index(items_of(TEXTS), tmp_path / "index")
+    assert report.resumed == 12
+    searcher.index(items_of(TEXTS), tmp_path / "one")
+    assert vectors_of(tmp_path / "one") == vectors_of(tmp_path / "index")
+
+
+def _end_head_at(cluster: Any, log: Path) -> None:
+    while not log.exists():
+        time.sleep(0.05)
+    cluster.head_node.kill_gcs_server()

@@ -28,7 +28,6 @@ T = TypeVar("T")
 _URL = re.compile(r"https?://[^\s/?#]++(?:/\w*+/?)?", re.ASCII)
 _AWAY = ("UNAVAILABLE", "CANCELLED")
 _CLOSED = ("closed channel", "should create connection first")
-"""By another thread, which found it lost."""
 
 _CONNECTED_WITHIN = 10.0
 _BACK_WITHIN = 30.0
@@ -256,12 +255,17 @@ def _details(error: Exception) -> str:
 
 def _is_lost(error: Exception) -> bool:
     """Whether the connection is gone, and not only the request refused."""
-    return _status(error) in _AWAY or any(said in str(error) for said in ("Fail connecting to server", *_CLOSED))
+    return _status(error) in _AWAY or "Fail connecting to server" in str(error) or _is_closed(error)
 
 
 def _is_passing(error: Exception) -> bool:
     """Whether the same request may succeed soon; who could not connect has waited already."""
-    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or any(said in str(error) for said in _CLOSED)
+    return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _is_closed(error)
+
+
+def _is_closed(error: Exception) -> bool:
+    """Whether another thread, which found the connection lost, has closed it."""
+    return any(said in str(error) for said in _CLOSED)
 
 
 def let_go(error: BaseException | None) -> None:
