@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -39,12 +39,14 @@ class ComponentRules:
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
-    def prepared(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
-        """Make the folder, and have the author fill it."""
+    def prepared(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        """Make the folder, and have the author fill it; after the last test, let go of what was shared, and its open files."""
         own = request.cls
         own.folder = tmp_path_factory.mktemp(own.__name__)
         own.kept = {}
         own().prepare()
+        yield
+        own.kept.clear()
 
     def prepare(self) -> None:
         """Write into ``self.folder`` what :meth:`make` needs; called once for all tests of the class. By default nothing."""
