@@ -7,9 +7,11 @@ off, so that every worker is asked for its versions and its model before its fir
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import Any, cast
 
@@ -26,6 +28,9 @@ LOOK_SECONDS, MISSED_LOOKS = 3.0, 4
 """Between two looks at whether the head is there, and how often it may be missed."""
 
 _REACHED_SECONDS = 5.0
+_WAITED_SECONDS = 0.5
+"""So long a thread is inside of Ray at a time: where one still is when Ray is shut down, Ray ends the whole process."""
+
 _ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was encoded"
 
 
@@ -43,10 +48,11 @@ class ClusterWorker(Worker):
     Args:
         ray: the module of that name.
         actors: makes actors.
+        gone: set when the head of the cluster is gone, and nothing is waited for any more.
     """
 
-    def __init__(self, ray: Any, actors: Any) -> None:
-        self._ray, self._started = ray, False
+    def __init__(self, ray: Any, actors: Any, gone: threading.Event) -> None:
+        self._ray, self._gone, self._started = ray, gone, False
         try:
             self._actor = actors.remote()
         except Exception as error:  # whatever Ray raises where its head is gone
@@ -67,7 +73,7 @@ class ClusterWorker(Worker):
 
     def _place(self) -> str:
         try:
-            return str(self._ray.get(self._actor.place.remote(), timeout=ROOM_SECONDS))
+            return str(self._got(self._actor.place.remote(), ROOM_SECONDS))
         except self._ray.exceptions.GetTimeoutError:
             raise NoRoomError(
                 f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_room(self._ray)}"
@@ -77,9 +83,20 @@ class ClusterWorker(Worker):
 
     def _answer(self, method: Any, *given: object) -> object:
         try:
-            return self._ray.get(method.remote(*given))
+            return self._got(method.remote(*given))
         except Exception as error:  # what an encoder raises is an answer; this is the actor, its node or the cluster
             raise WorkerLostError(f"{self.place} ended: {_reason(error)}") from None
+
+    def _got(self, answer: Any, seconds: float = math.inf) -> object:
+        """Wait for an answer as ``ray.get`` does, but not when the head is gone."""
+        deadline = time.monotonic() + seconds
+        while not self._gone.is_set():
+            try:
+                return self._ray.get(answer, timeout=_WAITED_SECONDS)
+            except self._ray.exceptions.GetTimeoutError:
+                if time.monotonic() >= deadline:
+                    raise
+        raise WorkerLostError("the head of the cluster is gone")
 
 
 def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
@@ -104,25 +121,26 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
         _connect(ray, address)
     n_cores = int(ray.cluster_resources().get("CPU", 0))
     actors = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(ActorSide)
-    pool = WorkerPool(lambda: ClusterWorker(ray, actors), min(n_workers or n_cores, n_cores), _ADVICE)
+    gone, over = threading.Event(), threading.Event()
+    pool = WorkerPool(lambda: ClusterWorker(ray, actors, gone), min(n_workers or n_cores, n_cores), _ADVICE)
     if not connected:
         pool.at_the_end(ray.shutdown)
-    over = threading.Event()
     pool.at_the_end(over.set)
     head = ray.get_runtime_context().gcs_address
-    threading.Thread(target=_watch, args=(head, pool, over), daemon=True).start()
+    threading.Thread(target=_watch, args=(head, pool, gone, over), daemon=True).start()
     if n_cores < 1:
         pool.close()
         raise WorkerError(f"the Ray cluster at {address} has no core for a worker; start a node with --num-cpus")
     return pool
 
 
-def _watch(head: str, pool: WorkerPool, over: threading.Event) -> None:
+def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.Event) -> None:
     """Have the call end with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
     missed = 0
     while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
         missed = 0 if _answers(head) is None else missed + 1
     if missed >= MISSED_LOOKS:
+        gone.set()
         pool.give_up(
             WorkerError(
                 f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "

@@ -156,8 +156,6 @@ class _Encoding:
             self._todo.clear()
             busy = set(self._busy)
             self._changed.notify_all()
-        if self._pool.broken is not None:
-            return
         for slot in busy:
             self._pool.drop(slot)
         for thread in self._threads:
