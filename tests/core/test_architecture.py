@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,10 +88,27 @@ def known(name: str) -> str:
     return name
 
 
-def imported(file: Path) -> Iterator[tuple[int, str]]:
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """What a file says; each is read once, however many rules look at it."""
+    return ast.parse(file.read_text("utf-8"))
+
+
+@cache
+def calls_in(file: Path) -> list[tuple[ast.Call, str]]:
+    """Every call of a file, and what it calls."""
+    return [(node, ast.unparse(node.func)) for node in ast.walk(tree_of(file)) if isinstance(node, ast.Call)]
+
+
+@cache
+def imports_of(file: Path) -> list[tuple[int, str]]:
     """Line and full name of every module that a file imports, also inside functions and for types alone."""
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[tuple[int, str]]:
     package = ["nlp_retrieval", *file.relative_to(PACKAGE).parts[:-1]]
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -112,7 +130,7 @@ def test_every_room_is_known():
 def test_rooms_import_from_the_floors_below_them_only():
     def against(file):
         module, room = module_of(file), room_of(module_of(file))
-        for line, name in imported(file):
+        for line, name in imports_of(file):
             target = known(name)
             if not name.startswith("nlp_retrieval") or module == "nlp_retrieval":
                 continue
@@ -132,7 +150,7 @@ def test_engines_do_not_import_one_another():
 
     def against(file):
         engine = engine_of(module_of(file))
-        for line, name in imported(file):
+        for line, name in imports_of(file):
             other = engine_of(name)
             if engine and other and other != engine and (engine, other) not in ENGINES_MAY_IMPORT:
                 yield line, f"{engine} imports {name}"
@@ -143,7 +161,7 @@ def test_engines_do_not_import_one_another():
 def test_no_modules_import_one_another_in_a_circle():
     """Imports inside functions and for types alone included."""
     arrows = {
-        module: {target for _, name in imported(file) if (target := known(name)) not in {"", "nlp_retrieval", module}}
+        module: {target for _, name in imports_of(file) if (target := known(name)) not in {"", "nlp_retrieval", module}}
         for module, file in MODULES.items()
         if module != "nlp_retrieval"
     }
@@ -202,7 +220,7 @@ def test_no_room_holds_more_than_its_share():
 def test_a_class_name_stands_for_one_class():
     places: dict[str, list[str]] = {}
     for module, file in MODULES.items():
-        for node in ast.parse(file.read_text("utf-8")).body:
+        for node in tree_of(file).body:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
@@ -227,7 +245,7 @@ def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
     file = PACKAGE / "core" / "planted.py"
     source = "from nlp_retrieval.loaders.jsonl import JsonlLoader\ndef f():\n    from ..retrievers import faiss\n"
     monkeypatch.setattr(Path, "read_text", lambda self, *a: source)
-    assert [name for _, name in imported(file)] == [
+    assert [name for _, name in imports_of(file)] == [
         "nlp_retrieval.loaders.jsonl.JsonlLoader",
         "nlp_retrieval.retrievers.faiss",
     ]
@@ -235,17 +253,14 @@ def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
 
 def test_nothing_is_imported_that_makes_code_out_of_data():
     def forbidden(file):
-        return ((line, name) for line, name in imported(file) if name.split(".")[0] in CODE_IN_DATA)
+        return ((line, name) for line, name in imports_of(file) if name.split(".")[0] in CODE_IN_DATA)
 
     assert identified(FILES, forbidden) == []
 
 
 def test_nothing_is_called_that_makes_code_out_of_data():
     def forbidden(file):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            called = ast.unparse(node.func)
+        for node, called in calls_in(file):
             if called in CALLS_THAT_RUN_DATA:
                 yield node.lineno, called
             loaders = [ast.unparse(part) for part in [*node.args[1:], *(keyword.value for keyword in node.keywords)]]
@@ -273,9 +288,7 @@ def test_the_loader_of_configurations_is_a_safe_one():
 
 def test_nothing_prints():
     def printing(file):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
-                yield node.lineno, "print"
+        return ((node.lineno, "print") for node, called in calls_in(file) if called == "print")
 
     assert identified([file for file in FILES if room_of(module_of(file)) != "cli"], printing) == []
 
@@ -284,7 +297,7 @@ def test_nothing_prints():
     "file", [file for file in FILES if file.name != "_version.py"], ids=lambda file: str(file.relative_to(PACKAGE))
 )
 def test_every_module_says_what_it_decides(file):
-    assert ast.get_docstring(ast.parse(file.read_text("utf-8")))
+    assert ast.get_docstring(tree_of(file))
 
 
 # public names
