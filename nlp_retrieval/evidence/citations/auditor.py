@@ -76,8 +76,8 @@ class CitationAuditor:
     """Audits the citations of reports.
 
     A citation passes where the verifier gives support at least the threshold, every number of the sentence stands in the
-    source, and the nearest sentence of the source is not the same but for a negation: no verifier is believed against a
-    number that is not there, or a "not".
+    source, and no sentence of the source says the same but for a negation, the opposite of a word, or a name that the
+    source lacks: no verifier is believed against what can be looked up.
 
     Args:
         index: of the sources.
@@ -99,7 +99,7 @@ class CitationAuditor:
         """What passes, in a sentence for people."""
         return (
             f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers "
-            "stand in the source and no negation parts the two."
+            "stand in the source and no negation, opposite word or other name parts the two."
         )
 
     def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
@@ -151,7 +151,9 @@ class CitationAuditor:
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
     def _passes(self, found: _ReadCitation) -> bool:
-        return found.judgement.support >= self.threshold and not found.checks.missing_numbers and not found.checks.is_denied
+        checks = found.checks
+        parted = checks.missing_numbers or checks.contradiction or checks.is_of_another
+        return found.judgement.support >= self.threshold and not parted
 
     def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
         claim, whole = citation.sentence, self.index.text(source.key)
@@ -205,9 +207,8 @@ class CitationAuditor:
         checks, judgement = found.checks, found.judgement
         if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
             return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
-        if checks.is_denied and not checks.missing_names:
-            how = "without the negation" if checks.signals["claim_negated"] else "with a negation"
-            return "contradicted", "", f"the source says this {how}"
+        if checks.contradiction and not checks.missing_names:
+            return "contradicted", "", f"the source says this {checks.contradiction}"
         elsewhere = bool(checks.missing_names) or judgement.contradict < judgement.neutral
         other = self._other_source(claim, source) if elsewhere else ""
         if other:

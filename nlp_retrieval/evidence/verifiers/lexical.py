@@ -1,4 +1,4 @@
-"""Verification without a model: words, numbers, names and negation."""
+"""Verification without a model: words, numbers, names, negation and opposites."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _DEFAULT = Path(__file__).parent / "lexical.json"
 class LexicalVerifier(CalibratedVerifier):
     """Judges by what can be checked without a model: the claim's words, numbers, names and negation against the passage's.
 
-    It knows what a passage is about, sees a number or a name that is not there and a plain negation, and no more: it cannot
-    tell a contradiction in other words from support (``bench/EVIDENCE.md`` says how often it is right). Its probabilities
+    It knows what a passage is about, sees a number or a name that is not there, a negation and a word of the opposite
+    meaning, and no more: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` says how
+    often it is right). Its probabilities
     come from a logistic regression over these signals (:mod:`nlp_retrieval.evidence.verifiers.signals.checks`).
 
     Args:

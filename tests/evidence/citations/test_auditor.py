@@ -44,6 +44,7 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
         ("The Long Bridge was not opened in 1932 [1].", "contradicted", "says this without the negation"),
         ("The Long Bridge was n\u200bo\u0442 opened in 1932 [1].", "contradicted", "says this without the negation"),
         ("Beetles of the genus Onthophagus roll dung [6].", "contradicted", "says this with a negation"),
+        ("The Long Bridge was closed in 1932 [1].", "contradicted", "says this with 'open"),
         (f"The Long Bridge was opened in 1932{', and it carries rail and road traffic' * 60} [1].", "too long", "2,000"),
         ("It is cited to nothing [9].", "no reference", "[9] has no entry"),
     ],

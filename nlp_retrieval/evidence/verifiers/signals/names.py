@@ -1,7 +1,9 @@
 """Names in a claim, and whether a passage has them: capitalised words, abbreviations and their expansions.
 
 A name is a run of words that do not begin with a lower-case letter, inside a sentence; at its beginning, where it is no
-common word. A name is in a passage where each of its words stands there, or its initials do.
+common word. A name is in a passage where each of its words stands there, or its initials do. Of "HIV-positive" and
+"M2-phenotype" only what has a capital or a digit is looked for, and of a name at the beginning of a claim not the first word,
+which may be capitalised for that alone ("Reducing H3K4me3").
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from nlp_retrieval.text.surfaces import words_of
 __all__ = ["names_of", "unmatched_names"]
 
 _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+-]*[\w+]|[^\W_]")
+_PART = re.compile(r"[^\W_]+")
 _JOINING = frozenset({"of", "the", "and", "de", "von", "van", "der", "la", "le", "du"})
 _BREAK = re.compile(r"[,;:()\"\u201c\u201d.!?]")
 _MOST = 100
@@ -56,16 +59,28 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
         claim: a statement.
         passage: what is to support it, with its title.
     """
-    there = {_stem(word) for word in words_of(passage)}
-    joined = "".join(words_of(passage))
+    words = words_of(passage)
+    there, joined = set(map(_stem, words)), "".join(words)
     missing = []
     for begin, end in names_of(claim):
+        lacking = [
+            word
+            for part in _looked_for(claim, begin, end)
+            for word in words_of(part)
+            if len(word) > 1 and _stem(word) not in there and not (len(word) > 3 and word in joined)
+        ]
         name = claim[begin:end]
-        words = [word for word in words_of(name) if word not in _JOINING]
-        lacking = [word for word in words if _stem(word) not in there and not (len(word) > 3 and word in joined)]
-        if lacking and not _as_initials(name, words, passage):
+        if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):
             missing.append(name)
     return missing
+
+
+def _looked_for(claim: str, begin: int, end: int) -> list[str]:
+    """The parts of a name that make it one."""
+    parts = [part[0] for part in _PART.finditer(claim, begin, end)]
+    named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
+    begins_claim = _PART.search(claim, 0, begin) is None
+    return named[1:] if begins_claim and len(named) > 1 and _is_common(named[0]) else named
 
 
 def _is_capital(word: str) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from nlp_retrieval.text.lookalikes import as_latin
+from nlp_retrieval.text.stems import stems_of_language
 
 __all__ = ["ANTONYMS", "negations", "opposite_words"]
 
@@ -40,6 +42,17 @@ _PAIRS = (
     "same other", "only also", "full empty", "open closed", "start end", "begins ends", "began ended", "started stopped",
     "beneficial harmful", "benefit harm", "protects harms", "hero villain", "fiction nonfiction", "fictional real",
     "solo group", "single married", "domestic foreign", "import export", "buy sell", "bought sold", "arrive depart",
+    "opened closed", "opens closes", "appear disappear", "appeared disappeared", "create destroy", "created destroyed",
+    "attack defend", "attacked defended", "add remove", "added removed", "enter leave", "entered left", "approve reject",
+    "approved rejected", "pass fail", "passed failed", "cheap expensive", "deep shallow", "easy difficult", "near far",
+    "guilty innocent", "inside outside", "inner outer", "internal external", "wide narrow", "natural artificial",
+    "permanent temporary", "possible impossible", "rural urban", "simple complex", "tall short", "victory defeat",
+    "voluntary mandatory", "optional mandatory", "direct indirect", "regular irregular", "significant insignificant",
+    "visible invisible", "stable unstable", "necessary unnecessary", "popular unpopular", "related unrelated",
+    "certain uncertain", "usual unusual", "healthy unhealthy", "accurate inaccurate", "consistent inconsistent",
+    "correct incorrect", "efficient inefficient", "sufficient insufficient", "adequate inadequate", "accelerate slow",
+    "accelerated slowed", "strengthen weaken", "strengthens weakens", "strengthened weakened", "raise lower",
+    "raises lowers", "raised lowered", "widen narrow", "widened narrowed", "shortened lengthened", "shortens lengthens",
 )  # fmt: skip
 
 
@@ -55,7 +68,15 @@ def _antonyms() -> dict[str, frozenset[str]]:
 ANTONYMS = _antonyms()
 """Words that mean the opposite of a word."""
 
-_WORD = re.compile(r"[a-z]+")
+
+@cache
+def _opposite_stems() -> dict[str, frozenset[str]]:
+    """The stems of words, and of those that mean the opposite, so that every form of a word meets every form of the other."""
+    stem = stems_of_language("english").stem
+    found: dict[str, set[str]] = {}
+    for word, others in ANTONYMS.items():
+        found.setdefault(stem(word), set()).update(map(stem, others))
+    return {word: frozenset(others - {word}) for word, others in found.items()}
 
 
 def negations(text: str) -> int:
@@ -70,14 +91,24 @@ def negations(text: str) -> int:
 def opposite_words(claim: str, sentence: str) -> list[tuple[str, str]]:
     """Return words of a claim beside a word of a sentence that means the opposite, where the sentence lacks the word itself.
 
+    Words are compared by their stems, and returned as they are written.
+
     Args:
         claim: a statement.
         sentence: of a passage.
     """
-    said, there = set(_WORD.findall(claim.lower())), set(_WORD.findall(sentence.lower()))
+    opposites = _opposite_stems()
+    said = _by_stem(claim)
+    looked_for = sorted(said.keys() & opposites.keys())
+    there = _by_stem(sentence) if looked_for else {}
     return [
-        (word, other)
-        for word in sorted(said & ANTONYMS.keys())
+        (said[word], there[other])
+        for word in looked_for
         if word not in there
-        for other in sorted(ANTONYMS[word] & there - said)
+        for other in sorted(opposites[word] & there.keys() - said.keys())
     ]
+
+
+def _by_stem(text: str) -> dict[str, str]:
+    stems = stems_of_language("english")
+    return {stems.stem(word): word for word in reversed(stems.as_written(text))}

@@ -32,6 +32,10 @@ def test_names_are_found(claim: str, names: list[str]) -> None:
         ("It is a French film.", "The film was shot in France.", ["French"]),
         ("She met Barack Obama.", "She met Joe Biden.", ["Barack Obama"]),
         ("The World Health Organization said so.", "The WHO said so.", []),
+        ("It helps HIV-positive people and M2-phenotype cells.", "It helps people with HIV, and cells of M2.", []),
+        ("It helps HIV-positive people.", "It helps people with hepatitis.", ["HIV-positive"]),
+        ("Reducing H3K4me3 is enough.", "Less H3K4me3 is enough.", []),
+        ("Reducing H3K4me3 is enough.", "Less H3K9me3 is enough.", ["Reducing H3K4me3"]),
     ],
 )
 def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:
