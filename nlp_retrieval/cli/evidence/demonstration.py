@@ -80,8 +80,8 @@ def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]
     lines += [f"  flagged though right ({one['reason']}), line {one['line']}: {one['sentence']}" for one in flagged]
     if missed or flagged:
         lines.append(
-            "the lexical verifier compares words, numbers, names and negations, and does not see what is said in other words; a "
-            "model that reads both together is made for that: --verifier pair_model:model=FOLDER_OR_HUB_NAME"
+            "the lexical verifier compares words, numbers, names and negations, and is blind to what is said in other words; "
+            "a model that reads both together is made for that: --verifier pair_model:model=FOLDER_OR_HUB_NAME"
         )
     return lines
 
