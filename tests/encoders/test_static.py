@@ -241,9 +241,7 @@ def test_a_token_without_a_vector_or_with_one_that_overflows_is_refused(change: 
         "beyond": rows + 1, "before": rows - 1, "too few": rows[:5], "no numbers": rows.astype(np.float32)
     }  # fmt: skip
     weights = {"few weights": ones[:5], "huge weights": ones * 1e38}
-    broken = with_tensors(
-        folder, tmp_path / "broken", mapping=mapping.get(change, rows), weights=weights.get(change, ones)
-    )
+    broken = with_tensors(folder, tmp_path / "broken", mapping=mapping.get(change, rows), weights=weights.get(change, ones))
     with pytest.raises(ModelError, match=r"broken.* (has no (vector|weight) for some tokens|holds NaN)"):
         StaticEncoder(broken).encode_queries(["fox"])
 

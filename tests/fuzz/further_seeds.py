@@ -18,7 +18,7 @@ from nlp_retrieval.profiles.profile import profile_path
 from nlp_retrieval.text.sentence_entities import PassageEntities
 
 from .inputs import SEPARATOR, a_file, scratch
-from .models import BLOCK, made_files, made_folder
+from .models import BLOCK, kept_here, made_files
 from .parts import KNOWLEDGE, PLACES, RELATIONS, SENTENCES
 
 _REPORT = """# Foxes
@@ -41,7 +41,9 @@ A fox weighs 7 kg [1], as 2 reports say [2-3]. It sleeps[^n] and <https://exampl
 _PAGE = """<html><head><title>Fox</title><style>.h{display:none}</style></head><body><nav>menu</nav><article><h1>Fox</h1>
 <p>A fox&#8203; runs <span class="h">hidden</span>m<sup>2</sup> far.</p><ul><li>one<li>two</ul>
 <table><tr><td>a<td>b</table></article></body></html>"""
-_ROBOTS = "User-agent: us\nUser-agent: *\nAllow: /a\nDisallow: /x # not\n\nuser-agent: xx\nDisallow: /\nSitemap: https://e.org/s"
+_ROBOTS = (
+    "User-agent: us\nUser-agent: *\nAllow: /a\nDisallow: /x # not\n\nuser-agent: xx\nDisallow: /\nSitemap: https://e.org/s"
+)
 _SEARXNG = {
     "results": [
         {"url": "https://example.org/a", "title": "A\u200b fox", "content": "It\nruns.", "engine": "x"},
@@ -137,7 +139,7 @@ def _word_vectors() -> list[Any]:
 
 
 def _made() -> list[bytes]:
-    return [(made_folder() / MADE_FILE).read_bytes()]
+    return [(kept_here()[0] / MADE_FILE).read_bytes()]
 
 
 def _items() -> list[SearchableItem]:
@@ -146,7 +148,10 @@ def _items() -> list[SearchableItem]:
 
 def _knowledge_tables() -> list[bytes]:
     said = [["Erik Hort", "was born in", "Montebello"], ["Montebello", "lies near", "Oslo"]]
-    lines = [{"doc_id": name, "extracted_entities": [], "extracted_triples": said[:number]} for number, (name, *_) in enumerate(_PASSAGES)]
+    lines = [
+        {"doc_id": name, "extracted_entities": [], "extracted_triples": said[:number]}
+        for number, (name, *_) in enumerate(_PASSAGES)
+    ]
     path = a_file("seed-openie.jsonl", "\n".join(map(json.dumps, lines)).encode())
     folder = scratch() / "seed-hipporag"
     Searcher([HippoRagRetriever(HashedWords(4), str(path))]).index(_items(), folder)

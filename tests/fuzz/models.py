@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 from rerankers.tiny_models import TinyOnnx
 from static_models import save_static
 
@@ -21,7 +22,7 @@ from nlp_retrieval.encoders.word_vectors.files import VECTORS_FILE, WORDS_FILE, 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import OnnxPairs
 
-from .inputs import a_file, a_folder, parts, scratch
+from .inputs import SEPARATOR, a_file, a_folder, parts, scratch
 
 STATIC = ("config.json", "tokenizer.json", "model.safetensors")
 PAIRS = ("tokenizer.json", "config.json", "model.onnx")
@@ -100,7 +101,7 @@ def worker_block(data: bytes) -> bool:
     try:
         content = parse_json(data)
         dtype = np.dtype(content["dtype"])
-        batch = EncodedBatch(np.array(content["rows"], dtype), np.array(content["counts"]), content["n_cut"])
+        batch = EncodedBatch(np.array(content["rows"], dtype), np.array(content["counts"], np.uint32), content["n_cut"])
         sent: object = EncodedBlock.of(batch, content["texts"])
     except Exception:  # nothing that could be sent
         return False
@@ -117,39 +118,32 @@ def worker_block(data: bytes) -> bool:
 
 def made_model(data: bytes) -> bool:
     """What the cache says of a model that was made here: it is that model, or it is made again."""
-    made = []
-
-    def write(folder: Path) -> None:
-        (folder / "weights").write_bytes(b"made")
-        made.append(folder)
-
-    folder = made_folder()
+    folder, _ = kept_here()
     (folder / MADE_FILE).write_bytes(data)
     (folder / MADE_FILE).chmod(0o600)
-    again = kept_model("fuzzed", MADE_OF, write)
+    again, made = kept_here()
     assert again == folder
     assert (folder / "weights").read_bytes() == b"made"
     assert {file.name for file in folder.iterdir()} == {"weights", MADE_FILE}
     return not made
 
 
-def made_folder() -> Path:
-    """A model in the cache, which is this process's own."""
-    import os
-
-    os.environ["XDG_CACHE_HOME"] = str(scratch() / "cache")
+def kept_here() -> tuple[Path, bool]:
+    """A model in a cache of this process, and whether it was made by this call."""
+    made = []
 
     def write(folder: Path) -> None:
         (folder / "weights").write_bytes(b"made")
+        made.append(folder)
 
-    return kept_model("fuzzed", MADE_OF, write)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(scratch() / "cache"))
+        return kept_model("fuzzed", MADE_OF, write), bool(made)
 
 
 @cache
 def made_files(kind: str) -> bytes:
     """The files of a model of a kind, joined."""
-    from .inputs import SEPARATOR
-
     folder = scratch() / f"seed-{kind}"
     if kind == "static":
         save_static(folder, ["Red fox and blue whale"], dimension=4)

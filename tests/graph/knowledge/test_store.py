@@ -258,7 +258,7 @@ HOSTILE = {
     "another predicate under its key": "UPDATE relationships SET predicate = 'died in' WHERE predicate = 'was born in'",
     "another object under its key": "UPDATE relationships SET object_entity_id = subject_entity_id",
 }
-"""What somebody writes into a store; the digest of what it holds is of keys, so texts that are not those of their keys are too."""
+"""What somebody writes into a store. The digest of what it holds is of keys, so a text has to be that of its key."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
