@@ -101,6 +101,21 @@ def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_pat
         encoder.encode_queries(["wind"])
 
 
+def test_no_byte_can_change_and_leave_the_identity_but_not_the_vectors(source):
+    texts = ["the wind", "power łódź", "wind power"]
+    encoder = WordVectorEncoder(str(source))
+    identity, vectors = encoder.identity, encoder.encode_passages(texts).tobytes()
+    for file in files_of(source):
+        content = file.read_bytes()
+        for place in range(0, len(content), 7):
+            file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            other = WordVectorEncoder(str(source))
+            if other.identity == identity:
+                assert other.encode_passages(texts).tobytes() == vectors, (file.name, place)
+        file.write_bytes(content)
+    assert WordVectorEncoder(str(source)).identity == identity
+
+
 def files_of(source):
     return sorted(source.iterdir()) if source.is_dir() else [source]
 
