@@ -87,10 +87,10 @@ def configs_of(kind: str, outside: Path, some: int = 0) -> Iterator[dict[str, An
 
 
 def holding(kind: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Retrievers that hold a component of a kind that is no retriever: each that has a parameter for it."""
+    """Retrievers that hold a component of a kind that is no retriever: each of ours that has a parameter for it."""
     parameter = {"encoders": "encoder", "links": "links", "language_models": "lm"}[kind]
     for name in names("retrievers"):
-        if parameter in parameters_of(component_class("retrievers", name)):
+        if name != "hostile" and parameter in parameters_of(component_class("retrievers", name)):
             beside = {"seeds": [{"name": "bm25s"}]} if name == "link_graph" else {}
             yield {"name": name, parameter: [config] if kind == "links" else config} | beside
 
