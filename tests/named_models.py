@@ -135,6 +135,9 @@ NAMED = {
         lambda folder: SentenceTransformerEncoder(str(folder), backend="onnx", precision="float32"),
         _encode,
     ),
+    "encoder by onnx, 8 bits": Named(
+        _save_encoder, lambda folder: SentenceTransformerEncoder(str(folder), backend="onnx", precision="int8"), _encode
+    ),
     "static": Named(_save_static, StaticEncoder, _encode),
     "pylate": Named(
         _save_late(save_pylate), lambda folder: ColbertEncoder(str(folder), precision="float32", device="cpu"), _encode

@@ -78,6 +78,16 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
     return single
 
 
+def scale_to_length_one(vectors: Vectors) -> None:
+    """Divide vectors by their lengths, in place; those of zeros stay, and those whose length overflows become NaN.
+
+    Divided by infinity they would be zeros, which find nothing and say nothing.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths > 0, np.where(np.isinf(lengths), np.nan, lengths), 1.0)
+
+
 def require_shape(vectors: Vectors, n_texts: int, encoder: BaseEncoder, dimension: int | None) -> None:
     """Raise a :class:`ModelError` unless there is a vector for each text, of this dimension where one is given."""
     if vectors.ndim != 2 or len(vectors) != n_texts or (dimension is not None and vectors.shape[1] != dimension):

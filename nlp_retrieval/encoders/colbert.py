@@ -12,7 +12,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import TorchPrecision, resolved_precision
-from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
@@ -169,8 +169,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         stacked = np.concatenate(encoded).astype(np.float32, copy=False)
         if matrix is not None:
             stacked = stacked @ matrix
-        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)  # the model may have normalised in 16 bits only
-        stacked /= np.where(lengths > 0, lengths, 1.0)
+        scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
         begin = 0
         for place, part in zip(not_blank, encoded, strict=True):
             results[place] = stacked[begin : begin + len(part)]

@@ -14,7 +14,7 @@ from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import Backend, Chosen, Precision, check_choice, choose, recorded_choice
 from nlp_retrieval.encoders.backends.export import exported
 from nlp_retrieval.encoders.backends.model import OnnxModel
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
 from nlp_retrieval.encoders.model_turns import alone_for, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
@@ -139,8 +139,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         else:
             vectors = np.zeros((0, model.get_embedding_dimension() or 0), np.float32)
         if self.normalize:
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            vectors /= np.where(lengths > 0, lengths, 1.0)
+            scale_to_length_one(vectors)
         return vectors
 
     def _prompt(self, model: SentenceTransformer | OnnxModel, prompt: str | None, task: Task) -> str | None:

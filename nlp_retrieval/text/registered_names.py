@@ -1,7 +1,8 @@
-"""Names that people register, by the public suffixes of registries."""
+"""Hosts in addresses, and the names of them that people register, by the public suffixes of registries."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,20 @@ from nlp_retrieval.errors import DependencyError
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["registered_name"]
+__all__ = ["has_other_brackets", "registered_name"]
+
+_BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
+
+
+def has_other_brackets(netloc: str) -> bool:
+    """Whether there are brackets elsewhere than around the whole host.
+
+    Python takes what stands in them for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
+
+    Args:
+        netloc: of an address, as ``urlsplit`` gives it.
+    """
+    return ("[" in netloc or "]" in netloc) and _BRACKETED.fullmatch(netloc) is None
 
 
 def registered_name(host: str) -> str:

@@ -13,15 +13,17 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
 from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
-from nlp_retrieval.core.components.component import canonical_json, parameters_of
+from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.naming import KINDS
-from nlp_retrieval.core.components.registry import component_class, names
+from nlp_retrieval.core.components.registry import component_class, names, plan
+from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
 from nlp_retrieval.core.index.manifest import _checksum
 from nlp_retrieval.core.index.update import add_items
 from nlp_retrieval.core.search.known_retrievers import resolver, retrievers_of
@@ -72,15 +74,25 @@ def hostile_values(outside: Path) -> list[Any]:
     ]
 
 
-def configs_of(kind: str, outside: Path) -> Iterator[dict[str, Any]]:
-    """Every component of a kind, with each parameter in turn set to each hostile value."""
+def configs_of(kind: str, outside: Path, some: int = 0) -> Iterator[dict[str, Any]]:
+    """Every component of a kind, with each parameter in turn set to each hostile value, or to some of them."""
+    draw, values = random.Random(0), hostile_values(outside)
     for name in [*names(kind), "hostile"]:
         yield {"name": name}
         if name == "hostile":
             continue
         for parameter in parameters_of(component_class(kind, name)):
-            for value in hostile_values(outside):
+            for value in draw.sample(values, some) if some else values:
                 yield {"name": name, parameter: value}
+
+
+def holding(kind: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Retrievers that hold a component of a kind that is no retriever: each of ours that has a parameter for it."""
+    parameter = {"encoders": "encoder", "links": "links", "language_models": "lm"}[kind]
+    for name in names("retrievers"):
+        if name != "hostile" and parameter in parameters_of(component_class("retrievers", name)):
+            beside = {"seeds": [{"name": "bm25s"}]} if name == "link_graph" else {}
+            yield {"name": name, parameter: [config] if kind == "links" else config} | beside
 
 
 def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -110,11 +122,10 @@ def index_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str
             yield replaced(content, path, value)
     for config in configs_of("retrievers", outside):
         yield replaced(content, ("retrievers", 0, "config"), config)
-    for kind, holder, parameter in (("encoders", "faiss", "encoder"), ("links", "link_graph", "links")):
+    for kind in ("encoders", "links", "language_models"):
         for config in configs_of(kind, outside):
-            held = [config] if kind == "links" else config
-            seeds = {"seeds": [{"name": "bm25s"}]} if kind == "links" else {}
-            yield replaced(content, ("retrievers", 0, "config"), {"name": holder, parameter: held} | seeds)
+            for holder in holding(kind, config):
+                yield replaced(content, ("retrievers", 0, "config"), holder)
 
 
 def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, Any]]:
@@ -126,6 +137,12 @@ def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, 
         for config in configs_of(kind, outside):
             if kind == "searchers":
                 yield replaced(content, ("searchers", searcher, "config"), config)
+            elif kind in ("retrievers", "encoders", "links"):
+                for retriever in [config] if kind == "retrievers" else holding(kind, config):
+                    inner = {"name": "searcher", "retrievers": [retriever]}
+                    yield replaced(content, ("searchers", searcher, "config"), inner)
+            elif kind == "answerers":
+                yield replaced(content, ("answerer",), config)
             elif kind == "loaders":
                 yield replaced(content, ("corpus", "loader"), config)
                 yield replaced(content, ("query_loader",), config)
@@ -142,6 +159,16 @@ def use_index(folder: Path) -> None:
     searcher = Searcher(retrievers_of(folder)).open(folder)
     searcher.search(["whale"], 3)
     add_items(folder, [SearchableItem(item_id="another", content="whale")], resolver(), replace=True)
+
+
+def use_component(kind: str, config: dict[str, Any]) -> None:
+    """What is done with any component that a manifest describes, before anything is asked of it."""
+    described = plan(kind, config, kind, only_own=True)
+    require_trust(asked_for(described), "the manifest", "", trust=False)
+    made = made_as_described(Component, described, trust=False)
+    repr(made)
+    canonical_json([made.config, made.identity])
+    made.provenance()
 
 
 def sign(content: dict[str, Any]) -> bytes:
@@ -174,13 +201,20 @@ def main(kind: str, target: Path, outside: Path, most: int) -> None:
     """Try manifests of a kind.
 
     Args:
-        kind: ``index`` or ``run``.
-        target: an index directory, or the folder of a run.
+        kind: ``index``, ``run``, or ``component`` for every component that is registered.
+        target: an index directory, or the folder of a run; of components none is used.
         outside: what nobody may touch.
-        most: so many of all that there are; 0 for all.
+        most: so many of all that there are, of components so many values of each parameter; 0 for all.
     """
     warnings.simplefilter("ignore")
     watch, counts, wrong = Watch(outside), Counter[str](), []
+    if kind == "component":
+        for each in KINDS:
+            for config in configs_of(each, outside, most):
+                if led_to := tried(partial(use_component, each, config), watch, counts):
+                    wrong.append([led_to, f"{each}: {config!r}"[:3000]])
+        _tell(counts, wrong)
+        return
     path = target / "manifest.json"
     original = path.read_bytes()
     content = json.loads(original)
@@ -201,6 +235,10 @@ def main(kind: str, target: Path, outside: Path, most: int) -> None:
         path.write_bytes(original)
         if led_to:
             wrong.append([led_to, repr(changed)[:3000]])
+    _tell(counts, wrong)
+
+
+def _tell(counts: Counter[str], wrong: list[list[str]]) -> None:
     sys.stdout.write(json.dumps({"outcomes": counts, "wrong": wrong[:20], "n_wrong": len(wrong)}))
 
 

@@ -96,6 +96,20 @@ def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outsid
         assert "used" not in outcomes, "every run reads its collection from a file, and that has to be trusted"
 
 
+def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
+    tmp_path: Path, outside: Path, most: int, tally: Tally
+) -> None:
+    """Of all kinds and names that the registry has, so that none can be forgotten."""
+    with tally(FAMILY):
+        found = trials("component", tmp_path, outside, 5 if most else 0)
+        assert found["wrong"] == []
+        assert not (outside / "ran").exists()
+        outcomes = found["outcomes"]
+        assert isinstance(outcomes, dict)
+        assert outcomes["UntrustedError"] > 200
+        assert outcomes["used"] > 20, "harmless settings are obeyed"
+
+
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path, tally: Tally) -> None:
     index = tmp_path / "index"
     model, ran = planted(tmp_path, own_architecture, head=False)

@@ -251,6 +251,16 @@ def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
     ]
 
 
+def test_workers_alone_speak_in_pickles():
+    """Connections of multiprocessing unpickle what they receive."""
+
+    def speaks(file):
+        yield from ((line, name) for line, name in imported(file) if name.startswith("multiprocessing"))
+
+    workers = PACKAGE / "encoders" / "workers"
+    assert identified([file for file in FILES if workers not in file.parents], speaks) == []
+
+
 def test_nothing_is_imported_that_makes_code_out_of_data():
     def forbidden(file):
         return ((line, name) for line, name in imports_of(file) if name.split(".")[0] in CODE_IN_DATA)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
+from named_models import NAMED
+from safetensors.numpy import load_file, save_file
 
 from nlp_retrieval import FaissRetriever, SearchableItem
 from nlp_retrieval.encoders.base import Vectors, checked_vectors
@@ -41,6 +43,17 @@ def test_real_numbers_of_any_kind_become_float32(kind: type[np.number[Any]]) -> 
     vectors = checked_vectors(np.array([[1, 2], [3, 0]], kind), TEXTS, ENCODER, 2)  # type: ignore[arg-type]
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[1, 2], [3, 0]]
+
+
+def test_a_model_whose_vectors_are_too_long_for_their_length_is_refused_and_not_taken_for_one_of_zeros(tmp_path: Path) -> None:
+    kind, folder = NAMED["encoder"], tmp_path / "model"
+    kind.save(folder, 0)
+    weights = folder / "2_Dense" / "model.safetensors"
+    save_file({name: tensor * np.float32(1e30) for name, tensor in load_file(weights).items()}, weights)
+    with pytest.raises(ModelError, match="NaN or infinity for 2 of 2 texts"):
+        FaissRetriever(kind.component(folder)).index(  # type: ignore[arg-type]
+            [SearchableItem(item_id=text, content=text) for text in TEXTS], tmp_path / "index"
+        )
 
 
 def test_the_product_of_the_longest_vectors_is_a_score() -> None:

@@ -264,6 +264,28 @@ def test_a_trial_is_made_once_for_a_machine_and_a_model(
     assert auto(tmp_path / "other", precision="float32").chosen == Chosen("onnx", "float32")
 
 
+def test_a_trial_of_another_processor_of_this_name_is_not_taken_for_one_of_this(
+    model: Path, own_cache: Path, timed: Callable[[dict[str, float]], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines of a cluster may share a cache and a name, and a container may wake up elsewhere."""
+    timed({"torch": 1.0, "onnx": 2.0})
+    monkeypatch.setattr(choice, "resolved_precision", lambda precision, device: "bfloat16")
+    assert auto(model).chosen == Chosen("torch", "bfloat16")
+    monkeypatch.setattr(choice, "resolved_precision", lambda precision, device: "float32")
+    assert auto(model).chosen == Chosen("torch", "float32")
+
+
+@pytest.mark.parametrize("hostile", ["auto", "float8", "../../etc", "", None, True, 7, ["int8"], {"name": "int8"}])
+def test_what_an_index_tells_of_a_trial_is_one_of_the_choices_or_nothing(hostile: object) -> None:
+    wanted = {"name": "sentence-transformers", "model_fingerprint": "f"}
+    for changed in ({"backend": hostile}, {"precision": hostile}):
+        told = wanted | {"backend": "onnx", "precision": "int8"} | changed
+        assert choice.recorded_choice([{"encoder": [told]}], wanted, "auto") is None
+    honest = wanted | {"backend": "onnx", "precision": "int8"}
+    assert choice.recorded_choice([{"encoder": honest}], wanted, "auto") == Chosen("onnx", "int8")
+    assert choice.recorded_choice([{"encoder": honest}], wanted, "float32") is None
+
+
 def test_a_trial_on_this_machine_takes_times_above_nothing(
     model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,54 @@ def test_a_table_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
         StaticEncoder(broken).encode_queries(["fox"])
 
 
+def with_tensors(folder: Path, made: Path, **changed: np.ndarray) -> Path:
+    """A copy with other tensors."""
+    shutil.copytree(folder, made)
+    save_file(load_file(folder / "model.safetensors") | changed, made / "model.safetensors")
+    return made
+
+
+@pytest.mark.parametrize("value", [3e19, 1e38, np.inf])
+def test_vectors_so_long_that_they_would_become_none_are_refused(value: float, folder: Path, tmp_path: Path) -> None:
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    for number, changed in enumerate((np.full_like(table, value), np.where(np.arange(len(table))[:, None] == 9, value, table))):
+        broken = with_tensors(folder, tmp_path / str(number), embeddings=changed.astype(np.float32))
+        with pytest.raises(ModelError, match=r"NaN or infinity, or vectors longer than 1e\+18; distil it again"):
+            StaticEncoder(broken).encode_queries(["fox"])
+
+
+def test_a_vocabulary_that_is_quantised_is_read_by_its_mapping_and_weights(folder: Path, tmp_path: Path) -> None:
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    mapping, weights = np.arange(len(table))[::-1].copy(), np.full(len(table), 2.0, np.float32)
+    turned = with_tensors(folder, tmp_path / "turned", embeddings=table[::-1].copy(), mapping=mapping, weights=weights)
+    wanted = StaticEncoder(folder).encode_passages(TEXTS)
+    np.testing.assert_allclose(StaticEncoder(turned).encode_passages(TEXTS), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("change", ["beyond", "before", "too few", "no numbers", "few weights", "huge weights"])
+def test_a_token_without_a_vector_or_with_one_that_overflows_is_refused(change: str, folder: Path, tmp_path: Path) -> None:
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    rows, ones = np.arange(len(table)), np.ones(len(table), np.float32)
+    mapping: dict[str, np.ndarray] = {
+        "beyond": rows + 1, "before": rows - 1, "too few": rows[:5], "no numbers": rows.astype(np.float32)
+    }  # fmt: skip
+    weights = {"few weights": ones[:5], "huge weights": ones * 1e38}
+    broken = with_tensors(folder, tmp_path / "broken", mapping=mapping.get(change, rows), weights=weights.get(change, ones))
+    with pytest.raises(ModelError, match=r"broken.* (has no (vector|weight) for some tokens|holds NaN)"):
+        StaticEncoder(broken).encode_queries(["fox"])
+
+
+def test_a_tokenizer_with_a_number_beyond_the_table_is_refused(folder: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
+    told = json.loads((broken / "tokenizer.json").read_text("utf-8"))
+    told["model"]["vocab"]["fox"] = 10_000
+    (broken / "tokenizer.json").write_text(json.dumps(told), "utf-8")
+    config = json.loads((broken / "config.json").read_text("utf-8"))
+    (broken / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "vocabulary_sha256"}), "utf-8")
+    with pytest.raises(ModelError, match="has no vector for some tokens"):
+        StaticEncoder(broken).encode_queries(["fox"])
+
+
 def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:
     save_bert(tmp_path / "bert", head=False)
     with pytest.raises(ModelError, match=r"does not load as static embeddings.*nlp-retrieval distill"):

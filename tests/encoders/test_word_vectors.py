@@ -101,6 +101,52 @@ def test_forms_of_the_same_vectors_have_fingerprints_of_their_own(glove, tmp_pat
         encoder.encode_queries(["wind"])
 
 
+def test_no_byte_can_change_and_leave_the_identity_but_not_the_vectors(source):
+    texts = ["the wind", "power łódź", "wind power"]
+    encoder = WordVectorEncoder(str(source))
+    identity, vectors = encoder.identity, encoder.encode_passages(texts).tobytes()
+    for file in files_of(source):
+        content = file.read_bytes()
+        for place in range(0, len(content), 7):
+            file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            other = WordVectorEncoder(str(source))
+            if other.identity == identity:
+                assert other.encode_passages(texts).tobytes() == vectors, (file.name, place)
+        file.write_bytes(content)
+    assert WordVectorEncoder(str(source)).identity == identity
+
+
+def files_of(source):
+    return sorted(source.iterdir()) if source.is_dir() else [source]
+
+
+def test_vectors_with_the_size_and_the_date_of_others_are_not_opened_as_them(source):
+    encoder = WordVectorEncoder(str(source))
+    encoder.model_fingerprint()
+    for file in files_of(source):
+        before, content = file.stat(), file.read_bytes()
+        file.write_bytes(content.replace(b"wind", b"mild").replace(b"2.0", b"5.0"))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ModelError, match="changed while it was read"):
+        encoder.encode_queries(["wind"])
+
+
+def test_vectors_that_are_others_only_while_they_are_read_are_not_opened(source, monkeypatch):
+    encoder = WordVectorEncoder(str(source))
+    encoder.model_fingerprint()
+
+    def read_meanwhile(path):
+        for file in files_of(source):
+            content = file.read_bytes()
+            file.write_bytes(content.replace(b"wind", b"mild"))
+            file.write_bytes(content)
+        return read_word_vectors(path)
+
+    monkeypatch.setattr("nlp_retrieval.encoders.word_vectors.encoder.read_word_vectors", read_meanwhile)
+    with pytest.raises(ModelError, match="changed while it was read"):
+        encoder.encode_queries(["wind"])
+
+
 class Harmful:
     def __reduce__(self):
         return os.mkdir, ("harmed",)

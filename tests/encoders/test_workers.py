@@ -18,8 +18,10 @@ from worker_encoders import Unlucky
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
-from nlp_retrieval.encoders.workers.task import PassageTask
+from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, confirmed
+from nlp_retrieval.encoders.workers.worker import Failure, Worker
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
@@ -149,6 +151,51 @@ def test_what_a_worker_sends_is_believed_only_if_it_is_whole_and_of_the_texts():
     assert not block.fits(EncodedBlock(other, sent.texts, sent.vectors))
     fewer = EncodedBatch(np.ones((1, 3), np.float32), np.ones(1, np.uint32))
     assert not block.fits(EncodedBlock.of(fewer, ["a", "b"]))
+
+
+class Untrue(Worker):
+    """A worker whose answers are made up, with checksums that fit them."""
+
+    def __init__(self, told: object) -> None:
+        self.told = told
+
+    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+        return confirmed(task, "here") if isinstance(self.told, dict) else self.told
+
+    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
+        if "instead" in self.told:
+            return self.told["instead"]
+        made = {"rows": np.ones((len(texts), 32), np.float32), "counts": np.ones(len(texts), np.uint32), "n_cut": 0}
+        return EncodedBlock.of(EncodedBatch(**made | self.told), texts)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+UNTRUE: dict[str, object] = {
+    "nothing": {"instead": None},
+    "a task": {"instead": Confirmed("here", {})},
+    "NaN": {"rows": np.full((2, 32), np.nan, np.float32)},
+    "another dimension": {"rows": np.ones((2, 31), np.float32)},
+    "one number": {"rows": np.float32(2)},
+    "objects": {"rows": np.full((2, 32), None)},
+    "text": {"rows": np.full((2, 32), "1")},
+    "fewer rows": {"rows": np.ones((1, 32), np.float32)},
+    "signed counts": {"counts": np.array([3, -1])},
+    "more cut than there are": {"n_cut": 3},
+    "fewer cut than none": {"n_cut": -1},
+    "nothing for a task": None,
+    "no facts": ["facts"],
+}
+
+
+@pytest.mark.parametrize("told", UNTRUE)
+def test_what_a_worker_makes_up_is_not_believed_though_its_checksums_fit(told):
+    pool = WorkerPool(lambda: Untrue(UNTRUE[told]), 1, "use others")
+    task = PassageTask(HashedWords(32), 32)
+    with pytest.raises(WorkerError, match=r"3 workers were lost .* a worker sent something else than was asked for"):
+        list(pool.encoded(task, iter([["a", "b"]])))
+    pool.close()
 
 
 SCRIPT = """

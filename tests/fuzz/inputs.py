@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from nlp_retrieval import SearchableItem
+
 SEPARATOR = b"\n%%\n"
 """Between the files of an input that is several."""
 
@@ -40,6 +42,11 @@ def a_folder(name: str, files: Mapping[str, bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return folder
+
+
+def item_of(item_id: str, content: str, title: str = "") -> SearchableItem:
+    """An item, with a title where one is given."""
+    return SearchableItem(item_id=item_id, content=content, metadata={"title": title} if title else {})
 
 
 @cache

@@ -30,6 +30,7 @@ from nlp_retrieval.graph.store.link_graph import write_link_graph
 from nlp_retrieval.graph.store.links import Links
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
+from .further_seeds import FURTHER
 from .inputs import SEPARATOR, scratch
 from .kept import (
     BM25,
@@ -321,5 +322,5 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
         {"format": 1, "sweeps": {_SWEEP_NOTED: {"group": "g", "runs": {"bm25": "wandb/offline"}}}},
         {"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}},
     ),
-}
+} | FURTHER
 assert set(_MADE) == set(TARGETS)

@@ -9,15 +9,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+from .evidence import OF_EVIDENCE
 from .kept import OF_INDEXES, OF_RUNS
+from .knowledge import OF_KNOWLEDGE
+from .models import OF_MODELS
+from .parts import OF_PARTS
 from .settings import BY_USERS
 from .sources import FROM_MODELS, FROM_OTHERS
 
 Target = Callable[[bytes], bool]
 
-TARGETS: dict[str, Target] = {
-    target.__name__: target for target in (*FROM_OTHERS, *FROM_MODELS, *BY_USERS, *OF_INDEXES, *OF_RUNS)
-}
+_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS, OF_INDEXES, OF_RUNS, OF_EVIDENCE, OF_KNOWLEDGE, OF_MODELS, OF_PARTS)
+TARGETS: dict[str, Target] = {target.__name__: target for targets in _ALL for target in targets}
 
 
 def feed(target: str, data: bytes) -> bool:

@@ -29,6 +29,15 @@ class EncodedBatch:
     counts: NDArray[np.uint32]
     n_cut: int = 0
 
+    def is_sound(self, n_texts: int) -> bool:
+        """Whether it has rows of finite numbers, as many as it says, for so many texts."""
+        rows, counts = self.rows, self.counts
+        are_arrays = isinstance(rows, np.ndarray) and isinstance(counts, np.ndarray)
+        if not are_arrays or rows.ndim != 2 or rows.dtype.kind != "f" or counts.dtype != np.uint32:
+            return False
+        whole = counts.shape == (n_texts,) and int(counts.sum(dtype=np.uint64)) == len(rows)
+        return whole and 0 <= self.n_cut <= n_texts and bool(np.isfinite(rows).all())
+
     def checksum(self) -> bytes:
         """A digest of all of it."""
         head = f"{self.rows.dtype.str} {self.rows.shape} {len(self.counts)} {self.n_cut}\n".encode()
@@ -53,11 +62,15 @@ class WorkBlock:
     def __str__(self) -> str:
         return f"passages {self.first:,} to {self.first + len(self.texts) - 1:,}"
 
-    def fits(self, encoded: EncodedBlock) -> bool:
-        """Whether what came back was made of these texts, and is what the worker had sent."""
-        batch = encoded.batch
-        whole = len(batch.counts) == len(self.texts) and int(batch.counts.sum(dtype=np.uint64)) == len(batch.rows)
-        return whole and encoded.texts == digest_of(self.texts) and encoded.vectors == batch.checksum()
+    def fits(self, encoded: object) -> bool:
+        """Whether what came back was made of these texts, is what the worker had sent, and can be searched.
+
+        Args:
+            encoded: whatever came.
+        """
+        if not isinstance(encoded, EncodedBlock) or not encoded.batch.is_sound(len(self.texts)):
+            return False
+        return encoded.texts == digest_of(self.texts) and encoded.vectors == encoded.batch.checksum()
 
 
 @dataclass(frozen=True)

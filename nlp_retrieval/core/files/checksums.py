@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
+import time
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from nlp_retrieval.errors import IndexDamagedError
 
 _MEMORY = "checked.json"
 _REMEMBERED_AT_MOST = 4096
+_TICK = 100_000_000
+"""Nanoseconds within which two writes may leave the same time of change."""
 
 _noting = Lock()
 
@@ -46,6 +50,16 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def state_of(status: os.stat_result) -> tuple[int, ...]:
+    """What changes whenever a file is written: device, inode, size and times, of which nobody can set back the last."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def is_settled(*statuses: os.stat_result) -> bool:
+    """Whether files were written so long ago that another write would give them another state."""
+    return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 
 def record_folder(folder: Path) -> dict[str, FileRecord]:
@@ -72,7 +86,7 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
         raise IndexDamagedError(f"{path} is not a regular file; {CURE}")
     if status.st_size != record.bytes:
         raise IndexDamagedError(f"{path} has {status.st_size} bytes, the manifest says {record.bytes}; {CURE}")
-    state = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+    state = ":".join(map(str, state_of(status)))
     if trust_memory and _memory().get(state) == record.sha256:
         return
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.files.model_references import PASSED_OVER, code_elsewhere, named_in_graphs, require_inside
 from nlp_retrieval.errors import ModelError
 
@@ -28,8 +27,6 @@ NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattribu
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf")
 _MOST_FILES = 10_000
-_TICK = 100_000_000
-"""Nanoseconds within which two writes may leave the same time of change."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +95,9 @@ def _seen(folder: Path, trust_remote_code: bool) -> _Seen:
     if trust_remote_code:
         for repository, path in code_elsewhere(folder, files).items():
             files |= {f"{repository}--{name}": file for name, file in _listed(path).items() if name.endswith(".py")}
-    states = {name: file.stat() for name, file in files.items()}
-    state = tuple(
-        (name, str(files[name]), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        for name, status in states.items()
-    )
-    # a file written within the last tick may be written again and look the same
-    settled = max((status.st_ctime_ns for status in states.values()), default=0) < time.time_ns() - _TICK
-    return (_read if settled else _read.__wrapped__)(folder, state)
+    statuses = {name: file.stat() for name, file in files.items()}
+    state = tuple((name, str(files[name]), *state_of(status)) for name, status in statuses.items())
+    return (_read if is_settled(*statuses.values()) else _read.__wrapped__)(folder, state)
 
 
 @lru_cache(maxsize=64)

@@ -44,7 +44,7 @@ from nlp_retrieval.core.index.publishing import (
 from nlp_retrieval.core.index.segments import Builder, SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
+from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, SourceError
 
 __all__ = ["Builder", "IndexReport", "build_index"]
 
@@ -176,7 +176,7 @@ def _build_one(
     builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path
 ) -> tuple[RetrieverRecord, int]:
     """Build an index; returns its record, and how many passages an interrupted run had encoded."""
-    written = write_segment(directory, builder.name, fingerprint, rows, partial(builder.build, items))
+    written = write_segment(directory, builder.name, fingerprint, rows, partial(_build_unchanged, builder, items))
     record = RetrieverRecord(
         fingerprint=fingerprint,
         identity=without_secrets(builder.identity),
@@ -185,6 +185,18 @@ def _build_one(
         cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
     )
     return record, written.resumed
+
+
+def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:
+    """Build an index; an error where what it is known by (a file of knowledge, say) was another one before than it is now."""
+    builder.build(items, folder)
+    now = builder.identity if builder.identified is None else builder.identified()
+    if now != builder.identity:
+        changed = sorted(key for key in builder.identity | now if builder.identity.get(key) != now.get(key))
+        raise SourceError(
+            f"{builder.name}: what {' and '.join(changed)} names changed while the index was built, so that nobody knows what "
+            "it holds; index again when nobody writes there"
+        )
 
 
 def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:

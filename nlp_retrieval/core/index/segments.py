@@ -54,6 +54,7 @@ class Builder:
         join: joins several segments into one; see :meth:`BaseRetriever.join`.
         settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
         require: raises where what segments keep elsewhere is missing; see :meth:`BaseRetriever.require_segments`.
+        identified: returns the identity anew; None where nothing that it names can change.
     """
 
     name: str
@@ -64,3 +65,4 @@ class Builder:
     join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
     settle: Callable[[Path], None] = lambda _: None
     require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
+    identified: Callable[[], Config] | None = None

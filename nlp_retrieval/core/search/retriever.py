@@ -239,7 +239,7 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        writes = (self.build, self.extend, self.join, self.settle, self.require_segments)
+        writes = (self.build, self.extend, self.join, self.settle, self.require_segments, lambda: self.identity)
         return Builder(self.name, self.identity, self.recorded_config, *writes)
 
     def open(self, generation: Generation) -> Self:

@@ -92,7 +92,8 @@ def choose(
     candidates = _candidates(backend, precision, device)
     if len(candidates) == 1:
         return candidates[0]
-    key = {"format": _FORMAT, "model": files.fingerprint, "precision": precision, "device": device, "machine": _machine()}
+    tried = [f"{one.backend} {one.precision}" for one in candidates]  # what auto means changes with the processor
+    key = {"format": _FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
 
     def write(folder: Path) -> None:
         seconds = {one: _seconds(encoder_of(one)) for one in candidates}

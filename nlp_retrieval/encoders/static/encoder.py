@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.shared_models import ModelHolder
@@ -63,6 +63,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
             ) from error
         if model.embedding.ndim != 2 or model.embedding.dtype.kind not in "fi":
             raise ModelError(f"{self.model} ({folder}) holds no table of vectors, but {model.embedding.dtype}")
+        _check_table(model, f"{self.model} ({folder})")
         check_vocabulary(model.config, model.tokens, folder)
         model.embedding = np.array(model.embedding, np.float32)  # memory of its own, and means without rounding to 16 bits
         return model
@@ -74,6 +75,23 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         with turn_of(model):
             vectors: Vectors = model.encode(texts, use_multiprocessing=False)
         return vectors
+
+
+def _check_table(model: StaticModel, where: str) -> None:
+    """Refuse a table that does not hold a vector for each number of a token, or vectors whose mean overflows."""
+    table, weights = model.embedding, model.weights
+    n_tokens = max(model.tokenizer.get_vocab().values()) + 1
+    rows = np.arange(n_tokens) if model.token_mapping is None else model.token_mapping
+    sound = rows.ndim == 1 and rows.dtype.kind in "iu" and len(rows) >= n_tokens
+    if not sound or not ((rows >= 0) & (rows < len(table))).all():
+        raise ModelError(f"{where} has no vector for some tokens; put the files back that belong together, or distil again")
+    if weights is not None and (weights.ndim != 1 or weights.dtype.kind != "f" or len(weights) < len(rows)):
+        raise ModelError(f"{where} has no weight for some tokens; put the files back that belong together, or distil again")
+    lengths = np.sqrt(np.einsum("ij,ij->i", table, table, dtype=np.float64))[rows]
+    if weights is not None:
+        lengths = lengths * np.abs(weights[: len(rows)].astype(np.float64))
+    if not (lengths <= LONGEST_VECTOR).all():
+        raise ModelError(f"{where} holds NaN or infinity, or vectors longer than {LONGEST_VECTOR:g}; distil it again")
 
 
 def require_static_extra() -> None:

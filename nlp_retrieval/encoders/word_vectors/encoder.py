@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.checksums import state_of
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.word_vectors.files import WordVectors, fingerprint_of, read_word_vectors
@@ -56,7 +57,7 @@ class WordVectorEncoder(BaseEncoder):
         self.model = model
         self.weighting = weighting
         self._vectors: WordVectors | None = None
-        self._fingerprint: tuple[str, object] | None = None
+        self._fingerprint: str | None = None
         self._opening = Lock()
         self._told = False
 
@@ -123,24 +124,23 @@ class WordVectorEncoder(BaseEncoder):
     def _opened(self) -> WordVectors:
         with self._opening:
             if self._vectors is None:
-                self._identified()
-                self._vectors = read_word_vectors(Path(self.model))
-                if self._fingerprint is not None and self._fingerprint[1] != _state(Path(self.model)):
-                    self._vectors = None
+                path, fingerprint = Path(self.model), self._identified()
+                before = _states(path)
+                vectors = read_word_vectors(path)
+                if _states(path) != before or fingerprint_of(path) != fingerprint:
                     raise ModelError(f"{self.model} changed while it was read; make the encoder again")
+                self._vectors = vectors
             return self._vectors
 
     def _identified(self) -> str:
         if self._fingerprint is None:
-            state = _state(Path(self.model))
-            self._fingerprint = fingerprint_of(Path(self.model)), state
-        return self._fingerprint[0]
+            self._fingerprint = fingerprint_of(Path(self.model))
+        return self._fingerprint
 
 
-def _state(path: Path) -> object:
+def _states(path: Path) -> list[tuple[int, ...]]:
     """What changes whenever a file, or one in a folder, is written."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
     try:
-        return [(file.name, (found := file.stat()).st_size, found.st_mtime_ns, found.st_ino) for file in files]
+        return [state_of(file.stat()) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror}); name a file or a folder of them") from None

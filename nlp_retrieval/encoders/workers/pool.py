@@ -221,7 +221,7 @@ class _Encoding:
         answer = worker.encode(self._doing, block.texts)
         if isinstance(answer, Failure):
             raise answer.error(f"{worker.place} failed at {block}")
-        if not block.fits(answer):
+        if not block.fits(answer) or self._task.dimension not in (None, answer.batch.rows.shape[1]):
             raise WorkerLostError(f"{worker.place} sent something else than was asked for")
         return answer
 
@@ -236,6 +236,8 @@ class _Encoding:
             answer = worker.ask(self._doing, self._task)
             if isinstance(answer, Failure):
                 raise answer.error(f"{worker.place} cannot open {self._task.encoder!r}")
+            if not isinstance(answer, Confirmed):
+                raise WorkerLostError(f"{worker.place} sent something else than was asked for")
             self._require_alike(answer)
             pool.took(slot, self._doing)
         return worker

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import DependencyError, InputError
 from nlp_retrieval.text.printable import printable
-from nlp_retrieval.text.registered_names import registered_name
+from nlp_retrieval.text.registered_names import has_other_brackets, registered_name
 
 __all__ = ["canonical_url", "registrable_domain"]
 
@@ -104,6 +104,8 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(text)
     except ValueError as error:
         raise _refused(url, str(error)) from None
+    if has_other_brackets(parts.netloc):
+        raise _refused(url, "there are brackets in its host, and not around it")
     if parts.scheme not in ("http", "https", "file"):
         cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
         raise _refused(url, cure)

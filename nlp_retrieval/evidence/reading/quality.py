@@ -15,7 +15,7 @@ from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError, InputError
 from nlp_retrieval.evidence.reading.limits import LONGEST_URL
 from nlp_retrieval.text.printable import printable
-from nlp_retrieval.text.registered_names import registered_name
+from nlp_retrieval.text.registered_names import has_other_brackets, registered_name
 
 __all__ = ["GRADES", "QualityRule", "QualityRules", "assess_source_quality"]
 
@@ -149,6 +149,8 @@ def _split(url: str) -> SplitResult:
         _ = parts.port
     except ValueError as error:
         raise InputError(f"{shown!r} is not a URL ({error})") from None
+    if has_other_brackets(parts.netloc):
+        raise InputError(f"{shown!r} is not a URL (there are brackets in its host, and not around it)")
     if not parts.scheme or (not parts.hostname and parts.scheme in ("http", "https")):
         raise InputError(f"{shown!r} is not a URL; write it whole, as https://example.org/page")
     return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nlp_retrieval.core.files.checksums import sha256_of
+from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile
@@ -15,8 +15,7 @@ from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore, 
 _SQLITE = b"SQLite format 3\0"
 _EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
 _HELD = re.compile(r"sha256:[0-9a-f]{64}")
-_State = tuple[str, int, int, int, int]
-_digests: dict[_State, str] = {}
+_digests: dict[tuple[str, tuple[int, ...]], str] = {}
 _computing = Lock()
 
 
@@ -43,9 +42,9 @@ def digest_of(knowledge: str | None) -> str | None:
     try:
         path = Path(knowledge).expanduser()
         seen = path.stat()
-        state = (str(path.absolute()), seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        state = (str(path.absolute()), state_of(seen))
         with _computing:
-            if state not in _digests:
+            if state not in _digests or not is_settled(seen):
                 _digests[state] = f"sha256:{sha256_of(path)}"
             return _digests[state]
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
@@ -66,14 +65,14 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
     Raises:
         ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
             and none was named.
-        SourceError: the file is none of entities and triples, or there is no store.
+        SourceError: the file is none of entities and triples, or changed while it was read; or there is no store.
         DependencyError: SQLAlchemy or the database's driver is not installed.
     """
     if knowledge is None:
         return None
     if _is_held(knowledge):
         raise ConfigurationError(f"knowledge={knowledge!r} is what an index holds, and cannot be read again; name the file")
-    return _stored(knowledge) or OpenIeFile(Path(knowledge).expanduser())
+    return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
@@ -85,6 +84,17 @@ def joining_source_of(knowledge: str | None, added: str | None = None) -> Knowle
     """
     named = knowledge if added is None else added
     return None if named is None or _is_held(named) else source_of(named)
+
+
+def _read_file(path: Path) -> OpenIeFile:
+    try:
+        before = state_of(path.stat())
+    except (OSError, ValueError):
+        return OpenIeFile(path)  # which says what is wrong with it
+    read = OpenIeFile(path)
+    if state_of(path.stat()) != before:
+        raise SourceError(f"{path} changed while it was read, so that nothing says what was read; try again when it is whole")
+    return read
 
 
 def _stored(knowledge: str) -> StoredKnowledge | None:

@@ -117,3 +117,60 @@ def test_a_richer_store_is_another_index_and_a_manifest_names_the_digest_alone(t
     searcher = Searcher([HippoRagRetriever(HashedWords(), held)])
     searcher.open(tmp_path / "index")
     assert searcher.search("Name1", 1)[0][0].item.item_id == "d1"
+
+
+class Meanwhile(HashedWords):
+    """Hashed words, and somebody who does something when passages are first encoded for an index."""
+
+    name = "meanwhile"
+    do = staticmethod(lambda: None)
+
+    def encode_passages(self, passages):
+        type(self).do()
+        return super().encode_passages(passages)
+
+
+def written(path, verb):
+    said = [record(item, verb).read.knowledge for item in ITEMS]
+    lines = [
+        {"doc_id": item.item_id, "extracted_entities": [], "extracted_triples": [[*vars(one.triples[0]).values()]]}
+        for item, one in zip(ITEMS, said, strict=True)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
+    if kind == "store":
+        knowledge = filled(tmp_path / "known.db", [record(item) for item in ITEMS])
+        change = lambda: filled(knowledge, [record(ITEMS[0], "left")])  # noqa: E731
+    else:
+        knowledge = written(tmp_path / "known.jsonl", "lives in")
+        change = lambda: written(tmp_path / "known.jsonl", "left for")  # noqa: E731
+    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
+    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was built.*index again"):
+        searcher.index(ITEMS, tmp_path / "index")
+    assert not (tmp_path / "index" / "manifest.json").exists()
+    searcher.index(ITEMS, tmp_path / "index")
+    assert digest_of(knowledge) in (tmp_path / "index" / "manifest.json").read_text("utf-8")
+
+
+def test_a_file_that_is_another_one_only_while_it_is_read_is_not_read(tmp_path, monkeypatch):
+    from nlp_retrieval.graph.knowledge import source
+
+    path, honest = tmp_path / "known.jsonl", source.OpenIeFile
+    written(path, "lives in")
+
+    def read_meanwhile(of):
+        before = path.read_bytes()
+        written(path, "is not")
+        try:
+            return honest(of)
+        finally:
+            path.write_bytes(before)
+
+    monkeypatch.setattr(source, "OpenIeFile", read_meanwhile)
+    with pytest.raises(SourceError, match=r"known\.jsonl changed while it was read"):
+        source_of(str(path))

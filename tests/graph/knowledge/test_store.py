@@ -253,7 +253,12 @@ HOSTILE = {
     "crowded": "INSERT INTO mentions SELECT passage_id, 10 + value, entity_id FROM mentions, "
     f"(WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT {MAX_STATEMENTS}) SELECT value FROM n) "
     "WHERE place = 0",
+    "another name under its key": "UPDATE entities SET entity_text = 'Somebody' WHERE entity_text = 'Erik Hort'",
+    "another type under its key": "UPDATE entities SET entity_type = 'place'",
+    "another predicate under its key": "UPDATE relationships SET predicate = 'died in' WHERE predicate = 'was born in'",
+    "another object under its key": "UPDATE relationships SET object_entity_id = subject_entity_id",
 }
+"""What somebody writes into a store. The digest of what it holds is of keys, so a text has to be that of its key."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)

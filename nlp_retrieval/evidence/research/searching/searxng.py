@@ -96,18 +96,7 @@ class SearxngSearch(BaseWebSearch):
         media_type = answer.headers.get("content-type", "")
         if "html" in media_type.lower():
             raise FetchError(f"{where} answered with a page and not with JSON; {_CURES[403]}")
-        try:
-            content = parse_json(answer.body, max_bytes=_LARGEST)
-        except ValueError as error:
-            raise FetchError(f"{where} gave an answer that is not JSON ({shown(str(error))}); is it SearXNG?") from None
-        results = content.get("results") if isinstance(content, dict) else None
-        if not isinstance(results, list):
-            raise FetchError(f'{where} gave JSON without a list of "results"; is it SearXNG?')
-        return [
-            WebResult(row["url"], _text(row.get("title")), _text(row.get("content")))
-            for row in results
-            if isinstance(row, dict) and isinstance(row.get("url"), str)
-        ]
+        return results_in(answer.body, where)
 
     def _target(self, query: str, page: int) -> WebTarget:
         settings = {
@@ -126,6 +115,30 @@ class SearxngSearch(BaseWebSearch):
             raise ConfigurationError(f"SearxngSearch: url: {error}") from None
         path = place.path.partition("?")[0].removesuffix("/").removesuffix("/search")
         return place.at(f"{path}/search?{asked}")
+
+
+def results_in(body: bytes, where: str) -> list[WebResult]:
+    """Return the results in an answer, as they stand there.
+
+    Args:
+        body: of the answer.
+        where: who gave it, for messages.
+
+    Raises:
+        FetchError: it is not the JSON of such an answer.
+    """
+    try:
+        content = parse_json(body, max_bytes=_LARGEST)
+    except ValueError as error:
+        raise FetchError(f"{where} gave an answer that is not JSON ({shown(str(error))}); is it SearXNG?") from None
+    results = content.get("results") if isinstance(content, dict) else None
+    if not isinstance(results, list):
+        raise FetchError(f'{where} gave JSON without a list of "results"; is it SearXNG?')
+    return [
+        WebResult(row["url"], _text(row.get("title")), _text(row.get("content")))
+        for row in results
+        if isinstance(row, dict) and isinstance(row.get("url"), str)
+    ]
 
 
 def _text(value: object) -> str:

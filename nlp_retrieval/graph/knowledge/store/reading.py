@@ -1,7 +1,8 @@
 """Reading passages out of a knowledge store, within a transaction that the caller opened, and believing none of it.
 
 Anybody may have written a store. What no extraction writes (another type, an empty or endless text, a control character, more
-statements than a passage may have) is damage, and an error.
+statements than a passage may have) is damage, and an error. So is a text under a key that is not its own: an index is known by
+the digest of a store, which is made of keys.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.graph.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.graph.knowledge.store.keys import in_parts
+from nlp_retrieval.graph.knowledge.store.keys import in_parts, key_of
 from nlp_retrieval.graph.knowledge.store.rows import DONE, Extraction, StoreCounts
 from nlp_retrieval.text.printable import printable
 
@@ -74,8 +75,8 @@ def knowledge_by_hash(
         entities = _by_passage(connection, _entities(tables, list(by_passage)))
         triples = _by_passage(connection, _triples(tables, list(by_passage)))
         for key, content_hash in by_passage.items():
-            names = [_text(name, "an entity") for (name,) in entities.get(key, ())]
-            statements = [Triple(*(_text(value, "a triple") for value in row)) for row in triples.get(key, ())]
+            names = [_entity(extraction_id, *row) for row in entities.get(key, ())]
+            statements = [_triple(key, *row) for row in triples.get(key, ())]
             found[content_hash] = PassageKnowledge(tuple(names), tuple(statements))
     return found
 
@@ -125,8 +126,10 @@ def passage_counts(connection: Connection, tables: Tables, extraction_id: str) -
 def _entities(tables: Tables, keys: list[str]) -> Select[Any]:
     from sqlalchemy import select
 
-    mentions = tables.mentions.c
-    query = select(mentions.passage_id, tables.entities.c.entity_text).select_from(tables.mentions.join(tables.entities))
+    mentions, entities = tables.mentions.c, tables.entities.c
+    query = select(mentions.passage_id, entities.entity_id, entities.entity_text, entities.entity_type).select_from(
+        tables.mentions.join(tables.entities)
+    )
     return query.where(mentions.passage_id.in_(keys)).order_by(mentions.passage_id, mentions.place)
 
 
@@ -139,7 +142,11 @@ def _triples(tables: Tables, keys: list[str]) -> Select[Any]:
         objects, relationships.object_entity_id == objects.c.entity_id
     )
     query = select(
-        relationships.source_passage_id, subjects.c.entity_text, relationships.predicate, objects.c.entity_text
+        relationships.source_passage_id,
+        relationships.relationship_id,
+        subjects.c.entity_text,
+        relationships.predicate,
+        objects.c.entity_text,
     ).select_from(joined)
     return query.where(relationships.source_passage_id.in_(keys)).order_by(relationships.source_passage_id, relationships.place)
 
@@ -152,6 +159,20 @@ def _by_passage(connection: Connection, query: Select[Any]) -> dict[str, list[tu
             raise DamagedStoreError(f"a passage with more than {MAX_STATEMENTS:,} entities or triples")
         rows.append(tuple(values))
     return found
+
+
+def _entity(extraction_id: str, key: object, name: object, type_: object) -> str:
+    text = _text(name, "an entity")
+    if key != key_of(extraction_id, text, _text(type_, "the type of an entity")):
+        raise DamagedStoreError("an entity under the key of another one")
+    return text
+
+
+def _triple(passage_id: str, key: object, *values: object) -> Triple:
+    parts = [_text(value, "a triple") for value in values]
+    if key != key_of(passage_id, *parts):
+        raise DamagedStoreError("a triple under the key of another one")
+    return Triple(*parts)
 
 
 def _text(value: object, what: str, longest: int = MAX_CHARACTERS) -> str:

@@ -1,0 +1,175 @@
+"""Targets that read what the web and writers of reports send: pages, answers of servers, rules, and what models say of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
+from nlp_retrieval.evidence.citations.blocks import web_address
+from nlp_retrieval.evidence.citations.markdown import read_report
+from nlp_retrieval.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.evidence.reading.quality import GRADES, QualityRules
+from nlp_retrieval.evidence.reading.text_of import read_bytes
+from nlp_retrieval.evidence.research.full_text.answers import read_numbers, read_stances
+from nlp_retrieval.evidence.research.searching.base import BaseWebSearch, WebResult
+from nlp_retrieval.evidence.research.searching.searxng import results_in
+from nlp_retrieval.evidence.research.web.robots import RobotRules
+from nlp_retrieval.evidence.research.web.target import WebTarget, web_url
+from nlp_retrieval.evidence.verifiers.calibration import Calibration
+from nlp_retrieval.lm.reading import read_object
+from nlp_retrieval.pipelines.qa.prompt import shown_passage
+from nlp_retrieval.pipelines.qa.reading import as_answer, read_answer
+
+from .inputs import a_file, as_text, item_of
+
+_PASSAGES = [shown_passage(item_of(f"p{number}", "A fox runs. It sleeps. Trees grow."), 100) for number in range(3)]
+_URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
+
+
+def cited_report(data: bytes) -> bool:
+    """A report in Markdown: citations are numbered, stand on a line that is there, and lead to the web or nowhere."""
+    text = as_text(data)
+    report = read_report(text)
+    n_lines = max(len(text.splitlines()), text.count("\n") + 1)
+    assert [one.number for one in report.citations] == [*range(1, len(report.citations) + 1)]
+    for one in [*report.citations, *report.uncited, *report.unused, *report.duplicates]:
+        assert 1 <= one.line <= n_lines
+    for url in [one.url for one in (*report.citations, *report.unused, *report.duplicates)]:
+        assert not url or web_address(url)
+    assert all(one in report.citations and one.mark and not one.url for one in report.missing)
+    assert read_report(text) == report
+    return bool(report.citations or report.uncited)
+
+
+def page(data: bytes) -> bool:
+    """A source of each kind: what is read holds nothing unseen, and is read as itself again."""
+    taken = False
+    for name in ("page.html", "page.md", "page.txt"):
+        try:
+            read = read_bytes(data, name)
+        except SourceError:
+            continue
+        taken = True
+        assert read.text == read.text.strip() != ""
+        assert clean_text(read.text)[0] == read.text
+        assert clean_title(read.title)[0] == read.title
+        assert read_bytes(read.text.encode(), "again.txt").text == read.text
+    return taken
+
+
+def robots(data: bytes) -> bool:
+    """A robots.txt: without a word that forbids everything is allowed, and what a site says to others is not said to us."""
+    rules = RobotRules(200, data)
+    allowed = [rules.allow("us/1.0", url) for url in _URLS]
+    if b"isallow" not in data.lower():
+        assert all(allowed) or not any(allowed)  # a file that cannot be read allows nothing
+    if b"qz" not in data.lower():
+        forbidden = RobotRules(200, b"user-agent: qz\ndisallow: /\nuser-agent: another\n" + data)
+        assert not any(forbidden.allow("qz/1.0", url) for url in _URLS)
+    return any(allowed)
+
+
+class _Found(BaseWebSearch):
+    """A search engine that found what it was given."""
+
+    name = "found"
+
+    def __init__(self) -> None:
+        self.results: list[WebResult] = []
+
+    def find(self, query: str, k: int) -> list[WebResult]:
+        return self.results
+
+
+def searxng(data: bytes) -> bool:
+    """The answer of a search engine: addresses of the web, each once, with texts that hold nothing unseen."""
+    engine = _Found()
+    try:
+        engine.results = results_in(data, "the search engine")
+    except FetchError:
+        return False
+    found = engine.search("a query", 50)
+    assert len({web_url(one.url) for one in found}) == len(found)
+    for one in found:
+        assert web_url(one.url) is not None
+        assert "\n" not in one.title + one.snippet
+        assert clean_text(one.title + one.snippet)[0] == one.title + one.snippet
+        (one.url + one.title + one.snippet).encode()
+    return bool(found)
+
+
+def web_target(data: bytes) -> bool:
+    """An address, and where it redirects to: what is asked for can be sent as it stands, and is read as itself again."""
+    first, _, location = as_text(data).partition("\n")
+    try:
+        target = WebTarget.of(first)
+        asked = [target, target.redirected(location)]
+    except RetrievalError:
+        return False
+    for one in asked:
+        assert one.scheme in ("http", "https")
+        assert not any(ord(char) <= 32 or ord(char) > 126 for char in one.authority + one.path)
+        assert WebTarget.of(one.url) == one
+    return True
+
+
+def quality_rules(data: bytes) -> bool:
+    """Rules of quality: every address has a grade, whatever the case of its host."""
+    try:
+        rules = QualityRules.read(a_file("quality.yaml", data))
+    except (ConfigurationError, SourceError, InputError):
+        return False
+    for url in _URLS:
+        scheme, _, rest = url.partition("://")
+        host, slash, path = rest.partition("/")
+        assert rules.grade(url) in GRADES
+        assert rules.grade(f"{scheme}://{host.upper()}{slash}{path}") == rules.grade(url)
+    return True
+
+
+def stances(data: bytes) -> bool:
+    """What a model says that passages do to a claim, or which of them speak of it: only numbers that were shown."""
+    text, shown = as_text(data), {1, 2, 30}
+    used = False
+    for answer in (text, read_object(text)):
+        numbers, told = read_numbers(answer, shown), read_stances(answer, shown)
+        assert numbers is None or (set(numbers) <= shown and len(set(numbers)) == len(numbers))
+        assert told is None or set(told) <= shown
+        used = used or bool(numbers) or bool(told)
+    return used
+
+
+def cited_answer(data: bytes) -> bool:
+    """An answer of a model: one line of 60 words at most, which cites what it was shown."""
+    text = as_text(data)
+    used = False
+    for fields in (read_object(text), {"answer": text, "citations": text}):
+        read = read_answer(fields)
+        if read is None:
+            continue
+        used = True
+        answer = as_answer(read, _PASSAGES)
+        assert isinstance(answer, Answer)
+        assert len(answer.text.split()) <= 60
+        assert "\n" not in answer.text + answer.reasoning
+        (answer.text + answer.reasoning).encode()
+        assert set(answer.passages) <= {passage.item.item_id for passage in _PASSAGES}
+    return used
+
+
+def calibration(data: bytes) -> bool:
+    """A calibration: whatever the signals, it gives probabilities."""
+    try:
+        read = Calibration.read(a_file("calibration.json", data))
+    except ModelError:
+        return False
+    for value in (0.0, 1.0, -1e6):
+        given = read.probabilities([dict.fromkeys(read.signals, value)])
+        assert given.shape == (1, 3)
+        assert np.isfinite(given).all()
+        assert abs(given.sum() - 1) < 1e-6
+    return True
+
+
+OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, stances, cited_answer, calibration]
