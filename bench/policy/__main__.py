@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.policy import changes
+from bench.policy.remembering import RememberingEncoder
 from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
@@ -33,7 +34,6 @@ from nlp_retrieval import (
     MultiSignalReranker,
     Query,
     Searcher,
-    SentenceTransformerEncoder,
     WordVectorEncoder,
     train_word_vectors,
     tune_signals,
@@ -127,7 +127,7 @@ def _measured(data: Data, one: Collection, model: str) -> dict[str, str]:
     if not words.exists():
         train_word_vectors(one.loader.stream(), words)
     vectors = WordVectorEncoder(words)
-    encoder = SentenceTransformerEncoder(model)
+    encoder = RememberingEncoder(model)
     lexical, dense = Bm25sRetriever(), FaissRetriever(encoder)
 
     def scored(**weights: float) -> Searcher:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
+from bench.policy.remembering import RememberingEncoder
 from nlp_retrieval import (
     BaseRetriever,
     BeirLoader,
@@ -29,7 +30,6 @@ from nlp_retrieval import (
     HopRetriever,
     Query,
     Searcher,
-    SentenceTransformerEncoder,
 )
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2 or not (folder := Path(arguments[0]) / "policy" / "cat_changes").is_dir():
         sys.stdout.write("usage: python -m bench.policy.changes DATA MODEL   (DATA holds policy/cat_changes)\n")
         return 2
-    encoder = SentenceTransformerEncoder(arguments[1])
+    encoder = RememberingEncoder(arguments[1])
     index = Data.of(arguments[0]).work / "policy-changes"
     lexical, dense = Bm25sRetriever(), FaissRetriever(encoder)
     hop = HopRetriever(dense)
