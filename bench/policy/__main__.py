@@ -6,12 +6,9 @@ countries that had no part in the fit. Intervals are those of countries.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,48 +16,24 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.policy import changes
+from bench.policy.searchers import FEEDBACK, Parts
 from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
     BeirLoader,
     Benchmarker,
-    Bm25sRetriever,
-    FaissRetriever,
-    FeedbackRetriever,
     Gold,
-    HopRetriever,
-    LinkGraphRetriever,
-    MultiSignalReranker,
     Query,
     Searcher,
-    SentenceTransformerEncoder,
-    WordVectorEncoder,
-    train_word_vectors,
+    SignalTuningReport,
     tune_signals,
 )
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
-from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS
 
 _FILTER = {"country": "country"}
 _FOLDS = 5
-_GRID = [
-    dict(zip(("lexical_too", "vector_weight", "term_weight", "neighbour_weight"), values, strict=True))
-    for values in product((True, False), (1.0, 2.0), (0.5, 1.0, 2.0), (0.15, 0.3))
-]
 _SINGLE = ("BM25", "dense")
-_FEEDBACK, _FITTED = "feedback", "feedback, settings by folds"
-_SUM, _SUM_FITTED = "signals, weights as described", "signals, weights by folds"
-
-
-class ShuffledFeedback(FeedbackRetriever):
-    """The control: each query of a call gets what is fed back for another."""
-
-    name = "shuffled_feedback"
-
-    def _asked(self, queries: list[str]) -> list:  # type: ignore[type-arg]
-        asked = super()._asked(queries)
-        half = len(asked) // 2  # neighbours are two wordings of one question
-        return [replace(one, feedback=other.feedback) for one, other in zip(asked, asked[half:] + asked[:half], strict=True)]
+_FITTED, _SUM_FITTED = "feedback, settings by folds", "signals, weights by folds"
 
 
 @dataclass(frozen=True)
@@ -107,75 +80,91 @@ def main(arguments: list[str]) -> int:
     data, model = Data.of(arguments[0]), arguments[1]
     sets = [
         Collection.of(data, "cat", "Climate Action Tracker, newest edition", "recall@10"),
-        Collection.of(data, "ndc", "national contributions, long answers", "recall@3"),
-        Collection.of(data, "ndc_actions", "national contributions, single measures", "recall@3"),
+        Collection.of(data, "ndc", "National contributions, long answers", "recall@3"),
+        Collection.of(data, "ndc_actions", "National contributions, single measures", "recall@3"),
     ]
-    values: dict[str, object] = {}
-    for one in sets:
-        values |= {f"{one.name}_{key}": text for key, text in _measured(data, one, model).items()}
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        changes.main(arguments)
-    values["changes"] = _block(printed.getvalue())
-    text = (Path(__file__).parent / "page.md").read_text("utf-8")
-    Path("bench/POLICY.md").write_text(page(text, **values), "utf-8")
+    done = {one.name: _measured(data, one, model) for one in sets}
+    Path("bench/POLICY.md").write_text(written(done, changes.measured(data, model)), "utf-8")
     return 0
 
 
-def _measured(data: Data, one: Collection, model: str) -> dict[str, str]:
-    words = data.work / f"policy-words-{one.name}"
-    if not words.exists():
-        train_word_vectors(one.loader.stream(), words)
-    vectors = WordVectorEncoder(words)
-    encoder = SentenceTransformerEncoder(model)
-    lexical, dense = Bm25sRetriever(), FaissRetriever(encoder)
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a collection: with the country as a filter, and where it is named and there is no filter."""
 
-    def scored(**weights: float) -> Searcher:
-        reranker = MultiSignalReranker("climate", word_vectors=vectors, min_similarity=0.0, **weights)  # type: ignore[arg-type]
-        return Searcher([dense], reranker=reranker, depth="all")
+    collection: Collection
+    found: Figures
+    named: Figures
+    tuned: SignalTuningReport
 
-    def fed(*, lexical_too: bool = True, **settings: float) -> FeedbackRetriever:
-        seeds = [dense, lexical] if lexical_too else [dense]
-        return FeedbackRetriever(seeds, subject="country", **settings)  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, one: Collection, found: Figures, named: Figures, grid: Figures, tuned: SignalTuningReport) -> Measured:
+        """With the rows of what is fitted by folds."""
+        fitted = {_FITTED: _folded(grid, one.measure), _SUM_FITTED: tuned.out_of_fold.per_query}
+        return cls(one, replace(found, values=found.values | fitted), named, tuned)
 
-    nothing = {f"{signal}_weight": 0.0 for signal in SIGNALS}
-    hop = HopRetriever(dense, changes="none")
-    plain = {"BM25": Searcher([lexical]), "dense": Searcher([dense]), "RRF of both": Searcher([lexical, dense])}
-    plain["link graph"] = Searcher([LinkGraphRetriever([lexical, dense])])
-    feedback = {
-        _FEEDBACK: Searcher([fed()]),
-        "feedback without vectors": Searcher([fed(vector_weight=0.0)]),
-        "feedback without terms": Searcher([fed(term_weight=0.0)]),
-        "feedback without neighbours": Searcher([fed(neighbour_weight=0.0)]),
-        "neighbours alone": Searcher([fed(vector_weight=0.0, term_weight=0.0)]),
-        "names of countries compared": Searcher([FeedbackRetriever([dense, lexical])]),
-        "feedback of another question": Searcher([ShuffledFeedback([dense, lexical], subject="country")]),
-    }
-    summed = {signal: scored(**(nothing | {f"{signal}_weight": 1.0})) for signal in SIGNALS} | {_SUM: scored()}
-    hops = {"hop": Searcher([hop])} | {
-        f"hop without {kind}": Searcher([HopRetriever(dense, changes="none", relation_weights={kind: 0.0})])
-        for kind in RELATION_WEIGHTS
-    }
-    hops["hop over feedback"] = Searcher([HopRetriever(fed(), encoder, changes="none")])
-    found = one.ran(plain | feedback | summed | hops)
-    grid = one.ran({str(number): Searcher([fed(**settings)]) for number, settings in enumerate(_GRID)})
-    opened = summed[_SUM]
+    @property
+    def best(self) -> str:
+        """The better of the single retrievers."""
+        return _best(self.found, self.collection.measure)
+
+    def tables(self) -> dict[str, str]:
+        """As the page has them."""
+        measure, tuned = self.collection.measure, self.tuned
+        worth = {
+            signal: ["{:+.3f} [{:+.3f}, {:+.3f}]".format(*tuned.worth(signal, measure)), f"{tuned.weights[signal]:.1f}"]
+            for signal in SIGNALS
+        }
+        return {
+            f"{self.collection.name}_table": _table(self.found, measure),
+            f"{self.collection.name}_named": _table(self.named, measure),
+            f"{self.collection.name}_worth": table(["signal", f"what {measure} loses without it", "fitted weight"], worth),
+        }
+
+
+def _measured(data: Data, one: Collection, model: str) -> Measured:
+    parts = Parts.of(one.loader, data.work / f"policy-words-{one.name}", model)
+    found = one.ran(parts.single() | parts.feedback() | parts.signals() | parts.hops())
+    named = one.ran(parts.single() | parts.feedback(), filtered=False, only="named")
+    return Measured.of(one, found, named, one.ran(parts.grid()), _tuned(parts, one))
+
+
+def _tuned(parts: Parts, one: Collection) -> SignalTuningReport:
+    opened = parts.scored()
     opened.index(one.loader, one.index)
-    tuned = tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
-    fitted = {_FITTED: _folded(grid, one.measure), _SUM_FITTED: tuned.out_of_fold.per_query}
-    found = replace(found, values=found.values | fitted)
-    named = one.ran(plain | feedback, filtered=False, only="named")
-    best = max(_SINGLE, key=lambda name: found.mean(name, one.measure))
-    worth = {
-        signal: ["{:+.3f} [{:+.3f}, {:+.3f}]".format(*tuned.worth(signal, one.measure)), f"{tuned.weights[signal]:.1f}"]
-        for signal in SIGNALS
+    return tune_signals(opened, one.queries, one.gold, (3, 10), "country", _FOLDS, where_from=_FILTER)
+
+
+def written(done: Mapping[str, Measured], changed: changes.Changes) -> str:
+    """The page."""
+    tables = {name: text for one in done.values() for name, text in one.tables().items()}
+    text = (Path(__file__).parent / "page.md").read_text("utf-8")
+    return page(text, goals=_goals(done, changed), changes=_block(changed.text), **tables)
+
+
+def _goals(done: Mapping[str, Measured], changed: changes.Changes) -> str:
+    """Each goal, what was measured, and whether that reaches it."""
+    cat = done["cat"]
+    reached = [
+        (cat.collection.title, 0.70, cat.found.mean(_FITTED, "recall@10"), _FITTED),
+        (f"{cat.collection.title}, paraphrases", 0.58, cat.found.group("paraphrase").mean(_FITTED, "recall@10"), _FITTED),
+        (f"{cat.collection.title}, country named, no filter", 0.62, cat.named.mean(FEEDBACK, "recall@10"), FEEDBACK),
+        ("What changed between editions", 0.70, changed.recall[changes.FOLDED], changes.FOLDED),
+    ]
+    rows = {
+        title: [f"recall@10 of {least:.2f}", f"{value:.3f}", by, "reached" if value >= least else "**missed**"]
+        for title, least, value, by in reached
     }
-    return {
-        "table": _table(found, one.measure, best),
-        "named": _table(named, one.measure, max(_SINGLE, key=lambda name: named.mean(name, one.measure))),
-        "worth": table(["signal", f"what {one.measure} loses without it", "fitted weight"], worth),
-        "best": best,
-    }
+    for one in (done["ndc"], done["ndc_actions"]):
+        measure = one.collection.measure
+        sign = one.found.difference(_FITTED, one.best, measure)[3]
+        rows[one.collection.title] = [
+            f"{measure} above {one.best}, interval without 0",
+            one.found.gain(_FITTED, one.best, measure, bold=False),
+            _FITTED,
+            "reached" if sign > 0 else "**missed**",
+        ]
+    return table(["", "goal", "measured", "by", ""], rows)
 
 
 def _folded(grid: Figures, measure: str) -> dict[str, NDArray[np.float64]]:
@@ -191,7 +180,12 @@ def _folded(grid: Figures, measure: str) -> dict[str, NDArray[np.float64]]:
     return chosen
 
 
-def _table(found: Figures, measure: str, best: str) -> str:
+def _best(found: Figures, measure: str) -> str:
+    return max(_SINGLE, key=lambda name: found.mean(name, measure))
+
+
+def _table(found: Figures, measure: str) -> str:
+    best = _best(found, measure)
     heads = ["", measure, f"against {best}", "plain words", "paraphrases", "nDCG@10"]
     plain, paraphrased = found.group("plain"), found.group("paraphrase")
     rows = {

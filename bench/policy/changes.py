@@ -13,7 +13,6 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data
+from bench.policy.remembering import RememberingEncoder
 from nlp_retrieval import (
     BaseRetriever,
     BeirLoader,
@@ -29,7 +29,6 @@ from nlp_retrieval import (
     HopRetriever,
     Query,
     Searcher,
-    SentenceTransformerEncoder,
 )
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.graph.relations.relation import RELATION_TYPES
@@ -40,7 +39,11 @@ _K, _FOLDS = 10, 5
 _GRID = [
     {"beside_weight": beside, "newness_power": power} for beside, power in product((0.0, 0.25, 0.5, 1.0), (0.0, 0.1, 0.3, 1.0))
 ]
+FOLDED = "hop, settings by folds"
+
 Found = NDArray[np.float64]
+Recalls = Callable[[bool], Found]
+"""Recall of each question, with the country as a filter or without."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,32 @@ class Question:
         return self.query.metadata["variant"] == "named"
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What was measured.
+
+    Args:
+        text: the tables.
+        recall: recall@10 with the country as a filter, by row.
+    """
+
+    text: str
+    recall: dict[str, float]
+
+
 def main(arguments: list[str]) -> int:
     """Measure, and print the tables."""
-    if len(arguments) != 2 or not (folder := Path(arguments[0]) / "policy" / "cat_changes").is_dir():
+    if len(arguments) != 2 or not (Path(arguments[0]) / "policy" / "cat_changes").is_dir():
         sys.stdout.write("usage: python -m bench.policy.changes DATA MODEL   (DATA holds policy/cat_changes)\n")
         return 2
-    encoder = SentenceTransformerEncoder(arguments[1])
-    index = Data.of(arguments[0]).work / "policy-changes"
-    lexical, dense = Bm25sRetriever(), FaissRetriever(encoder)
+    sys.stdout.write(measured(Data.of(arguments[0]), arguments[1]).text)
+    return 0
+
+
+def measured(data: Data, model: str) -> Changes:
+    """Measure."""
+    folder, index = data.root / "policy" / "cat_changes", data.work / "policy-changes"
+    lexical, dense = Bm25sRetriever(), FaissRetriever(RememberingEncoder(model))
     hop = HopRetriever(dense)
     loader = BeirLoader(folder)
     Searcher([lexical, dense, hop]).index(loader, index)
@@ -77,25 +98,23 @@ def main(arguments: list[str]) -> int:
     questions = [
         Question(query, frozenset(rows[item_id] for item_id in gold[query.query_id].relevance)) for query in loader.queries()
     ]
-    lines = [_HEAD]
-    plain: dict[str, BaseRetriever] = {"BM25": lexical, "dense": dense, "hop, changes=none": _with(hop, changes="none")}
-    for name, retriever in plain.items():
-        lines.append(_line(name, questions, partial(_recalls, retriever.open(generation), generation, questions)))
-    lines.append(
-        _line("hop, as it comes", questions, lambda where: _recalls(hop.open(generation), generation, questions, where))
-    )
-    lines.append(
-        _line(
-            "hop over BM25",
-            questions,
-            lambda where: _recalls(_with(hop, start=lexical).open(generation), generation, questions, where),
-        )
-    )
-    lines.append(_line("hop, settings by folds", questions, lambda where: _folded(hop, generation, questions, where)))
-    lines.append(_line("hop, changes shuffled", questions, lambda where: _shuffled(hop, generation, questions, where)))
-    sys.stdout.write("\n".join(lines) + "\n\n")
-    sys.stdout.write("\n".join(_judged(hop, generation, folder / "relations.tsv", rows)) + "\n")
-    return 0
+
+    def recalls(retriever: BaseRetriever) -> Recalls:
+        return lambda filtered: _recalls(retriever.open(generation), generation, questions, filtered)
+
+    measures: dict[str, Recalls] = {
+        "BM25": recalls(lexical),
+        "dense": recalls(dense),
+        "hop, changes=none": recalls(_with(hop, changes="none")),
+        "hop, as it comes": recalls(hop),
+        "hop over BM25": recalls(_with(hop, start=lexical)),
+        FOLDED: lambda filtered: _folded(hop, generation, questions, filtered),
+        "hop, changes shuffled": lambda filtered: _shuffled(hop, generation, questions, filtered),
+    }
+    found = {name: (of(True), of(False)) for name, of in measures.items()}
+    lines = [_HEAD, *(_line(name, questions, *both) for name, both in found.items()), ""]
+    lines += _judged(hop, generation, folder / "relations.tsv", rows)
+    return Changes("\n".join(lines) + "\n", {name: float(filtered.mean()) for name, (filtered, _) in found.items()})
 
 
 _HEAD = (
@@ -104,8 +123,7 @@ _HEAD = (
 )
 
 
-def _line(name: str, questions: Sequence[Question], recalls: Callable[[bool], Found]) -> str:
-    filtered, whole = recalls(True), recalls(False)
+def _line(name: str, questions: Sequence[Question], filtered: Found, whole: Found) -> str:
     named = np.array([one.names_it for one in questions])
     others = np.array([one.country != _LARGEST for one in questions])
     plain = np.array([one.query.metadata["style"] == "plain" for one in questions])

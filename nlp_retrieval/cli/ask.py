@@ -51,7 +51,10 @@ def command(
         int | None, typer.Option(help="At most this many passages of one document; by default the profile's.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option("--where", help='A further filter, beside the country: {"year": {"gte": 2020}}.')
+        str | None,
+        typer.Option(
+            "--where", help='A further filter, beside the country and that of the configuration: {"year": {"gte": 2020}}.'
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for answers and page; by default the configuration's, or answers.")

@@ -160,23 +160,32 @@ class Connections:
         """Turn a driver's error into one that says what to do."""
         state = getattr(error, "sqlstate", None) or _refused(str(error))
         reason = printable(" ".join(self._scrubbed(error).split()))[:400]
-        kinds = {
-            "57014": f"a statement took longer than statement_timeout={self.timeout:g} s; raise it, or search with an index "
-            "(index_type='hnsw')",
-            "42501": f"the role may not do this: {reason}; GRANT it CREATE on the database or schema (to index) and SELECT on "
-            "the tables (to search)",
-            "3D000": f"no such database: {reason}; create it (createdb) or correct the URL",
-            "28": f"the server refuses the user: {reason}; check user and password",
-        }
         if state.startswith("53") or _NO_ROOM.search(reason):
             return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
-        lost = f"the server cannot be reached: {reason}; check that it runs, and the URL"
-        told = (
-            lost
-            if (not state and _is_lost(error)) or (state[:2] in ("08", "57") and state != "57014")
-            else kinds.get(state) or kinds.get(state[:2])
-        )
-        return ServerError(f"{self.shown}: {told or f'the server refuses: {reason}'}{and_so}")
+        out_of_reach = (not state and _is_lost(error)) or (state[:2] in ("08", "57") and state != "57014")
+        if out_of_reach:
+            cause = f"the server cannot be reached: {reason}; check that it runs, and the URL"
+        else:
+            cause = self._refusal(state, reason)
+        return ServerError(f"{self.shown}: {cause}{and_so}")
+
+    def _refusal(self, state: str, reason: str) -> str:
+        """Why the server refuses, and what to do, by the SQLSTATE."""
+        if state == "57014":
+            return (
+                f"a statement took longer than statement_timeout={self.timeout:g} s; raise it, or search with an index "
+                "(index_type='hnsw')"
+            )
+        if state == "42501":
+            return (
+                f"the role may not do this: {reason}; GRANT it CREATE on the database or schema (to index) and SELECT on the "
+                "tables (to search)"
+            )
+        if state == "3D000":
+            return f"no such database: {reason}; create it (createdb) or correct the URL"
+        if state.startswith("28"):
+            return f"the server refuses the user: {reason}; check user and password"
+        return f"the server refuses: {reason}"
 
     @contextmanager
     def _connection(self) -> Iterator[PostgresConnection]:

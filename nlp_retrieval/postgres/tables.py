@@ -16,7 +16,6 @@ from nlp_retrieval.postgres.registry import create_registry, register
 from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
 
 if TYPE_CHECKING:
-    from psycopg import Copy
     from psycopg.sql import Composed
 
     from nlp_retrieval.postgres.connections import PostgresConnection
@@ -72,65 +71,81 @@ def make_table(
     """
     from psycopg.sql import SQL, Identifier
 
-    name, kind = column
-
     def make(connection: PostgresConnection) -> TableRecord:
         for setting, value in (settings or {}).items():
             connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
         create_registry(connection, schema)
-        found = connection.execute("SELECT (pg_control_system()).system_identifier::text, current_database()").fetchone()
-        server, database = found or ("0", "")
-        made = TableRecord(
-            server=str(int(server) % 2**64),
-            database=database,
-            schema_name=schema,
-            table=f"nlpr_{engine}_{secrets.token_hex(8)}",
-            token=TableRecord.token_of(directory),
-            column=name,  # type: ignore[arg-type]
-            type=kind,
-            rows=len(items),
-            ids=ids_sum(items.ids()),
-            content="0",
-            approximate=approximate,
-        )
+        made = _new_record(connection, directory, items, engine, schema, column, approximate)
         table = table_of(made)
+        name, kind = column
         connection.execute(
             SQL(
                 "CREATE TABLE {} (row integer NOT NULL, item_id text NOT NULL, id_sum bigint NOT NULL, {} {} NOT NULL{})"
-            ).format(
-                table,
-                Identifier(name),
-                SQL(kind),
-                SQL(more),
-            )
+            ).format(table, Identifier(name), SQL(kind), SQL(more))
         )
         fill(connection, table)
         connection.execute(SQL("ALTER TABLE {} ADD PRIMARY KEY (row) INCLUDE (id_sum)").format(table))
         for index in indexed:
             connection.execute(SQL("CREATE INDEX ON {} ").format(table) + SQL(index))
         register(connection, made, directory)
-        state = connection.execute(SQL("SELECT {} FROM {}").format(whole_check(kind.partition("(")[0]), table)).fetchone()
-        rows, first, last, ids, content = state or (0, None, None, "0", "0")
-        if (rows, first, last, ids) != (made.rows, 0, made.rows - 1, made.ids):
-            raise EngineError(
-                f"{connections.shown}: {made.shown} holds {rows:,} other rows than the {made.rows:,} that were sent"
-            )
+        content = _content_of(connection, made, connections.shown)
         connection.execute(SQL("ANALYZE {}").format(table))
         return made.model_copy(update={"content": content})
 
     return connections.write(make)
 
 
+def _new_record(
+    connection: PostgresConnection,
+    directory: Path,
+    items: ItemTable,
+    engine: str,
+    schema: str,
+    column: tuple[str, str],
+    approximate: bool,
+) -> TableRecord:
+    """The record of a table that is about to be made; the checksum of its content is not known yet."""
+    found = connection.execute("SELECT (pg_control_system()).system_identifier::text, current_database()").fetchone()
+    server, database = found or ("0", "")
+    name, kind = column
+    return TableRecord(
+        server=str(int(server) % 2**64),
+        database=database,
+        schema_name=schema,
+        table=f"nlpr_{engine}_{secrets.token_hex(8)}",
+        token=TableRecord.token_of(directory),
+        column=name,  # type: ignore[arg-type]
+        type=kind,
+        rows=len(items),
+        ids=ids_sum(items.ids()),
+        content="0",
+        approximate=approximate,
+    )
+
+
+def _content_of(connection: PostgresConnection, made: TableRecord, shown: str) -> str:
+    """The checksum of the content of a new table, in which all rows have to be that were sent."""
+    rows, first, last, ids, content = _whole_state(connection, made, made.type)
+    if (rows, first, last, ids) != (made.rows, 0, made.rows - 1, made.ids):
+        raise EngineError(f"{shown}: {made.shown} holds {rows:,} other rows than the {made.rows:,} that were sent")
+    return content
+
+
+def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
+    """How many rows a table holds, the lowest and the highest, and the checksums of ids and content; reads all of it."""
+    from psycopg.sql import SQL
+
+    check = whole_check(kind.partition("(")[0])
+    found = connection.execute(SQL("SELECT {} FROM {}").format(check, table_of(record))).fetchone()
+    return found or (0, None, None, "0", "0")
+
+
 def copy_rows(connection: PostgresConnection, statement: Composed, types: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """Send rows into a new table by binary COPY; they are frozen at once, as nobody saw the table before."""
     with connection.cursor().copy(statement) as copy:
-        _send(copy, types, rows)
-
-
-def _send(copy: Copy, types: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    copy.set_types(types)
-    for row in rows:
-        copy.write_row(row)
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)
 
 
 def numbered(ids: list[str], first: int = 0) -> Iterator[tuple[int, str, int]]:
@@ -152,8 +167,6 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
     Raises:
         IndexDamagedError: it is missing or holds something else.
     """
-    from psycopg.sql import SQL
-
     table = table_of(record)
     quoted = table.as_string(connection)
     found = connection.execute(
@@ -171,10 +184,10 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
         raise IndexDamagedError(f"{shown}: {record.shown} holds {kind} and not {record.type}; {_CURE}")
     wanted: tuple[object, ...] = (record.rows, 0, record.rows - 1, record.ids)
     if whole or record.rows <= CHECKED_WHOLE:
-        state = connection.execute(SQL("SELECT {} FROM {}").format(whole_check(kind.partition("(")[0]), table)).fetchone()
+        state = _whole_state(connection, record, kind)
         wanted = (*wanted, record.content)
     else:
-        state = connection.execute(quick_check(table)).fetchone()
+        state = connection.execute(quick_check(table)).fetchone() or ()
     if state != wanted:
         rows = state[0] if state else 0
         what = f"{rows:,} rows" if rows != record.rows else "other rows"

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlp_retrieval.core.index.manifest import read_manifest
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.embedded import EmbeddedServer
@@ -34,9 +33,7 @@ def verify_tables(directory: Path, url: str | None = None, *, statement_timeout:
         ConfigurationError: the tables are on another server, and no URL is given.
         ServerError: the server cannot be asked.
     """
-    manifest = read_manifest(directory)
-    folders = [directory / segment.folder for record in manifest.retrievers for segment in record.segments] if manifest else []
-    records = [TableRecord.read(folder) for folder in folders if (folder / TableRecord.file).is_file()]
+    records = TableRecord.of_index(directory)
     if not records:
         return []
     place = directory.absolute() / EMBEDDED

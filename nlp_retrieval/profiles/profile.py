@@ -6,14 +6,14 @@ take more than linear time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
-from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
+from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, nearest
 from nlp_retrieval.text.printable import printable
 from nlp_retrieval.text.stems import stems_of_language
 from nlp_retrieval.text.words.linear_patterns import LinearPattern
@@ -176,6 +176,20 @@ class Profile(BaseModel):
                 return question
         valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
         raise ConfigurationError(f"the profile {self.name!r} has no question {number}; {valid}")
+
+    def chosen_questions(self, numbers: int | Sequence[int] | None) -> list[ProfileQuestion]:
+        """Return questions by their numbers, each once; None for all.
+
+        Raises:
+            ConfigurationError: there is no such question.
+            QueryError: none is named.
+        """
+        if numbers is None:
+            return list(self.questions)
+        chosen = [numbers] if isinstance(numbers, int) else list(dict.fromkeys(numbers))
+        if not chosen:
+            raise QueryError("no question is named; leave the list out to ask all")
+        return [self.question(number) for number in chosen]
 
 
 def profile_names() -> list[str]:

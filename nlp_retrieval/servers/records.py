@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.index.manifest import read_manifest
 from nlp_retrieval.core.index.publishing import SCRATCH
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -73,6 +74,18 @@ class ServerRecord(BaseModel):
                 except IndexDamagedError:
                     continue
         return records
+
+    @classmethod
+    def of_index(cls, directory: Path) -> list[Self]:
+        """The records of the segments to which the manifest of an index leads.
+
+        Raises:
+            IndexDamagedError: the manifest is damaged, or one of them.
+        """
+        manifest = read_manifest(directory)
+        segments = [segment for record in manifest.retrievers for segment in record.segments] if manifest else []
+        folders = [directory / segment.folder for segment in segments]
+        return [cls.read(folder) for folder in folders if (folder / cls.file).is_file()]
 
     @classmethod
     def token_of(cls, directory: Path) -> str:

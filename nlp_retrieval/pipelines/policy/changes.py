@@ -7,6 +7,7 @@ have. Passages are paired by the words that they share, the likest first, each w
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from itertools import pairwise
 from typing import Literal
 
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.pipelines.policy.answers import document_of
+from nlp_retrieval.text.printable import printable
 
 __all__ = ["EditionChanges", "PassageChange", "changes_between", "changes_of", "editions_of", "word_runs"]
 
@@ -78,14 +81,24 @@ _RELATIONS: tuple[Relation, ...] = ("unchanged", "edited", "added", "dropped")
 def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
     """Return what changed between the editions of one subject, from the earliest on; empty where there are not two.
 
+    Editions of more than 2,000 passages are not compared, because every passage is compared with every other one; a warning
+    names them.
+
     Args:
         items: the passages of one subject, in the order of the index.
     """
-    return [
-        EditionChanges(earlier, later, tuple(changes_between(before, after)))
-        for (earlier, before), (later, after) in pairwise(editions_of(items))
-        if len(before) <= _MOST and len(after) <= _MOST
-    ]
+    compared = []
+    for (earlier, before), (later, after) in pairwise(editions_of(items)):
+        if max(len(before), len(after)) > _MOST:
+            warnings.warn(
+                f"what changed from {printable(earlier)!r} to {printable(later)!r} is not told: they have {len(before):,} and "
+                f"{len(after):,} passages, and editions of at most {_MOST:,} are compared; index larger chunks",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+            continue
+        compared.append(EditionChanges(earlier, later, tuple(changes_between(before, after))))
+    return compared
 
 
 def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[SearchableItem]]]:
@@ -113,10 +126,10 @@ def changes_between(earlier: Sequence[SearchableItem], later: Sequence[Searchabl
     """
     bags = [[Counter(_WORD.findall(item.content.lower())) for item in side] for side in (earlier, later)]
     pairs = sorted(
-        (-_shared(before, after), abs(old / len(earlier) - new / len(later)), old, new)
+        (-share, abs(old / len(earlier) - new / len(later)), old, new)
         for old, before in enumerate(bags[0])
         for new, after in enumerate(bags[1])
-        if _shared(before, after) >= _LEAST_SHARED
+        if (share := _shared(before, after)) >= _LEAST_SHARED
     )
     of_old: dict[int, int] = {}
     of_new: dict[int, int] = {}

@@ -93,7 +93,7 @@ class StudyConfig:
                 searcher.open(self.index)
             else:
                 searcher.index(self.corpus, self.index, replace=replace and searcher is self.searcher)
-        return PolicyStudy(self.profile, self.searcher, self.hop, keywords=self.keywords)
+        return PolicyStudy(self.profile, self.searcher, self.hop, keywords=self.keywords, where=self.where)
 
 
 def _text(value: Any, where: str, wanted: str) -> str:

@@ -201,9 +201,9 @@ def _found(
     min_similarity: float | None,
 ) -> list[RetrievalResult]:
     method: Method = "vector" if scorer is None else "hop"
-    settings = StudySettings(method, top_k, min_similarity)
+    settings = StudySettings(method, top_k, min_similarity, where=study.where)
     if country is None:
-        where, n_passages = None, len(searcher.opened.items)
+        where, n_passages = study.where, len(searcher.opened.items)
     else:
         (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
         where, n_passages = settings.filter_for(study.profile.subject, name), study.subjects[name]

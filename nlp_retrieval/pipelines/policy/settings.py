@@ -13,7 +13,7 @@ from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 
-__all__ = ["METHODS", "Method", "StudySettings", "check_method"]
+__all__ = ["METHODS", "Method", "StudySettings", "both_filters", "check_method"]
 
 Method = Literal["vector", "hop", "both"]
 
@@ -39,6 +39,13 @@ def check_method(method: object) -> Method:
         if method == one:
             return one
     raise ConfigurationError(f"there is no method {method!r}; {nearest(str(method), known)}")
+
+
+def both_filters(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the filter of what passes both; None passes everything."""
+    if one is None or other is None:
+        return other if one is None else one
+    return {"and": [dict(one), dict(other)]}
 
 
 @dataclass(frozen=True)

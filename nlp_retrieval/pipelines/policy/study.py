@@ -18,14 +18,14 @@ from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
 from nlp_retrieval.pipelines.policy.asking import Asked, all_hits, asked, asked_text, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
 from nlp_retrieval.pipelines.policy.files import belonging, entry_of, file_of, question_key
 from nlp_retrieval.pipelines.policy.log import note
 from nlp_retrieval.pipelines.policy.report import StudyReport
-from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, check_method
+from nlp_retrieval.pipelines.policy.settings import METHODS, Method, StudySettings, both_filters, check_method
 from nlp_retrieval.pipelines.policy.subjects import chosen_subjects, subjects_of
 from nlp_retrieval.profiles.profile import Profile, ProfileQuestion
 
@@ -50,6 +50,10 @@ class PolicyStudy:
             not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
         keywords: whether a question's keywords are searched for with it (passages are scored against the question itself); not
             along relations where it asks what changed, because keywords name changes of all kinds.
+        where: a filter for all questions, beside that of the subject.
+
+    Raises:
+        ConfigurationError: the profile has no questions.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class PolicyStudy:
         hop: BaseSearcher | BaseRetriever | None = None,
         *,
         keywords: bool = True,
+        where: Mapping[str, Any] | None = None,
     ) -> None:
         if not profile.questions:
             raise ConfigurationError(f"the profile {profile.name!r} has no questions; add some under `questions`")
@@ -66,6 +71,7 @@ class PolicyStudy:
         self.searcher = searcher
         self.hop = Searcher([hop]) if isinstance(hop, BaseRetriever) else hop
         self.keywords = keywords
+        self.where = where
         self._subjects: tuple[Generation, dict[str, int]] | None = None
 
     @property
@@ -107,7 +113,7 @@ class PolicyStudy:
             self.profile.min_similarity if min_similarity is None else min_similarity,
             self.profile.n_per_document if n_per_document is None else n_per_document,
             self.keywords,
-            where,
+            both_filters(self.where, where),
         )
 
     def ask(
@@ -130,7 +136,7 @@ class PolicyStudy:
             top_k: at most this many passages; by default the profile's.
             min_similarity: passages below this combined score are left out; by default the profile's.
             n_per_document: at most this many of one document; by default the profile's.
-            where: a further filter.
+            where: a further filter, beside the study's own.
 
         Returns:
             The passages by method, best first.
@@ -169,7 +175,7 @@ class PolicyStudy:
             top_k: at most this many passages for a question; by default the profile's.
             min_similarity: passages below this combined score are left out; by default the profile's.
             n_per_document: at most this many of one document; by default the profile's.
-            where: a further filter.
+            where: a further filter, beside the study's own.
 
         Raises:
             QueryError: there is no such subject.
@@ -179,7 +185,7 @@ class PolicyStudy:
         begin = time.perf_counter()
         try:
             settings = self.settings(method, top_k, min_similarity, n_per_document, where)
-            wanted = self._questions(questions)
+            wanted = self.profile.chosen_questions(questions)
             known = self.subjects
             chosen = chosen_subjects(subjects, known, self.profile.subject)
             folder = Path(output)
@@ -286,14 +292,6 @@ class PolicyStudy:
                 f"searcher and hop hold other passages ({generation.path} and {opened.path}); open both on one index"
             )
         return self.hop
-
-    def _questions(self, numbers: int | Sequence[int] | None) -> list[ProfileQuestion]:
-        if numbers is None:
-            return list(self.profile.questions)
-        asked_for = [numbers] if isinstance(numbers, int) else list(dict.fromkeys(numbers))
-        if not asked_for:
-            raise QueryError("no question is named; leave the list out to ask all")
-        return [self.profile.question(number) for number in asked_for]
 
 
 def _own_question(text: str) -> ProfileQuestion:

@@ -139,9 +139,11 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
     from sqlalchemy import text
 
     found = connection.execute(text("SELECT coalesce(:schema, current_schema())"), {"schema": schema}).scalar()
-    known = list(connection.execute(text("SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_'")).scalars())
+    listing = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+    known = list(connection.execute(text(listing)).scalars())
     if found is None or found not in known:
-        raise SourceError(f"there is no schema {schema!r}; {nearest(schema or '', known)}; create=True makes it")
+        missing = "the search path leads to no schema" if schema is None else f"there is no schema {schema!r} in the database"
+        raise SourceError(f"{missing}; {nearest(schema or '', known)}; or have it made: ChunkTables(..., create=True)")
     rows = connection.execute(
         text(
             "SELECT c.relname, a.attname, t.typname, a.atttypmod FROM pg_catalog.pg_class c "

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from nlp_retrieval.pipelines.policy.changes import EditionChanges
 from nlp_retrieval.pipelines.policy.schema import AnswerChunk
+from nlp_retrieval.reports.notes import counted
 
 __all__ = ["AnswerView", "ChangeView", "EditionView", "ListView", "PassageView", "StudyView", "SubjectView"]
 
@@ -22,6 +23,7 @@ class PassageView:
         runs: its content in pieces, each with the groups of patterns that it matches.
         bars: what each signal said, 0..1; None where it said nothing.
         chain: the relations that led to it, each as "kind" and the passage that it leads to.
+        origin: why it was found where no relation led to it; empty where nothing says so.
     """
 
     rank: int
@@ -29,6 +31,7 @@ class PassageView:
     runs: list[tuple[str, str]]
     bars: list[tuple[str, float | None]]
     chain: list[tuple[str, str]]
+    origin: str
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,11 @@ class AnswerView:
         return 0 if best is None else 1 + min(max(int(best * 5), 0), 4)
 
     @property
-    def total(self) -> int:
-        """How many passages all methods found, a passage of both counted twice."""
-        return sum(one.total for one in self.lists)
+    def counts(self) -> str:
+        """How many passages there are; where two methods were asked, by each, because they find many of the same."""
+        if len(self.lists) == 1:
+            return counted(self.lists[0].total, "passage")
+        return ", ".join(f"{one.total} {one.name.lower()}" for one in self.lists)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -120,12 +121,15 @@ def _answer(anchor: str, one: QuestionAnswer, file: AnswerFile, shown: int) -> A
 def _passage(rank: int, chunk: AnswerChunk) -> PassageView:
     bars = [(name, getattr(chunk, field)) for field, name in SIGNAL_NAMES.items()]
     chain = []
+    origin = ""
     if chunk.chain is not None and chunk.chain.steps:
         chain = [
             ("starts at", chunk.chain.first),
             *((step.kind.replace("_", " ").lower(), step.target) for step in chunk.chain.steps),
         ]
-    return PassageView(rank, chunk, marked_runs(chunk.content, chunk.matches), bars, chain)
+    elif chunk.chain is not None:
+        origin = chunk.chain.origin
+    return PassageView(rank, chunk, marked_runs(chunk.content, chunk.matches), bars, chain, origin)
 
 
 def _edition(edition: EditionChanges) -> EditionView:
@@ -153,17 +157,19 @@ def _methods(file: AnswerFile) -> set[str]:
 
 
 def _about(files: list[AnswerFile]) -> list[str]:
-    about = []
-    for one in [file.metadata for file in files[:1]]:
-        about.append(f"at most {one.top_k} passages a question")
-        if one.min_similarity:
-            about.append(f"combined score of at least {one.min_similarity:g}")
-        if one.n_per_document is not None:
-            about.append(f"at most {one.n_per_document} of one document")
-        if one.keywords:
-            about.append("questions with their keywords")
-        if one.where is not None:
-            about.append(f"only where {one.where}")
+    if not files:
+        return []
+    one = files[0].metadata
+    held = f"An answer holds at most {one.top_k} passages"
+    if one.min_similarity:
+        held += f" with a combined score of at least {one.min_similarity:g}"
+    if one.n_per_document is not None:
+        held += f", and at most {one.n_per_document} of one document"
+    about = [f"{held}."]
+    if one.keywords:
+        about.append("Questions are searched for together with their keywords.")
+    if one.where is not None:
+        about.append(f"Only passages that fulfil a filter are searched: {json.dumps(one.where, ensure_ascii=False)}.")
     return about
 
 

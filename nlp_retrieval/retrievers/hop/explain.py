@@ -58,15 +58,16 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
         counterpart: the relation to its closest counterpart in the other version; None where it has none.
         asked: what the question is about.
     """
-    what, other = ("new since the version before", "there") if kind == "added" else ("gone in the next version", "there")
-    edited = "it has no counterpart " + other
-    if counterpart is not None:
-        edited = f"it takes up a passage {other} of which {counterpart.carried:.0%} is carried over"
-        if kind == "dropped":
-            edited = f"a passage {other} takes up {counterpart.carried:.0%} of it"
-        if counterpart.changed:
-            edited += f", with {counterpart.changed} other quantit{'y' if counterpart.changed == 1 else 'ies'}"
-    return f"{share:.0%} of its words are {what}; {edited}; ranked by {asked!r}"
+    what = "new since the version before" if kind == "added" else "gone in the next version"
+    if counterpart is None:
+        edited = "it has no counterpart there"
+    elif kind == "added":
+        edited = f"it takes up a passage there of which {counterpart.carried:.0%} is carried over"
+    else:
+        edited = f"a passage there takes up {counterpart.carried:.0%} of it"
+    if counterpart is not None and counterpart.changed:
+        edited += f", with {counterpart.changed} other quantit{'y' if counterpart.changed == 1 else 'ies'}"
+    return f'{share:.0%} of its words are {what}; {edited}; ranked by what else was asked: "{asked}"'
 
 
 def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:

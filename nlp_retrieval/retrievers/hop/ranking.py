@@ -82,16 +82,16 @@ class VersionChanges:
         families: number of its family.
         new: share of its words that the version before does not have; NaN where there is none.
         gone: share of its words that the next version does not have; NaN where there is none.
-        before: rows that stand after another in their document.
-        after: the rows before them.
+        following: rows that stand after another in their document.
+        followed: for each, the row before it.
     """
 
     versions: Rows
     families: Rows
     new: Scores
     gone: Scores
-    before: Rows
-    after: Rows
+    following: Rows
+    followed: Rows
 
     def side(self, kind: str, allowed: Mask | None) -> tuple[Mask, Mask]:
         """Which passages are of the version asked for, and which of these are changed.
@@ -124,7 +124,7 @@ class VersionChanges:
         by_row = np.full(len(self.versions), np.nan)
         by_row[rows] = scores
         sums, counts = np.nan_to_num(by_row), np.ones(len(by_row))
-        for one, other in ((self.before, self.after), (self.after, self.before)):
+        for one, other in ((self.following, self.followed), (self.followed, self.following)):
             known = ~np.isnan(by_row[other])
             np.add.at(sums, one[known], weight * by_row[other[known]])
             np.add.at(counts, one[known], weight)

@@ -192,8 +192,8 @@ class HopRetriever(BaseRetriever):
         self._classes = classes_of(tables.centrality)
         versions, new, gone = tables.nodes.over(self._n_rows)
         _, families = np.unique(tables.families, return_inverse=True)
-        after, before = self._graph.adjacent(FOLLOWS)
-        self._changes = VersionChanges(versions.astype(np.int64), families, new, gone, after, before)
+        following, followed = self._graph.adjacent(FOLLOWS)
+        self._changes = VersionChanges(versions.astype(np.int64), families, new, gone, following, followed)
         (self._open_start,) = self._opened_parts or (self.start,)
 
     @property

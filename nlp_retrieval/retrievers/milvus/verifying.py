@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nlp_retrieval.core.index.manifest import read_manifest
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
 from nlp_retrieval.retrievers.milvus.collections import check_collection
@@ -31,9 +30,7 @@ def verify_collections(
         ConfigurationError: the collections are on another server, and no URL is given.
         ServerError: the server cannot be asked.
     """
-    manifest = read_manifest(directory)
-    folders = [directory / segment.folder for record in manifest.retrievers for segment in record.segments] if manifest else []
-    records = [CollectionRecord.read(folder) for folder in folders if (folder / CollectionRecord.file).is_file()]
+    records = CollectionRecord.of_index(directory)
     if not records:
         return []
     place = directory.absolute() / EMBEDDED

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, PolicyStudy, SearchableItem
 from nlp_retrieval.demo.policy.writing import write_collection
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.pipelines.policy.changes import changes_between, changes_of, editions_of, word_runs
 
 
@@ -68,6 +69,22 @@ def test_documents_without_an_order_are_no_editions() -> None:
     assert editions_of([item("a", "x", document="A"), item("b", "y", document="B")]) == []
     assert editions_of([item("a", "x", document="A", year=1), item("b", "y", document="B", year=1)]) == []
     assert changes_of([item("a", "x", document="A", year=1)]) == []
+
+
+def test_editions_too_long_to_be_compared_are_named() -> None:
+    editions = {2019: 1, 2022: 2001, 2025: 1}
+    items = [
+        SearchableItem(item_id=f"{year}-{place}", content="A dike.", metadata={"document": f"plan {year}", "year": year})
+        for year, n_passages in editions.items()
+        for place in range(n_passages)
+    ]
+    with pytest.warns(RetrievalWarning) as told:
+        assert changes_of(items) == []
+    assert [str(one.message).partition(":")[0] for one in told] == [
+        "what changed from 'plan 2019' to 'plan 2022' is not told",
+        "what changed from 'plan 2022' to 'plan 2025' is not told",
+    ]
+    assert "they have 1 and 2,001 passages" in str(told[0].message)
 
 
 def test_a_passage_has_one_counterpart_at_most_and_none_is_lost() -> None:

@@ -43,6 +43,16 @@ def test_chunks_are_found_of_one_country_or_of_all(asked: PolicyStudy) -> None:
         retrieve_chunks(None, PROMPT, country="Ostlan", study=asked)
 
 
+def test_single_calls_keep_to_the_filter_of_the_study(asked: PolicyStudy) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": 2024})
+    for country in ("Ostland", None):
+        found = (
+            retrieve_chunks(None, PROMPT, 50, country, 0.0, study=later),
+            retrieve_chunks_with_hop(PROMPT, 50, country, study=later),
+        )
+        assert {hit.item.metadata["year"] for hits in found for hit in hits} == {2024}
+
+
 def test_vectors_of_another_model_are_refused(asked: PolicyStudy) -> None:
     wrong = EmbeddedPrompt(np.ones(3, np.float32), None)
     with pytest.raises(QueryError, match=r"has shape \[3\], and the study's \[64\]"):

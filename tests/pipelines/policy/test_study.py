@@ -137,6 +137,15 @@ def test_a_further_filter_holds_inside_the_search(asked: PolicyStudy) -> None:
         assert len(hits) == 4
 
 
+def test_a_study_has_a_filter_of_its_own_which_holds_beside_that_of_a_call(asked: PolicyStudy) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
+    for found in (later.ask(1, "Ostland", "both", top_k=50), later.ask(1, "Ostland", "both", top_k=50, where={"position": 0})):
+        for hits in found.values():
+            assert {hit.item.metadata["year"] for hit in hits} == {2024}
+    assert later.fingerprint(later.settings()) != asked.fingerprint(asked.settings())
+    assert later.fingerprint(later.settings()) == asked.fingerprint(asked.settings(where={"year": {"gte": 2024}}))
+
+
 def test_keywords_are_searched_for_where_they_are_wanted(tmp_path: Path) -> None:
     queries: list[str] = []
 

@@ -35,6 +35,15 @@ def tables_in(sql: psycopg.Connection, schema: str) -> set[str]:
 ALL = {"documents", "doc_chunks", "logical_relationships", "chunk_tables_version", "doc_chunks_with_country"}
 
 
+def test_a_schema_that_is_not_there_is_named_with_those_that_may_hold_tables(dsn: str, schema: str) -> None:
+    with pytest.raises(
+        SourceError, match=r"there is no schema '.*' in the database; .*; or have it made: ChunkTables"
+    ) as refused:
+        ChunkTables(dsn, schema=schema)
+    assert "public" in str(refused.value)
+    assert "information_schema" not in str(refused.value)
+
+
 def test_tables_are_made_once(dsn: str, schema: str, sql: psycopg.Connection) -> None:
     with pytest.raises(SourceError, match="there is no schema"):
         ChunkTables(dsn, schema=schema)

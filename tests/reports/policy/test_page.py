@@ -72,6 +72,34 @@ def test_a_page_of_one_question_shows_what_was_asked_before_too(asked: PolicyStu
     assert [number for number, _ in view.questions] == [1, 2]
 
 
+def test_the_page_says_how_it_was_asked_in_sentences(asked: PolicyStudy, tmp_path: Path) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
+    about = study_view(later.run(tmp_path, min_similarity=0.1, n_per_document=2), later).about
+    assert about == [
+        "An answer holds at most 3 passages with a combined score of at least 0.1, and at most 2 of one document.",
+        "Questions are searched for together with their keywords.",
+        'Only passages that fulfil a filter are searched: {"year": {"gte": 2024}}.',
+    ]
+
+
+def test_passages_of_two_methods_are_counted_apart(asked: PolicyStudy, tmp_path: Path) -> None:
+    page = render_study(asked.run(tmp_path / "both", "Ostland", 1, "both"), asked)
+    assert '<small class="tag">3 by signals, 3 along relations</small>' in page
+    assert "may be above 1" in page
+    page = render_study(asked.run(tmp_path / "one", "Ostland", 1), asked)
+    assert '<small class="tag">3 passages</small>' in page
+    assert "may be above 1" not in page
+
+
+def test_a_passage_that_no_relation_led_to_says_why_it_was_found(tmp_path: Path) -> None:
+    text = "What has changed in the plan of {subject} since the previous one?"
+    questions = [{"number": 1, "text": text, "groups": ["power"]}]
+    changed = study(tmp_path / "index", hop=True, questions=questions)
+    page = render_study(changed.run(tmp_path, "Ostland", method="hop"), changed)
+    found = page.partition("float on the reservoir.")[2].partition("</article>")[0]
+    assert re.search(r'<p class="chain">\d+% of its words are new since the version before; it has no counterpart', found)
+
+
 def test_bars_are_as_long_as_signals_say_and_a_missing_one_has_none(asked: PolicyStudy, tmp_path: Path) -> None:
     report = asked.run(tmp_path, "Ostland", 1)
     page = render_study(report, asked)

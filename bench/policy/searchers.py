@@ -1,0 +1,109 @@
+"""The searchers that are compared on questions about climate policy, named as the rows of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from bench.policy.remembering import RememberingEncoder
+from nlp_retrieval import (
+    BeirLoader,
+    Bm25sRetriever,
+    FaissRetriever,
+    FeedbackRetriever,
+    HopRetriever,
+    LinkGraphRetriever,
+    MultiSignalReranker,
+    Searcher,
+    WordVectorEncoder,
+    train_word_vectors,
+)
+from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS
+
+FEEDBACK = "feedback"
+SUM = "signals, weights as described"
+
+GRID = [
+    dict(zip(("lexical_too", "vector_weight", "term_weight", "neighbour_weight"), values, strict=True))
+    for values in product((True, False), (1.0, 2.0), (0.5, 1.0, 2.0), (0.15, 0.3))
+]
+"""The settings of feedback that folds choose from: what is fed back, and what it counts."""
+
+
+class ShuffledFeedback(FeedbackRetriever):
+    """The control: each query of a call gets what is fed back for another."""
+
+    name = "shuffled_feedback"
+
+    def _asked(self, queries: list[str]) -> list:  # type: ignore[type-arg]
+        asked = super()._asked(queries)
+        half = len(asked) // 2  # neighbours are two wordings of one question
+        return [replace(one, feedback=other.feedback) for one, other in zip(asked, asked[half:] + asked[:half], strict=True)]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the searchers of a collection are made of."""
+
+    lexical: Bm25sRetriever
+    dense: FaissRetriever
+    words: WordVectorEncoder
+
+    @classmethod
+    def of(cls, loader: BeirLoader, words: Path, model: str) -> Parts:
+        """With word vectors trained on the collection, which are kept in a folder."""
+        if not words.exists():
+            train_word_vectors(loader.stream(), words)
+        return cls(Bm25sRetriever(), FaissRetriever(RememberingEncoder(model)), WordVectorEncoder(words))
+
+    def single(self) -> dict[str, Searcher]:
+        """The retrievers alone, and what joins their lists."""
+        both = [self.lexical, self.dense]
+        fused = {"RRF of both": Searcher(both), "link graph": Searcher([LinkGraphRetriever(both)])}
+        return {"BM25": Searcher([self.lexical]), "dense": Searcher([self.dense])} | fused
+
+    def fed(self, *, lexical_too: bool = True, **settings: float) -> FeedbackRetriever:
+        """Feedback from dense hits, and those of BM25 or not."""
+        seeds = [self.dense, self.lexical] if lexical_too else [self.dense]
+        return FeedbackRetriever(seeds, subject="country", **settings)  # type: ignore[arg-type]
+
+    def feedback(self) -> dict[str, Searcher]:
+        """With its defaults, without each of its parts, and the control."""
+        seeds = [self.dense, self.lexical]
+        return {
+            FEEDBACK: Searcher([self.fed()]),
+            "feedback without vectors": Searcher([self.fed(vector_weight=0.0)]),
+            "feedback without terms": Searcher([self.fed(term_weight=0.0)]),
+            "feedback without neighbours": Searcher([self.fed(neighbour_weight=0.0)]),
+            "feedback without BM25": Searcher([self.fed(lexical_too=False)]),
+            "neighbours alone": Searcher([self.fed(vector_weight=0.0, term_weight=0.0)]),
+            "names of countries compared": Searcher([FeedbackRetriever(seeds)]),
+            "feedback of another question": Searcher([ShuffledFeedback(seeds, subject="country")]),
+        }
+
+    def grid(self) -> dict[str, Searcher]:
+        """The settings of feedback that folds choose from."""
+        return {str(number): Searcher([self.fed(**settings)]) for number, settings in enumerate(GRID)}  # type: ignore[arg-type]
+
+    def scored(self, **weights: float) -> Searcher:
+        """All passages by signals."""
+        reranker = MultiSignalReranker("climate", word_vectors=self.words, min_similarity=0.0, **weights)  # type: ignore[arg-type]
+        return Searcher([self.dense], reranker=reranker, depth="all")
+
+    def signals(self) -> dict[str, Searcher]:
+        """Each signal alone, and their sum."""
+        nothing = {f"{signal}_weight": 0.0 for signal in SIGNALS}
+        alone = {signal: self.scored(**(nothing | {f"{signal}_weight": 1.0})) for signal in SIGNALS}
+        return alone | {SUM: self.scored()}
+
+    def hops(self) -> dict[str, Searcher]:
+        """Along relations: all, without those of each type, and from the hits of feedback."""
+        without = {
+            f"hop without {kind}": HopRetriever(self.dense, changes="none", relation_weights={kind: 0.0})
+            for kind in RELATION_WEIGHTS
+        }
+        over = HopRetriever(self.fed(), self.dense.encoder, changes="none")
+        retrievers = {"hop": HopRetriever(self.dense, changes="none")} | without | {"hop over feedback": over}
+        return {name: Searcher([retriever]) for name, retriever in retrievers.items()}
