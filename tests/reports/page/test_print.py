@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-SHEET = {"width": 1031, "height": 703}  # A4 across without margins of 12 mm, at 96 pixels an inch
+WIDTH, HEIGHT = 1031, 703  # A4 across without margins of 12 mm, at 96 pixels an inch
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def on_paper(browser: Browser, folder: Path, configurations: int) -> Page:
     lists = lists_of({name: [[("a", 2.0, {"s": 1.0})]] for name in names}, {"q0": {"a": 1}}, 1)
     write_page(report, folder / "report.html", replace(lists, passages={"a": "A passage of a few words."}))
     problems: list[str] = []
-    page = opened(browser, (folder / "report.html").as_uri(), problems, **SHEET)
+    page = opened(browser, (folder / "report.html").as_uri(), problems, width=WIDTH, height=HEIGHT)
     wait_for_lists(page)
     page.emulate_media(media="print")
     assert problems == []
@@ -58,8 +58,8 @@ def test_a_sheet_holds_the_widest_table_so_that_no_text_is_made_smaller(
     page = on_paper(browser, tmp_path, configurations)
     pairs = page.locator("#all-pairs")
     assert pairs.locator(".mark").count() > 0
-    assert pairs.evaluate("table => table.getBoundingClientRect().right") <= SHEET["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= SHEET["width"]
+    assert pairs.evaluate("table => table.getBoundingClientRect().right") <= WIDTH
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
 
 
 def test_a_sheet_holds_what_is_open_and_nothing_to_click(browser: Browser, tmp_path: Path) -> None:
