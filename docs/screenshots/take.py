@@ -40,6 +40,7 @@ def main(path: Path) -> None:
         between(page, "differences", "#significance", "#verdicts")
         between(page, "pairs", "#pairs", ".pairs")
         between(page, "charts", "#charts", ".charts")
+        between(page, "grid", "#grid", ".heats")
         choices = {"one": "bm25", "other": "both, sum, plain", "cutoff": "5", "measure": "recall@5", "order": "gains first"}
         for choice, label in choices.items():
             page.select_option(f"#explorer-{choice}", label=label)

@@ -40,6 +40,7 @@ from nlp_retrieval.cli import (
     tune,
     verify,
 )
+from nlp_retrieval.cli.as_option import as_option
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.evidence import app as evidence
 from nlp_retrieval.cli.streams import patient_streams
@@ -62,7 +63,9 @@ class _Commands(TyperGroup):
         except _OF_TYPER:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise typer.Exit(_told(error, debug=ctx.params["debug"])) from error
+            called = self.get_command(ctx, ctx.invoked_subcommand or "")
+            parameters = called.params if called else []
+            raise typer.Exit(_told(error, debug=ctx.params["debug"], parameters=parameters)) from error
 
 
 app = typer.Typer(
@@ -134,8 +137,8 @@ def check_words(words: Sequence[str]) -> None:
             )
 
 
-def _told(error: BaseException, *, debug: bool) -> int:
-    """Say what went wrong, in one line, and return the exit code."""
+def _told(error: BaseException, *, debug: bool, parameters: Sequence[Any] = ()) -> int:
+    """Say what went wrong, in one line, and return the exit code; ``parameters`` are those of the command."""
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
@@ -143,7 +146,7 @@ def _told(error: BaseException, *, debug: bool) -> int:
         say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
-        say(f"error: {error}")
+        say(f"error: {error}{as_option(error, parameters)}")
         return _exit_code(error)
     if isinstance(error, MemoryError):
         say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")

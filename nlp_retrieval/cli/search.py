@@ -207,7 +207,8 @@ def print_hits(
     for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
         heading = Text(f"{rank:>4}  ")
         heading.append(printable(hit.item.title or hit.item.item_id), "bold cyan")
-        heading.append(f"  {printable(hit.item.item_id)}  {hit.score:.4g}", "dim")
+        heading.append(f"  {printable(hit.item.item_id)}" if hit.item.title else "", "dim")
+        heading.append(f"  {hit.score:.4g}", "dim")
         console.print(heading)
         lines = [Text(printable(_excerpt(hit.item.content))), *_chain(told)]
         if signals:

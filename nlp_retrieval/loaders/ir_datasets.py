@@ -104,9 +104,10 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         except RetrievalError:
             raise
         except Exception as error:  # the library and its readers raise what they like
+            given = f"after {number:,} it gives no more {what}" if number else f"it gives no {what}"
             raise SourceError(
-                f"{self.path}: ir_datasets gives no {what} after {number} ({str(error)[:200]}); where it is not downloaded, "
-                "check the network, or copy the folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
+                f"{self.path}: {given} ({_first_words(error)}); where it is not downloaded, check the network, or copy the "
+                "folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
             ) from error
 
     def _opened(self) -> Any:
@@ -120,6 +121,14 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             known = nearest(str(self.path), ir_datasets.registry).partition(" (valid:")[0]
             hint = known if known.startswith("did you mean") else "its catalogue lists what there is: https://ir-datasets.com"
             raise SourceError(f"{self.path}: ir_datasets knows no data set of this name; {hint}") from None
+
+
+def _first_words(error: Exception) -> str:
+    """What an error of the library says itself: it puts the errors of all sources, unshortened, behind a sentence."""
+    said = error.args[0] if error.args else type(error).__name__
+    while isinstance(said, tuple) and said:
+        said = said[0]
+    return str(said)[:200]
 
 
 def _as_row(place: str, entry: Any) -> JsonObject:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval index`` with an encoder behind an endpoint, which fails and is taken up."""
+"""``nlp-retrieval index``: what it says of a table with names of its own, and an encoder behind an endpoint that fails."""
 
 from __future__ import annotations
 
@@ -28,3 +28,26 @@ def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_pa
         assert done.returncode == 0, done.stderr
         assert "d7" in done.stdout
         assert len(server.texts) == asked, "its vector is on disk"
+
+
+def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> None:
+    (tmp_path / "plants.csv").write_text("code,name,description\nP1,Foxglove,Slows the heart.\n")
+    words = ["index", "plants.csv", "index", "-r", "bm25s"]
+    refused(run(*words, folder=tmp_path), 2, "pass id_field= and the name of the field that holds it (here: -o id_field=...)")
+    words += ["-o", "id_field=code"]
+    refused(run(*words, folder=tmp_path), 2, 'pass content_field="description" (here: -o content_field=description)')
+    words += ["-o", "content_field=description"]
+    assert run(*words, folder=tmp_path).returncode == 0
+    words += ["-o", "title_field=name"]
+    refused(run(*words, folder=tmp_path), 3, "pass replace=True to give that index up (here: --replace)")
+    assert run(*words, "--replace", folder=tmp_path).returncode == 0
+    (tmp_path / "rows.csv").write_text("1,Foxglove,Slows the heart.\n2,Yarrow,Stops bleeding.\n")
+    refused(run("index", "rows.csv", "other", folder=tmp_path), 2, "(here: -o 'columns=[id, content, ...]')")
+    (tmp_path / "rows.csv").write_text("id;content;notes\nP1;Foxglove\n")
+    refused(run("index", "rows.csv", "other", folder=tmp_path), 2, "(here: -o delimiter=...)")
+
+
+def test_a_hit_without_a_title_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
+    assert run("index", "plants.csv", "index", "-r", "bm25s", folder=tmp_path).returncode == 0
+    assert run("search", "index", "heart", folder=tmp_path).stdout.count("P1") == 1

@@ -163,3 +163,19 @@ def test_items_queries_and_gold_of_ir_datasets(collection: str) -> None:
 def test_a_name_that_ir_datasets_does_not_know_is_an_error_with_the_nearest() -> None:
     with pytest.raises(SourceError, match=r"did you mean .*beir/scifact"):
         IrDatasetsLoader("beir/scifcat/test").load()
+
+
+class Unreachable(ir_datasets.formats.BaseDocs):
+    """Documents that cannot be downloaded, as that library says it: a sentence, and the error of every source."""
+
+    def docs_iter(self) -> Iterator[object]:
+        raise RuntimeError("All download sources failed", [("http://nowhere.example", ConnectionError("x" * 300))])
+
+
+def test_a_collection_that_cannot_be_downloaded_is_an_error_in_a_sentence() -> None:
+    ir_datasets.registry.register("local-test-unreachable", ir_datasets.Dataset(Unreachable()))
+    try:
+        with pytest.raises(SourceError, match=r"it gives no docs \(All download sources failed\); .* check the network"):
+            IrDatasetsLoader("local-test-unreachable").load()
+    finally:
+        del ir_datasets.registry._registered["local-test-unreachable"]

@@ -119,6 +119,16 @@ def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkR
     assert summary == {key: shared[key] for key in ("queries", "query_set", "k", "baseline")}
 
 
+def test_two_runs_that_differ_in_one_parameter_differ_in_one_key_of_their_config(tmp_path: Path) -> None:
+    searchers = {"usual": Searcher([Bm25sRetriever()]), "steep": Searcher([Bm25sRetriever(k1=1.2)])}
+    corpus = InMemory(TEXTS, TITLES)
+    run = Benchmarker(searchers, corpus, QUERIES, GOLD, [3], index_path=tmp_path / "index", latency_queries=2).run()
+    written = write_run_files(run, tmp_path / "run")
+    folders = log_to_wandb(written, WandbSettings(project="tests", mode="offline"), tmp_path / "runs")
+    usual, steep = (overview(folder)["config"] for folder in folders[:2])
+    assert {key for key in usual.keys() | steep.keys() if usual.get(key) != steep.get(key)} == {"bm25s/k1"}
+
+
 def test_tags_are_short_names_of_parts(logged: list[Path]) -> None:
     told = [next(line["run"] for line in records(run) if line["type"] == "run").get("tags", []) for run in logged]
     assert told == [["bm25s", "baseline"], ["bm25s", "faiss", "hashed-words", "rrf"], []]
