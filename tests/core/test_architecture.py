@@ -255,7 +255,7 @@ def test_workers_alone_speak_in_pickles():
     """Connections of multiprocessing unpickle what they receive."""
 
     def speaks(file):
-        yield from ((line, name) for line, name in imported(file) if name.startswith("multiprocessing"))
+        yield from ((line, name) for line, name in imports_of(file) if name.startswith("multiprocessing"))
 
     workers = PACKAGE / "encoders" / "workers"
     assert identified([file for file in FILES if workers not in file.parents], speaks) == []

@@ -26,6 +26,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
 from nlp_retrieval.graph.store.links import Links
+from nlp_retrieval.graph.store.workspace import Workspace
 
 __all__ = ["LinkGraph", "Links", "Pulls", "WeightedGraph", "write_link_graph"]
 
@@ -213,6 +214,9 @@ class WeightedGraph:
 
     graph: LinkGraph
     type_weights: Scores
+    workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
+    """Those that no local walk uses at the moment; taking memory anew from the system costs more than a short walk."""
+
     _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
     _pulling: ClassVar[Lock] = Lock()
 

@@ -23,6 +23,7 @@ from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.graph.store.link_graph import WeightedGraph
+from nlp_retrieval.graph.store.workspace import Workspace
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -160,6 +161,7 @@ def local_pagerank(
     _check(damping, "epsilon", epsilon)
     push = _Push(graph, damping, epsilon, _step_by_kernel if _loops.chosen(backend) else _step_by_numpy)
     ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
+    graph.workspaces.append(push.workspace)
     return LocalRanks(
         offsets_of([len(rows) for rows, _, _, _ in ranked]),
         np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in ranked)]),
@@ -180,10 +182,12 @@ class _Push:
     """
 
     def __init__(self, graph: WeightedGraph, damping: float, epsilon: float, step: _Step) -> None:
-        n_nodes = graph.graph.n_nodes
         self.graph, self.damping, self.epsilon, self._step = graph, damping, epsilon, step
-        self.waiting, self._kept = np.zeros(n_nodes), np.zeros(n_nodes)
-        self.noted, self.ready = np.empty(2 * n_nodes, np.int64), np.empty(n_nodes, np.int64)
+        try:
+            self.workspace = graph.workspaces.pop()
+        except IndexError:  # the first walk, or all are in use by other threads
+            self.workspace = Workspace.of(graph.graph.n_nodes)
+        self.waiting, self._kept, self.noted, self.ready = self.workspace
 
     def run(self, rows: Rows, shares: Scores) -> tuple[Rows, Scores, float, int]:
         """Return the nodes found, their ranks, the error and the work of one query."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import networkx
@@ -156,6 +157,18 @@ def test_work_is_bounded_whatever_the_size_of_the_graph(damping):
     assert (small.rows.tolist(), small.ranks.tolist(), small.work[0]) == (
         large.rows.tolist(), large.ranks.tolist(), large.work[0],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_walks_at_once_and_after_one_another_are_those_on_a_graph_of_their_own(backend):
+    restarts = [restarts_of([[(row, 1.0), (row + 7, 0.5)]]) for row in range(0, 120, 10)]
+    alone = [local_pagerank(random_graph(200, 900, seed=1), one, 0.5, backend=backend) for one in restarts]
+    shared = random_graph(200, 900, seed=1)
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda one: local_pagerank(shared, one, 0.5, backend=backend), restarts * 3))
+    for found, expected in zip(together, alone * 3, strict=True):
+        assert found.rows.tolist() == expected.rows.tolist()
+        assert found.ranks.tolist() == expected.ranks.tolist()
 
 
 def test_a_smaller_epsilon_comes_closer():

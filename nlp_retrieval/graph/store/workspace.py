@@ -1,0 +1,32 @@
+"""What walks over a graph write to, kept with the graph from one walk to the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Rows, Scores
+
+__all__ = ["Workspace"]
+
+
+class Workspace(NamedTuple):
+    """What a local walk writes to, in place.
+
+    Args:
+        waiting: ``[nodes]``, mass that waits; all 0 between walks.
+        kept: ``[nodes]``, mass that stays; all 0 between walks.
+        noted: ``[2 * nodes]``, nodes that a step reached.
+        ready: ``[nodes]``, nodes that are next.
+    """
+
+    waiting: Scores
+    kept: Scores
+    noted: Rows
+    ready: Rows
+
+    @classmethod
+    def of(cls, n_nodes: int) -> Workspace:
+        """Return one for a graph of so many nodes."""
+        return cls(np.zeros(n_nodes), np.zeros(n_nodes), np.empty(2 * n_nodes, np.int64), np.empty(n_nodes, np.int64))
