@@ -53,8 +53,15 @@ class WorkBlock:
     def __str__(self) -> str:
         return f"passages {self.first:,} to {self.first + len(self.texts) - 1:,}"
 
-    def fits(self, encoded: EncodedBlock) -> bool:
+    @property
+    def work(self) -> list[str]:
+        """What a worker is sent."""
+        return self.texts
+
+    def fits(self, encoded: object) -> bool:
         """Whether what came back was made of these texts, and is what the worker had sent."""
+        if not isinstance(encoded, EncodedBlock):
+            return False
         batch = encoded.batch
         whole = len(batch.counts) == len(self.texts) and int(batch.counts.sum(dtype=np.uint64)) == len(batch.rows)
         return whole and encoded.texts == digest_of(self.texts) and encoded.vectors == batch.checksum()
@@ -80,6 +87,14 @@ class EncodedBlock:
     def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
         """What a worker sends back."""
         return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
+
+
+def blocks_of(batches: Iterator[list[str]]) -> Iterator[WorkBlock]:
+    """Number batches, and their passages through all of them."""
+    first = 0
+    for number, texts in enumerate(batches):
+        yield WorkBlock(number, first, texts)
+        first += len(texts)
 
 
 def encoded_here(
