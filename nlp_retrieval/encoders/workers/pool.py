@@ -144,6 +144,8 @@ class _Call:
         self._error: BaseException | None = pool.broken
         self._ended = False
         self._threads: list[threading.Thread] = []
+        # workers of the call before come first: they hold cores that a new one would wait for
+        self._slots = sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers)
         self._busy: set[int] = set()
         self._alive = 0
 
@@ -152,11 +154,10 @@ class _Call:
         with self._changed:
             self._todo.append(block)
             self._changed.notify_all()
-            slot = len(self._threads)
-            if slot < self._pool.n_workers:
-                self._threads.append(threading.Thread(target=self._serve, args=(slot,), daemon=True))
+            if self._slots:
+                self._threads.append(threading.Thread(target=self._serve, args=(self._slots.pop(0),), daemon=True))
                 self._alive += 1
-                self._threads[slot].start()
+                self._threads[-1].start()
 
     def result(self, block: TaskBlock) -> object:
         """Wait for a block, and return its answer, or the error in its place."""
