@@ -52,9 +52,9 @@ class Benchmarker:
         where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
         where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
             ``{"country": "country"}`` asks each question of its own country.
-        workers: how many processes encode the passages of what is indexed, as in ``Searcher.index``.
-        ray: address of a Ray cluster that encodes them, as in ``Searcher.index``. Searches, and what they take, are measured in
-            this process in any case.
+        workers: how many processes encode the passages of what is indexed, as in ``Searcher.index``, and compute the stages
+            of the searches, where there is a folder for these. Latency is timed in this process in any case.
+        ray: address of a Ray cluster that does, as in ``Searcher.index``; its nodes see index and stages at the same paths.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or

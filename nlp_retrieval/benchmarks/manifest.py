@@ -14,6 +14,7 @@ from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.pinned import Corpus
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.benchmarks.spread.spreading import Spread
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.secrets import without_secrets
@@ -30,6 +31,7 @@ def manifest_of(
     qrels: Mapping[str, Mapping[str, int]],
     identities: Mapping[str, Config],
     failed: Mapping[str, str],
+    spread: Spread,
 ) -> Config:
     """Return the manifest of a run as plain values.
 
@@ -39,6 +41,7 @@ def manifest_of(
         qrels: grades by query and item id.
         identities: of the configurations that were run; see :func:`run_identity`.
         failed: why the others were not.
+        spread: what workers did of its searches.
     """
     asked = [[query.query_id, query.text, query.family] for query in settings.queries]
     return {
@@ -71,16 +74,18 @@ def manifest_of(
             | ({"failed": failed[name]} if name in failed else identities[name])
             for name, searcher in settings.searchers.items()
         },
-        **_encoded_by(settings),
+        **_who(settings, spread),
     } | describe_environment()
 
 
-def _encoded_by(settings: BenchmarkSettings) -> Config:
-    """Who encoded what had to be indexed, and which machine searched and was timed; nothing where that is one process."""
+def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
+    """Who encoded what had to be indexed, who searched, and which machine was timed; nothing where that is one process."""
     workers = settings.workers
     if not workers.elsewhere:
         return {}
-    return {"encoded_by": {"workers": workers.n, "ray": workers.ray}, "searched_on": platform.node()}
+    who: Config = {"workers": workers.n, "ray": workers.ray}
+    searched_by = who | {"stages": spread.n_done, "here": without_secrets(spread.here)}
+    return {"encoded_by": who, "searched_by": searched_by, "timed_on": platform.node()}
 
 
 def _filters(settings: BenchmarkSettings) -> list[list[object]]:

@@ -24,6 +24,7 @@ from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.benchmarks.spread.spreading import Spread, spread
 from nlp_retrieval.benchmarks.stages.answering import Answered, answer_stage
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
@@ -31,6 +32,7 @@ from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.blocks.workers import working
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
@@ -39,7 +41,7 @@ from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, Retrieva
 from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking
-from nlp_retrieval.lm.counting import record_calls
+from nlp_retrieval.lm.counting import added, record_calls
 from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 
@@ -111,7 +113,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         k_values=list(settings.k_values),
         query_counts={},
         n_items=len(row_of),
-        manifest=manifest_of(settings, corpus, qrels, identities, {failed.name: failed.reason for failed in running.failed()}),
+        manifest=manifest_of(settings, corpus, qrels, identities, running.reasons(), running.spread),
         explained=explained,
         prices=settings.prices,
         failed=running.failed(),
@@ -146,6 +148,7 @@ class _Running:
         folder = settings.stage_folder
         self._shared = SharedStages(StageStore(folder)) if folder is not None else None
         self.pinned = PinnedCorpus(settings.corpus_fingerprint)
+        self.spread = Spread()
 
     @property
     def stages(self) -> Stages:
@@ -161,6 +164,10 @@ class _Running:
         searchers = self._settings.searchers
         return [_failed(name, searchers[name], self._errors[name]) for name in searchers if name in self._errors]
 
+    def reasons(self) -> dict[str, str]:
+        """Why they have."""
+        return {failed.name: failed.reason for failed in self.failed()}
+
     def fail(self, name: str, error: Exception) -> None:
         """Leave a configuration out."""
         self._errors[name] = error
@@ -172,7 +179,7 @@ class _Running:
             raise next(self._errors[name] for name in self._settings.searchers)
 
     def index(self) -> None:
-        """Bring the index to hold what every configuration needs, and open it."""
+        """Bring the index to hold what every configuration needs, and open it; workers then compute what is searched with."""
         with using_stages(self.stages), working(self._settings.workers):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
@@ -184,7 +191,20 @@ class _Running:
                     self.pinned.check(searcher)
                 except Exception as error:
                     self.fail(name, error)
-        self.refuse_nothing()
+            self.refuse_nothing()
+            if self._settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
+                self._spread(self._shared, self.pinned.generation)
+
+    def _spread(self, shared: SharedStages, generation: Generation) -> None:
+        """Have workers compute what the configurations will search with."""
+        self.spread = spread(self.left(), self._sample, self._settings.k_values[-1], shared, generation, self._say)
+        for stage, reason in self.spread.here.items():
+            self._say(f"{stage}: computed by this process: {reason}")
+
+    def _sample(self, searcher: Benchmarkable) -> Sample:
+        settings = self._settings
+        texts = [query.text for query in settings.queries]
+        return Sample.draw(texts, settings.latency_queries, settings.seed, filters_for(searcher, settings.filters))
 
     def _opens(self, searcher: Benchmarkable) -> bool:
         try:
@@ -202,9 +222,7 @@ class _Running:
             return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
         self._say(f"{name}: searching {len(queries):,} queries")
         self.pinned.check(searcher)
-        filters = filters_for(searcher, self._settings.filters)
-        texts = [query.text for query in queries]
-        sample = Sample.draw(texts, self._settings.latency_queries, self._settings.seed, filters)
+        sample = self._sample(searcher)
         with record_calls() as asked:
             if self._shared is None:
                 measured = measure_alone(searcher, sample, depth)
@@ -212,10 +230,11 @@ class _Running:
                 measured = measure_by_stages(searcher, self._shared, sample, depth)
             answered = self._answered(name, measured.results)
         answering = (answered.cost, answered.calls) if answered is not None else ()
-        cost = cost_of(searcher.index_records(), asked.by_model, measured, *answering)
+        everything = added(asked.by_model, self.spread.asked.get(name, {}))
+        cost = cost_of(searcher.index_records(), everything, measured, *answering)
         self.pinned.check(searcher)
         if measured.lists is not None:
-            alone.add(name, measured.candidates, measured.lists, filters)
+            alone.add(name, measured.candidates, measured.lists, sample.filters)
         with no_collection():
             rankings = self.pinned.rankings(searcher, measured.results, row_of)
         return _Found(cost, rankings, measured.results, answered)

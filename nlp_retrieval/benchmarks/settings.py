@@ -49,7 +49,8 @@ class BenchmarkSettings:
         answerer: answers the queries as questions from what each searcher found; None: nothing is answered.
         where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
         where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
-        workers: who encodes the passages of what is indexed; searching and its latency are this process's in any case.
+        workers: who encodes the passages of what is indexed, and computes stages of searches; latency is this process's in any
+            case.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or

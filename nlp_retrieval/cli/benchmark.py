@@ -58,8 +58,8 @@ def command(
     Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; logs to Weights & Biases, MLflow
     or TensorBoard where that is asked for.
     What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
-    stopped when it is run again. With --workers or --ray, other processes encode what has to be indexed; searches are made, and
-    timed, in this one. With a grid, or many searchers, what is going to be done is printed first. A configuration
+    stopped when it is run again. With --workers or --ray, other processes encode what has to be indexed, search and rerank;
+    latency is timed in this one. With a grid, or many searchers, what is going to be done is printed first. A configuration
     that fails does not keep the others from being compared; the command then ends with 1, or with 4 where all that is missing
     has to be installed.
     """

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import TorchPrecision, resolved_precision
+from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.model_turns import turn_of
@@ -208,6 +208,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            require_device(self.device)
             settings: dict[str, Any] = {
                 "device": self.device,
                 "trust_remote_code": self.trust_remote_code,
@@ -219,6 +220,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             raise DependencyError(
                 f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
             ) from error
+        except ConfigurationError:
+            raise
         except Exception as error:
             reason = first_line(error)
             if isinstance(error, KeyError):  # a Stanford checkpoint without its projection, linear.weight

@@ -11,7 +11,15 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import Backend, Chosen, Precision, check_choice, choose, recorded_choice
+from nlp_retrieval.encoders.backends.choice import (
+    Backend,
+    Chosen,
+    Precision,
+    check_choice,
+    choose,
+    recorded_choice,
+    require_device,
+)
 from nlp_retrieval.encoders.backends.export import exported
 from nlp_retrieval.encoders.backends.model import OnnxModel
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
@@ -170,7 +178,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
-            _require_device(device)
+            require_device(device)
             model = SentenceTransformer(
                 path,
                 device=device,
@@ -201,22 +209,6 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         made = type(self)(**others, backend=chosen.backend, precision=chosen.precision)
         made.local_only, made._folder, made._files = self.local_only, self._folder, self._files
         return made
-
-
-def _require_device(device: str | None) -> None:
-    """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
-    import torch
-
-    if device is None:
-        return
-    try:
-        wanted = torch.device(device)
-    except RuntimeError:
-        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
-    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    if wanted.type in here and (wanted.index or 0) >= here[wanted.type]:
-        found = ", ".join(f"{kind}:{number}" if kind == "cuda" else kind for kind, n in here.items() for number in range(n))
-        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, texts: list[str]) -> int:

@@ -11,13 +11,13 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import TorchPrecision, resolved_precision
+from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.errors import DependencyError, ModelError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,6 +133,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            require_device(self.device)
             _require_sparse(self.model, folder)
             model = SparseEncoder(
                 str(folder),
@@ -146,7 +147,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
                 f"learned sparse retrieval needs sentence-transformers 6.2 or newer ({error}): "
                 "pip install 'nlp_retrieval[dense]'"
             ) from error
-        except ModelError:
+        except (ConfigurationError, ModelError):
             raise
         except Exception as error:
             reason = first_line(error)

@@ -7,7 +7,7 @@ the same name count as one, whatever their other settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -61,6 +61,11 @@ class CallCounts:
 def summed(counts: Iterable[CallCounts]) -> CallCounts:
     """Return the sum of counts; all zeros if there are none."""
     return sum(counts, CallCounts())
+
+
+def added(counts: Mapping[str, CallCounts], others: Mapping[str, CallCounts]) -> dict[str, CallCounts]:
+    """Return the sums of counts by model, in the order of their names."""
+    return {model: summed(one[model] for one in (counts, others) if model in one) for model in sorted({*counts, *others})}
 
 
 class CallCounter:

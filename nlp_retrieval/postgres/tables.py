@@ -128,7 +128,7 @@ def _content_of(connection: PostgresConnection, made: TableRecord, shown: str) -
     rows, first, last, ids, content = _whole_state(connection, made, made.type)
     if (rows, first, last, ids) != (made.rows, 0, made.rows - 1, made.ids):
         raise EngineError(f"{shown}: {made.shown} holds {rows:,} other rows than the {made.rows:,} that were sent")
-    return content
+    return str(content)
 
 
 def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:

@@ -115,6 +115,24 @@ def small_sample_note(report: BenchmarkReport) -> str:
     return f"Small samples: {listed(few)}. Their intervals are wide." if few else ""
 
 
+def timing_note(report: BenchmarkReport) -> str:
+    """Return where latencies were timed, and why throughputs were not; ``""`` where one process searched alone.
+
+    Args:
+        report: a finished benchmark.
+    """
+    beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
+    if not beside:
+        return ""
+    host = report.manifest.get("timed_on")
+    where = f" on {printable(host)}" if isinstance(host, str) else ""
+    whose = "All configurations" if len(beside) == len(report.configurations) else printable(listed(beside))
+    return (
+        f"{whose} searched all queries by several workers at once, so queries per second were not measured. Latencies were: "
+        f"afterwards, in one process{where}, one query at a time and with no worker beside it."
+    )
+
+
 def _filters_note(manifest: Config) -> str:
     """By what the queries of a benchmark were filtered; ``""`` where they were not."""
     if not manifest.get("filters"):

@@ -24,6 +24,7 @@ from nlp_retrieval.reports.notes import (
     price_note,
     prices_legend,
     small_sample_note,
+    timing_note,
 )
 from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts, latency_interval
 
@@ -164,6 +165,7 @@ class ReportView:
     unpriced: Mapping[str, str]
     dataset: str
     small_sample: str
+    timing: str
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
@@ -220,6 +222,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         unpriced=noted(lambda result: price_note(report, result)),
         dataset=dataset_of(report),
         small_sample=small_sample_note(report),
+        timing=timing_note(report),
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.encoders.backends.choice import require_device
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
@@ -57,12 +58,13 @@ class TorchPairs:
     Raises:
         DependencyError: sentence-transformers is not installed.
         ModelError: the folder holds no cross-encoder.
-        ConfigurationError: ``max_length`` is beyond what the model can read.
+        ConfigurationError: ``max_length`` is beyond what the model can read, or there is no such device.
     """
 
     def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
         require_dense_extra()
         _require_head(folder)
+        require_device(device)
         compute_alone()
         import torch
         from sentence_transformers import CrossEncoder

@@ -61,6 +61,11 @@ def encoder(folder: Path, **settings: object) -> ColbertEncoder:
     return ColbertEncoder(str(folder), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
 
 
+def test_a_device_that_is_not_there_is_an_error_that_says_which_are(native: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^there is no device 'cuda:9' here \(found: cpu"):
+        ColbertEncoder(str(native), device="cuda:9").encode_queries([QUERY])
+
+
 @pytest.mark.parametrize("kind", ["stanford", "pylate", "native"])
 def test_a_colbert_checkpoint_gives_what_colbert_computes(request: pytest.FixtureRequest, bert: Path, kind: str) -> None:
     model = encoder(request.getfixturevalue(kind))

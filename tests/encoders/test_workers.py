@@ -207,14 +207,14 @@ from nlp_retrieval.encoders.workers import pool
 from nlp_retrieval.retrievers.faiss import retriever
 
 retriever._BATCH = 4
-result = pool._Encoding.result
+result = pool._Call.result
 def told(run, block):
     while {seconds} and len(run._pool.workers) < 2:
         time.sleep(0.01)
     print(*(worker._process.pid for worker in run._pool.workers.values()), flush=True)
     time.sleep({seconds})
     return result(run, block)
-pool._Encoding.result = told
+pool._Call.result = told
 encoder = Unlucky("nothing", "log", home=os.getpid())
 report = Searcher([FaissRetriever(encoder)]).index(items_of([f"passage {{n}}" for n in range(30)]), sys.argv[1], workers=2)
 print(report.built)

@@ -323,6 +323,15 @@ def test_a_parameter_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
         CrossEncoderReranker(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [("cuda:9", r"^there is no device 'cuda:9' here"), ("toaster", r"^device='toaster' is none that torch")],
+)
+def test_a_device_that_is_not_there_is_an_error(bert: Path, device: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        scores_of(CrossEncoderReranker(str(bert), device=device), "red", ["fox"])
+
+
 def test_onnx_on_another_device_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="backend='onnx' runs on the CPU"):
         CrossEncoderReranker(backend="onnx", device="cuda")

@@ -98,7 +98,8 @@ class Cost:
         stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
         latency_ms: median milliseconds for one query, all stages together.
         latency_p95_ms: 95th percentile of the same.
-        queries_per_second: throughput of one ``search`` call over all queries.
+        queries_per_second: throughput of one ``search`` call over all queries; None where workers computed stages beside one
+            another, which says little of what one search takes.
         search_peak_bytes: largest resident memory of the process while the configuration was searched.
         language_model: what its language models were asked; None where none was.
         answering: what answering took; None where nothing was answered.
@@ -112,7 +113,7 @@ class Cost:
     stage_ms: dict[str, float]
     latency_ms: float
     latency_p95_ms: float
-    queries_per_second: float
+    queries_per_second: float | None
     search_peak_bytes: int
     language_model: LanguageModelCost | None = None
     answering: AnsweringCost | None = None

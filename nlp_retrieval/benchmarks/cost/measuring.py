@@ -111,7 +111,7 @@ class Measured:
         results: per query.
         seconds: ``[sample]``, one query at a time.
         stage_seconds: the same by stage.
-        queries_per_second: throughput of one call with all queries.
+        queries_per_second: throughput of one call with all queries; None where stages were computed beside others.
         peak_bytes: largest resident memory of the process.
         sampled: what language models were asked in the sample.
         searched: what each of them was asked in the search over all queries.
@@ -122,7 +122,7 @@ class Measured:
     results: list[list[RetrievalResult]]
     seconds: Scores
     stage_seconds: dict[str, Scores]
-    queries_per_second: float
+    queries_per_second: float | None
     peak_bytes: int
     sampled: CallCounts
     searched: dict[str, CallCounts]

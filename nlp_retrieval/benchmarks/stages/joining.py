@@ -63,6 +63,7 @@ def joined_traces(searcher: Searcher, groups: Sequence[GroupTrace]) -> SearchTra
         peak_bytes=max(trace.peak_bytes for trace in traces),
         computed=[stage for trace in traces for stage in trace.computed],
         reused=[stage for trace in traces for stage in trace.reused],
+        beside=any(trace.beside for trace in traces),
     )
     for label in dict.fromkeys(label for trace in traces for label in trace.retrieved):
         parts = [trace.retrieved.get(label) for trace in traces]

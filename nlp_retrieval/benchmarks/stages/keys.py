@@ -7,15 +7,19 @@ they may change the last bit), the files of their models, the corpus, the input,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.stages.store import FORMAT
+from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.code import own_code
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, with_held
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of
+from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 
 _NO_PART_IN_RESULTS = ("wandb",)
@@ -28,8 +32,29 @@ def key_of(stage: str, content: Mapping[str, Any]) -> str:
         stage: what kind of stage it is.
         content: plain values, as of JSON: all that decides the result.
     """
-    whole = {"stage": stage, "format": FORMAT, "versions": _versions(), "content": dict(content)}
+    whole = {"stage": stage, "format": FORMAT, "versions": versions(), "content": dict(content)}
     return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def candidates_key(
+    retriever: BaseRetriever, processed: list[list[str]], depth: int, generation: Generation, allowed: Mask | None
+) -> str:
+    """Return the key of what an opened retriever finds; the arguments are those of ``Stages.candidates``."""
+    content: Config = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
+    if allowed is not None:
+        content["allowed"] = hashlib.sha256(np.packbits(allowed).tobytes()).hexdigest()
+    return key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
+
+
+def scores_group(reranker: BaseReranker, generation: Generation) -> str:
+    """Return the group of the store where a reranker's scores of the items of an index are."""
+    identity = {"reranker": identity_of(reranker, without="blend"), "corpus": corpus_of(generation)}
+    return f"scores/{key_of('scores', identity)}"
+
+
+def pairs_key(queries: Sequence[str], rows: Rows) -> str:
+    """Return the key of the scores of pairs ``[pairs]``, within their group."""
+    return key_of("scores", {"queries": list(queries), "rows": hashlib.sha256(rows.astype(np.int64).tobytes()).hexdigest()})
 
 
 def identity_of(component: Component, without: str | None = None) -> Config:
@@ -70,6 +95,7 @@ def _environment() -> Config:
     return describe_environment()
 
 
-def _versions() -> Config:
-    versions = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
-    return versions | {"own code": own_code()}
+def versions() -> Config:
+    """Return the versions of all that may change a result."""
+    known = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
+    return known | {"own code": own_code()}

@@ -8,7 +8,6 @@ serve the configurations of this run alone and are not written.
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +17,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
-from nlp_retrieval.benchmarks.stages.keys import corpus_of, identity_of, index_of, key_of
+from nlp_retrieval.benchmarks.stages.keys import (
+    candidates_key,
+    corpus_of,
+    identity_of,
+    index_of,
+    key_of,
+    pairs_key,
+    scores_group,
+)
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, vectors_entry
 from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
@@ -35,7 +41,7 @@ from nlp_retrieval.core.search.encoding import Encode
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Stages, using_stages
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.errors import RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls
 
 T = TypeVar("T")
@@ -57,10 +63,13 @@ class SharedStages(Stages):
 
     Args:
         store: where results are kept.
+        beside: whether other stages are computed at the same time, so that what they take says little.
     """
 
-    def __init__(self, store: StageStore) -> None:
-        self.store = store
+    def __init__(self, store: StageStore, *, beside: bool = False) -> None:
+        self.store, self._beside = store, beside
+        self.refused: dict[tuple[str, str], RetrievalError] = {}
+        """By group and key, why a stage that is not there is not to be computed here."""
         self._pairs: dict[str, PairTable] = {}
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
@@ -117,16 +126,14 @@ class SharedStages(Stages):
         label: str,
         allowed: Mask | None = None,
     ) -> CandidateBatch:
-        content: Config = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
-        if allowed is not None:
-            content["allowed"] = hashlib.sha256(np.packbits(allowed).tobytes()).hexdigest()
-        key = key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
+        key = candidates_key(retriever, processed, depth, generation, allowed)
         with self._passing(f"candidates of {retriever.name}") as use:
             entry = self.store.find("candidates", key)
             if entry is not None:
                 batch = unpacked(entry, label)
                 use.about.append((entry.about, 1.0))
             else:
+                self._refuse("candidates", key)
                 warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
                 self._warm_up(retriever, generation, warm_up)
                 compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
@@ -157,34 +164,55 @@ class SharedStages(Stages):
     ) -> CandidateBatch:
         if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may look at whole lists
             return super().reranked(reranker, nlqs, batch, generation)
-        identity = {"reranker": identity_of(reranker, without="blend"), "corpus": corpus_of(generation)}
-        group = f"scores/{key_of('scores', identity)}"
-        if group not in self._pairs:
-            self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
-        table = self._pairs[group]
-        owner = batch.owner
-        keys = table.keys(nlqs, owner, batch.rows)
+        table = self.pairs_of(reranker, generation)
+        keys = table.keys(nlqs, batch.owner, batch.rows)
         with self._passing(f"scores of {reranker.name}") as use:
-            for first, last in _parts(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
-                missing = first + table.unknown(keys[first:last])
-                if len(missing):
-                    asked = [nlqs[position] for position in owner[missing].tolist()]
-                    entry = self._scored(use, reranker, asked, batch.rows[missing], generation)
-                    rows = hashlib.sha256(entry.arrays["rows"].tobytes()).hexdigest()
-                    self.store.keep(group, key_of("scores", {"queries": asked, "rows": rows}), entry)
-                    table.add(entry)
+            for queries, rows in self.unknown_pairs(table, reranker, nlqs, batch):
+                table.add(self._scored(use, reranker, queries, rows, generation))
             columns, use.about = table.scores(keys)
         reranker.warn_of_cut(_summed(about["cut"] for about, _ in use.about))
         self._trace.reranked = Reranked(reranker, batch, columns)
         return reranker.reordered(batch, columns)
 
+    def pairs_of(self, reranker: BaseReranker, generation: Generation) -> PairTable:
+        """Return what is known of a reranker's scores."""
+        group = scores_group(reranker, generation)
+        if group not in self._pairs:
+            self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
+        return self._pairs[group]
+
+    def unknown_pairs(
+        self, table: PairTable, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch
+    ) -> Iterator[tuple[list[str], Rows]]:
+        """Yield the queries and rows of pairs that are not known, so many at once as are scored at once."""
+        owner, keys = batch.owner, table.keys(nlqs, batch.owner, batch.rows)
+        for first, last in _parts(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
+            missing = first + table.unknown(keys[first:last])
+            if len(missing):
+                yield [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]
+
+    def score(self, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> None:
+        """Score pairs ``[pairs]`` and keep their scores."""
+        with self._passing(f"scores of {reranker.name}") as use:
+            self._scored(use, reranker, queries, rows, generation)
+
     def _scored(self, use: _Use, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> Entry:
+        group, key = scores_group(reranker, generation), pairs_key(queries, rows)
+        self._refuse(group, key)
+
         def score() -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
             return reranker.scored(queries, generation.items.items(rows))
 
         self._warm_up(reranker, generation, lambda: reranker.scored(queries[:1], generation.items.items(rows[:1])))
         (columns, cut), about = self._computed(use, score)
-        return pairs_entry(queries, rows, columns, about | {"cut": {what: list(numbers) for what, numbers in cut.items()}})
+        about |= {"cut": {what: list(numbers) for what, numbers in cut.items()}}
+        entry = pairs_entry(queries, rows, columns, about)
+        self.store.keep(group, key, entry)
+        return entry
+
+    def _refuse(self, group: str, key: str) -> None:
+        if (group, key) in self.refused:
+            raise self.refused[group, key]
 
     def _warm_up(self, component: Component, generation: Generation, run: Callable[[], object]) -> None:
         """Let a component open its models and compile its loops before it is timed, once."""
@@ -206,6 +234,7 @@ class SharedStages(Stages):
         elapsed = time.perf_counter() - begin
         self._saved = outer + sum(about["seconds"] * share for about, share in use.about) - elapsed
         trace = self._trace
+        trace.beside |= any(about.get("beside", False) for about, _ in use.about)
         trace.peak_bytes = max([trace.peak_bytes, *(about["peak_bytes"] for about, _ in use.about)])
         (trace.computed if use.computed else trace.reused).append(stage)
         for text in dict.fromkeys(text for about, _ in use.about for text in about["warnings"]):
@@ -220,7 +249,8 @@ class SharedStages(Stages):
             result = compute()
             seconds = time.perf_counter() - begin
         seconds += self._saved - saved
-        return result, {"seconds": seconds, "peak_bytes": peak.bytes, "warnings": texts}
+        about: Config = {"seconds": seconds, "peak_bytes": peak.bytes, "warnings": texts}
+        return result, about | ({"beside": True} if self._beside else {})
 
 
 @contextmanager

@@ -86,6 +86,14 @@ class StageStore:
             self.remember(group, name, entry)
         return entry
 
+    def has(self, group: str, name: str) -> bool:
+        """Whether there is a file for an entry; whether it can be believed shows when it is read."""
+        path = self._path(group, name)
+        try:
+            return path in path.parent.iterdir()  # a network file system reads it anew, unlike what was missing before
+        except FileNotFoundError:
+            return False
+
     def entries(self, group: str) -> Iterator[Entry]:
         """Yield the entries of a group that are on disk and can be believed, in the order of their names."""
         for path in sorted((self.folder / group).glob(f"*{_SUFFIX}")):

@@ -45,7 +45,7 @@ Timing = tuple[Scores, dict[str, Scores], CallCounts]
 """Seconds ``[sample]``, the same by stage, and what language models were asked."""
 
 _GROUP = "latency"
-_COMPOSED = (Searcher, Unfiltered)
+COMPOSED = (Searcher, Unfiltered)
 
 
 def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample, k: int) -> Measured:
@@ -58,11 +58,12 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
         k: length of the lists.
 
     Returns:
-        Throughput and memory as if each stage had been computed for this configuration alone.
+        Throughput and memory as if each stage had been computed for this configuration alone; no throughput where workers
+        computed stages beside one another.
     """
-    clock = _Clock(stages, sample, k)
+    clock = StageClock(stages, sample, k)
     with PeakMemory() as peak:
-        composed = searcher if isinstance(searcher, Searcher) and type(searcher) in _COMPOSED else None
+        composed = searcher if isinstance(searcher, Searcher) and type(searcher) in COMPOSED else None
         timing = clock.whole(searcher) if composed is None else None
         processing = clock.processing(composed.processor) if composed and composed.processor else None
         with using_stages(stages), record_calls() as searched:
@@ -76,13 +77,14 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
     # a clock that is read twice cannot say less than nothing
     took = max(float(elapsed + sum(part.trace.saved_seconds for part in parts)), 1e-9)
     peak_bytes = max([peak.bytes, *(part.trace.peak_bytes for part in parts)])
-    measured = Measured(results, seconds, by_stage, len(sample.texts) / took, peak_bytes, sampled, searched.by_model)
+    rate = None if any(part.trace.beside for part in parts) else len(sample.texts) / took
+    measured = Measured(results, seconds, by_stage, rate, peak_bytes, sampled, searched.by_model)
     if composed is None:
         return measured
     return replace(measured, candidates=trace.retrieved, lists=lists_of(composed, trace, len(sample.texts)))
 
 
-class _Clock:
+class StageClock:
     """Times stages, or finds that they were timed before."""
 
     def __init__(self, stages: SharedStages, sample: Sample, k: int) -> None:
@@ -102,9 +104,8 @@ class _Clock:
     def processing(self, processor: BaseUserQueryProcessor) -> Entry:
         """Time a processor."""
         content = {"processor": identity_of(processor), "queries": self._sample.taken()}
-        return self._kept(
-            content, partial(self._timed, lambda position: partial(processor.process, [self._sample.texts[position]]))
-        )
+        texts = self._sample.texts
+        return self._kept(content, partial(self._timed, lambda position: partial(processor.process, [texts[position]])))
 
     def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
         """Sum up what the stages of a search take, and time what is left."""

@@ -40,6 +40,7 @@ class SearchTrace:
         peak_bytes: largest resident memory of the process while their stages were computed, now or before.
         computed: the stages that were computed now, at least in part, in order.
         reused: the stages of which all was there.
+        beside: whether a stage was computed while others were, so that its seconds are not what it takes alone.
     """
 
     processed: list[list[str]] | None = None
@@ -49,3 +50,4 @@ class SearchTrace:
     peak_bytes: int = 0
     computed: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
+    beside: bool = False

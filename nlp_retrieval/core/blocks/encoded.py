@@ -53,14 +53,21 @@ class WorkBlock:
         number: place of the block among those of its segment.
         first: place of its first passage.
         texts: the passages.
+        dimension: what their vectors must have; None where any will do.
     """
 
     number: int
     first: int
     texts: list[str]
+    dimension: int | None = None
 
     def __str__(self) -> str:
         return f"passages {self.first:,} to {self.first + len(self.texts) - 1:,}"
+
+    @property
+    def work(self) -> list[str]:
+        """What a worker is sent."""
+        return self.texts
 
     def fits(self, encoded: object) -> bool:
         """Whether what came back was made of these texts, is what the worker had sent, and can be searched.
@@ -69,6 +76,8 @@ class WorkBlock:
             encoded: whatever came.
         """
         if not isinstance(encoded, EncodedBlock) or not encoded.batch.is_sound(len(self.texts)):
+            return False
+        if self.dimension not in (None, encoded.batch.rows.shape[1]):
             return False
         return encoded.texts == digest_of(self.texts) and encoded.vectors == encoded.batch.checksum()
 
@@ -93,6 +102,19 @@ class EncodedBlock:
     def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
         """What a worker sends back."""
         return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
+
+
+def blocks_of(batches: Iterator[list[str]], dimension: int | None = None) -> Iterator[WorkBlock]:
+    """Number batches, and their passages through all of them.
+
+    Args:
+        batches: the passages.
+        dimension: what their vectors must have; None where any will do.
+    """
+    first = 0
+    for number, texts in enumerate(batches):
+        yield WorkBlock(number, first, texts, dimension)
+        first += len(texts)
 
 
 def encoded_here(

@@ -19,7 +19,7 @@ MOST_WORKERS = 4096
 
 @dataclass(frozen=True)
 class Workers:
-    """Who encodes the passages of an index.
+    """Who encodes the passages of an index, and computes the stages of a benchmark.
 
     Args:
         n: how many workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.

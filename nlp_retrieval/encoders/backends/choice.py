@@ -133,6 +133,22 @@ def resolved_precision(precision: str, device: str | None) -> str:
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16", False) else "float32"
 
 
+def require_device(device: str | None) -> None:
+    """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
+    if device is None:
+        return
+    import torch
+
+    try:
+        wanted = torch.device(device)
+    except RuntimeError:
+        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
+    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if wanted.type in here and (wanted.index or 0) >= here[wanted.type]:
+        found = ", ".join(f"{kind}:{number}" if kind == "cuda" else kind for kind, n in here.items() for number in range(n))
+        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
+
+
 def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
     """What may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
     by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)

@@ -33,7 +33,7 @@ def main() -> None:
         except Exception as error:  # what was sent cannot be made here: a module is missing
             connection.send(Failure.of(error))
             continue
-        connection.send(side.ask(*given) if what == "ask" else side.encode(*given))
+        connection.send(side.ask(*given) if what == "ask" else side.do(*given))
 
 
 def _end_with(parent: int) -> None:

@@ -1,6 +1,6 @@
 """Workers on the nodes of a Ray cluster (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
 
-A worker is an actor with a core of its own, which opens a model once and encodes block after block. A lost actor is a lost
+A worker is an actor with a core of its own, which opens a model once and does block after block. A lost actor is a lost
 worker: its block is done again elsewhere, and another actor is started where there is room for one. Ray's own restarts are
 off, so that every worker is asked for its versions and its model before its first block.
 """
@@ -15,10 +15,8 @@ import time
 from contextlib import suppress
 from typing import Any, cast
 
-from nlp_retrieval.core.blocks.encoded import EncodedBlock
 from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask
-from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError, WorkerSide
+from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, Worker, WorkerLostError, WorkerSide
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line
 
 ROOM_SECONDS = 60.0
@@ -31,7 +29,7 @@ _REACHED_SECONDS = 5.0
 _WAITED_SECONDS = 0.5
 """So long a thread is inside of Ray at a time: where one still is when Ray is shut down, Ray ends the whole process."""
 
-_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was encoded"
+_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was done"
 
 
 class ActorSide(WorkerSide):
@@ -58,14 +56,14 @@ class ClusterWorker(Worker):
         except Exception as error:  # whatever Ray raises where its head is gone
             raise WorkerLostError(_reason(error)) from None
 
-    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+    def ask(self, doing: str, task: Task) -> Confirmed | Failure:
         if not self._started:
             self.place = self._place()
             self._started = True
         return cast("Confirmed | Failure", self._answer(self._actor.ask, doing, task))
 
-    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
-        return cast("EncodedBlock | Failure", self._answer(self._actor.encode, doing, texts))
+    def do(self, doing: str, work: object) -> object:
+        return self._answer(self._actor.do, doing, work)
 
     def close(self) -> None:
         with suppress(Exception):  # it is gone, or the whole cluster is
@@ -144,7 +142,7 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
         pool.give_up(
             WorkerError(
                 f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "
-                "was encoded"
+                "was done"
             )
         )
 

@@ -1,8 +1,8 @@
 """A pool of workers: blocks go out to whoever is free, and come back in their order.
 
 Each worker has a thread here that speaks with it and waits for it. A worker that is lost gives its block back, which another
-one gets; a block that ends its worker again and again ends the call. No more than a few blocks per worker are in memory, and
-what is yielded is what one process would yield.
+one gets; for a block that ends its worker again and again there is an error in its place. No more than a few blocks per worker
+are in memory, and what is yielded is what one process would yield.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock, blocks_of
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, facts_of
-from nlp_retrieval.encoders.workers.worker import Failure, NoRoomError, Worker, WorkerLostError
-from nlp_retrieval.errors import RetrievalWarning, WorkerError
+from nlp_retrieval.encoders.workers.task import PassageTask
+from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, TaskBlock, Worker, WorkerLostError
+from nlp_retrieval.errors import RetrievalError, RetrievalWarning, WorkerError
 
 ATTEMPTS = 3
 """So many workers may be lost over one block."""
@@ -41,7 +42,7 @@ class WorkerPool:
         self.trials: dict[str, Confirmed] = {}
         self.broken: WorkerError | None = None
         self._closing: list[Callable[[], None]] = []
-        self._run: _Encoding | None = None
+        self._run: _Call | None = None
         self._changing = Lock()
 
     def encoded(self, task: PassageTask, batches: Iterator[list[str]]) -> Generator[tuple[list[str], EncodedBatch], None, None]:
@@ -56,20 +57,40 @@ class WorkerPool:
             ModelError: vectors that cannot be searched.
             WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
         """
+        with closing(self.done(task, blocks_of(batches, task.dimension))) as blocks:
+            for block, encoded in blocks:
+                if isinstance(encoded, RetrievalError):
+                    raise encoded
+                if isinstance(block, WorkBlock) and isinstance(encoded, EncodedBlock):
+                    for message in encoded.warned:
+                        warnings.warn(message, RetrievalWarning, stacklevel=2)
+                    yield block.texts, encoded.batch
+
+    def done(self, task: Task, blocks: Iterable[TaskBlock]) -> Generator[tuple[TaskBlock, object], None, None]:
+        """Do the blocks of a task, and yield each with what became of it, in order: an answer, or a :class:`RetrievalError`.
+
+        Args:
+            task: what to do.
+            blocks: read as workers become free.
+
+        Raises:
+            ConfigurationError: the task cannot be sent to another process.
+            WorkerError: no worker is there, or one has other versions or other data.
+        """
         task.require_sendable()
-        run = self._run = _Encoding(self, task)
-        waiting: deque[WorkBlock] = deque()
+        run = self._run = _Call(self, task)
+        waiting: deque[TaskBlock] = deque()
         try:
-            for block in _blocks(batches):
+            for block in blocks:
                 run.submit(block)
                 waiting.append(block)
                 if len(waiting) < _AHEAD * self.n_workers:
                     continue
                 oldest = waiting.popleft()
-                yield oldest.texts, run.result(oldest)
+                yield oldest, run.result(oldest)
             while waiting:
                 oldest = waiting.popleft()
-                yield oldest.texts, run.result(oldest)
+                yield oldest, run.result(oldest)
         finally:
             run.end()
 
@@ -110,44 +131,42 @@ class WorkerPool:
             self._closing.pop()()
 
 
-class _Encoding:
+class _Call:
     """One call: its blocks, and a thread for each worker that has some of them."""
 
-    def __init__(self, pool: WorkerPool, task: PassageTask) -> None:
+    def __init__(self, pool: WorkerPool, task: Task) -> None:
         self._pool, self._task, self._doing = pool, task, task.key
-        self._facts = facts_of(task.encoder)
+        self._facts = task.facts()
         self._changed = threading.Condition()
-        self._todo: deque[WorkBlock] = deque()
-        self._done: dict[int, EncodedBlock] = {}
+        self._todo: deque[TaskBlock] = deque()
+        self._done: dict[int, object] = {}
         self._lost: dict[int, int] = {}
         self._error: BaseException | None = pool.broken
         self._ended = False
         self._threads: list[threading.Thread] = []
+        # workers of the call before come first: they hold cores that a new one would wait for
+        self._slots = sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers)
         self._busy: set[int] = set()
         self._alive = 0
 
-    def submit(self, block: WorkBlock) -> None:
+    def submit(self, block: TaskBlock) -> None:
         """Give a block to whoever is free."""
         with self._changed:
             self._todo.append(block)
             self._changed.notify_all()
-            slot = len(self._threads)
-            if slot < self._pool.n_workers:
-                self._threads.append(threading.Thread(target=self._serve, args=(slot,), daemon=True))
+            if self._slots:
+                self._threads.append(threading.Thread(target=self._serve, args=(self._slots.pop(0),), daemon=True))
                 self._alive += 1
-                self._threads[slot].start()
+                self._threads[-1].start()
 
-    def result(self, block: WorkBlock) -> EncodedBatch:
-        """Wait for a block."""
+    def result(self, block: TaskBlock) -> object:
+        """Wait for a block, and return its answer, or the error in its place."""
         with self._changed:
             while block.number not in self._done and self._error is None:
                 self._changed.wait()
             if self._error is not None:
                 raise self._error
-            encoded = self._done.pop(block.number)
-        for message in encoded.warned:
-            warnings.warn(message, RetrievalWarning, stacklevel=2)
-        return encoded.batch
+            return self._done.pop(block.number)
 
     def end(self) -> None:
         """End the threads, and the workers that are still at something, which nobody waits for any more."""
@@ -171,7 +190,7 @@ class _Encoding:
             self._busy.discard(slot)
             self._alive -= 1
 
-    def _next(self, slot: int) -> WorkBlock | None:
+    def _next(self, slot: int) -> TaskBlock | None:
         with self._changed:
             self._busy.discard(slot)
             while not self._todo and not self._over:
@@ -185,15 +204,16 @@ class _Encoding:
     def _over(self) -> bool:
         return self._ended or self._error is not None
 
-    def _do(self, block: WorkBlock, worker: Worker, slot: int) -> None:
+    def _do(self, block: TaskBlock, worker: Worker, slot: int) -> None:
         try:
-            encoded = self._encoded(worker, block)
+            self._is_done(block, self._answer(worker, block))
         except WorkerLostError as lost:
             self._pool.drop(slot)
             self._again(block, str(lost))
-            return
+
+    def _is_done(self, block: TaskBlock, answer: object) -> None:
         with self._changed:
-            self._done[block.number] = encoded
+            self._done[block.number] = answer
             self._changed.notify_all()
 
     def _ready(self, slot: int) -> Worker | None:
@@ -217,11 +237,11 @@ class _Encoding:
                 return None
         return None
 
-    def _encoded(self, worker: Worker, block: WorkBlock) -> EncodedBlock:
-        answer = worker.encode(self._doing, block.texts)
+    def _answer(self, worker: Worker, block: TaskBlock) -> object:
+        answer = worker.do(self._doing, block.work)
         if isinstance(answer, Failure):
-            raise answer.error(f"{worker.place} failed at {block}")
-        if not block.fits(answer) or self._task.dimension not in (None, answer.batch.rows.shape[1]):
+            return answer.error(f"{worker.place} failed at {block}")
+        if not block.fits(answer):
             raise WorkerLostError(f"{worker.place} sent something else than was asked for")
         return answer
 
@@ -235,7 +255,7 @@ class _Encoding:
         if (slot, self._doing) not in pool.taken:
             answer = worker.ask(self._doing, self._task)
             if isinstance(answer, Failure):
-                raise answer.error(f"{worker.place} cannot open {self._task.encoder!r}")
+                raise answer.error(f"{worker.place} cannot open {self._task}")
             if not isinstance(answer, Confirmed):
                 raise WorkerLostError(f"{worker.place} sent something else than was asked for")
             self._require_alike(answer)
@@ -244,24 +264,21 @@ class _Encoding:
 
     def _require_alike(self, found: Confirmed) -> None:
         """Raise :class:`WorkerError` unless a worker has what this process has, and computes what the others compute."""
-        theirs = {key: value for key, value in found.facts.items() if key != "trial"}
-        if theirs != self._facts:
-            raise WorkerError(
-                f"{found.place} has another {_first_difference(self._facts, theirs)}; have the same versions, models and code "
-                "on all nodes"
-            )
+        if other := found.difference(self._facts):
+            raise WorkerError(f"{found.place} has another {other}; have the same versions, models and code on all nodes")
         with self._changed:
             first = self._pool.trials.setdefault(self._doing, found)
-        if first.facts["trial"] != found.facts["trial"]:
+        if first.facts.get("trial") != found.facts.get("trial"):
             raise WorkerError(
                 f"{found.place} computes other vectors than {first.place} for the same texts, which have other processors, "
                 "probably: the index would depend on who encodes what; use nodes of one kind"
             )
 
-    def _again(self, block: WorkBlock, how: str) -> None:
+    def _again(self, block: TaskBlock, how: str) -> None:
         lost = self._lost[block.number] = self._lost.get(block.number, 0) + 1
         if lost >= ATTEMPTS:
-            raise WorkerError(f"{lost} workers were lost over {block}, the last: {how}; {self._pool.advice}")
+            self._is_done(block, WorkerError(f"{lost} workers were lost over {block}, the last: {how}; {self._pool.advice}"))
+            return
         with self._changed:
             self._todo.appendleft(block)
             self._changed.notify_all()
@@ -276,15 +293,3 @@ class _Encoding:
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
-
-
-def _blocks(batches: Iterator[list[str]]) -> Iterator[WorkBlock]:
-    first = 0
-    for number, texts in enumerate(batches):
-        yield WorkBlock(number, first, texts)
-        first += len(texts)
-
-
-def _first_difference(ours: dict[str, str], theirs: dict[str, str]) -> str:
-    key = min(key for key in ours | theirs if ours.get(key) != theirs.get(key))
-    return f"{key} than this process: {theirs.get(key, 'none')} instead of {ours.get(key, 'none')}"

@@ -17,15 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
-from nlp_retrieval.core.blocks.encoded import EncodedBlock
 from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask
-from nlp_retrieval.encoders.workers.worker import Failure, Worker, WorkerLostError
+from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, Task, Worker, WorkerLostError
 
 _ADVICE = (
     "where the system killed them for memory, use fewer workers, or an encoder with a smaller batch_size; the same call goes "
-    "on from what was encoded"
+    "on from what was done"
 )
 _GRACE = 5.0
 """Seconds that a process may take to end by itself, once nothing reaches it any more."""
@@ -55,11 +53,11 @@ class ProcessWorker(Worker):
         self._connection: Connection[Any, Any] = Connection(ours.detach())
         self.place = f"worker process {self._process.pid}"
 
-    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+    def ask(self, doing: str, task: Task) -> Confirmed | Failure:
         return cast("Confirmed | Failure", self._answer("ask", doing, task))
 
-    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
-        return cast("EncodedBlock | Failure", self._answer("encode", doing, texts))
+    def do(self, doing: str, work: object) -> object:
+        return self._answer("do", doing, work)
 
     def close(self) -> None:
         self._process.kill()

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.blocks.encoded import EncodedBatch
+from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock
 from nlp_retrieval.core.components.component import Component, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, checked_terms
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.encoders.workers.worker import Confirmed
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 AnyEncoder = BaseEncoder | BaseTokenEncoder | BaseSparseEncoder
 
@@ -77,6 +80,30 @@ class PassageTask:
         projection = None if self.projection is None else digest_of_matrix(self.projection)
         return canonical_json([self.encoder.kind, self.encoder.config, self.dimension, projection])
 
+    def __str__(self) -> str:
+        return repr(self.encoder)
+
+    def facts(self) -> dict[str, str]:
+        """What has to be the same where passages are encoded together, without opening a model."""
+        return facts_of(self.encoder)
+
+    def confirmed(self, place: str) -> Confirmed:
+        """Open the encoder, and say what was found.
+
+        Raises:
+            RetrievalError: its model is not there, or does not load.
+        """
+        return Confirmed(place, self.facts() | {"trial": self(list(_TRIAL)).checksum().hex()})
+
+    def done(self, work: object) -> EncodedBlock:
+        """Encode a block of texts, and collect what is warned of."""
+        texts = cast("list[str]", work)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RetrievalWarning)
+            batch = self(texts)
+        warned = [str(warning.message) for warning in caught if issubclass(warning.category, RetrievalWarning)]
+        return EncodedBlock.of(batch, texts, warned)
+
     def elsewhere(self) -> PassageTask:
         """This task in the process that it was sent to, where an encoder has come without its matrix."""
         if self.projection is None or not isinstance(self.encoder, BaseTokenEncoder):
@@ -92,28 +119,6 @@ class PassageTask:
                     f"workers cannot import {type(part).__qualname__}, which is defined in the script or notebook that runs, "
                     "or in a function; move it into a module"
                 )
-
-
-@dataclass(frozen=True)
-class Confirmed:
-    """What a worker found before its first block.
-
-    Args:
-        place: the node and the process, for messages.
-        facts: by name, what must be the same everywhere; ``trial`` is the digest of the vectors of three fixed texts.
-    """
-
-    place: str
-    facts: dict[str, str]
-
-
-def confirmed(task: PassageTask, place: str) -> Confirmed:
-    """Open the encoder of a task, and say what was found.
-
-    Raises:
-        RetrievalError: its model is not there, or does not load.
-    """
-    return Confirmed(place, facts_of(task.encoder) | {"trial": task(list(_TRIAL)).checksum().hex()})
 
 
 def facts_of(encoder: Component) -> dict[str, str]:

@@ -9,12 +9,11 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Protocol
 
 from nlp_retrieval import errors
-from nlp_retrieval.core.blocks.encoded import EncodedBlock
 from nlp_retrieval.core.cores import limit_cores
-from nlp_retrieval.encoders.workers.task import Confirmed, PassageTask, confirmed
-from nlp_retrieval.errors import RetrievalError, RetrievalWarning, WorkerError, first_line
+from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 
 class WorkerLostError(Exception):
@@ -23,6 +22,71 @@ class WorkerLostError(Exception):
 
 class NoRoomError(Exception):
     """A worker cannot be started for now: the cluster has no place for it."""
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What a worker found before its first block.
+
+    Args:
+        place: the node and the process, for messages.
+        facts: by name, what must be the same everywhere; ``trial``, where there is one, must be so among the workers.
+    """
+
+    place: str
+    facts: dict[str, str]
+
+    def difference(self, ours: dict[str, str]) -> str:
+        """What is other here than in the process that asked, with both values; empty where nothing is."""
+        theirs = {key: value for key, value in self.facts.items() if key != "trial"}
+        others = [key for key in sorted(ours | theirs) if ours.get(key) != theirs.get(key)]
+        return (
+            ""
+            if not others
+            else (f"{others[0]} than this process: {theirs.get(others[0], 'none')} instead of {ours.get(others[0], 'none')}")
+        )
+
+
+class Work(Protocol):
+    """A task, from inside of a worker."""
+
+    def confirmed(self, place: str) -> Confirmed:
+        """Open what the task needs, and say what was found."""
+
+    def done(self, work: object) -> object:
+        """Do a block; what comes back tells what it was made of."""
+
+
+class Task(Protocol):
+    """What workers are asked to do with blocks; it travels to them as it is."""
+
+    @property
+    def key(self) -> str:
+        """The same for tasks that do the same."""
+
+    def require_sendable(self) -> None:
+        """Raise a :class:`ConfigurationError` where another process could not do it."""
+
+    def facts(self) -> dict[str, str]:
+        """What must be the same where it is done, as this process has it."""
+
+    def elsewhere(self) -> Work:
+        """This task in the process that it was sent to."""
+
+
+class TaskBlock(Protocol):
+    """A part of a task, which one worker does; as a text it is named in messages."""
+
+    @property
+    def number(self) -> int:
+        """Its place among those of one call."""
+
+    @property
+    def work(self) -> object:
+        """What a worker is sent."""
+
+    def fits(self, answer: object) -> bool:
+        """Whether what came back was made of this block, and is what the worker had sent."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +121,7 @@ class Worker(ABC):
     """Where it runs, for messages."""
 
     @abstractmethod
-    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+    def ask(self, doing: str, task: Task) -> Confirmed | Failure:
         """Have it take up a task.
 
         Args:
@@ -70,8 +134,8 @@ class Worker(ABC):
         """
 
     @abstractmethod
-    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
-        """Have it encode a block by a task that it has taken up.
+    def do(self, doing: str, work: object) -> object:
+        """Have it do a block of a task that it has taken up; a :class:`Failure` is an answer too.
 
         Raises:
             WorkerLostError: it ended.
@@ -87,28 +151,24 @@ class WorkerSide:
 
     def __init__(self) -> None:
         limit_cores(1)
-        self._tasks: dict[str, PassageTask] = {}
+        self._tasks: dict[str, Work] = {}
 
-    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+    def ask(self, doing: str, task: Task) -> Confirmed | Failure:
         """Take up a task, and say what was found; see :meth:`Worker.ask`."""
         try:
             self._tasks[doing] = task.elsewhere()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the process that asks has an equal encoder, which gave them
-                return confirmed(self._tasks[doing], self.place())
-        except Exception as error:  # whatever an encoder raises is told where its work was asked for
+                warnings.simplefilter("ignore")  # the process that asks has the same components, which gave them
+                return self._tasks[doing].confirmed(self.place())
+        except Exception as error:  # whatever a component raises is told where its work was asked for
             return Failure.of(error)
 
-    def encode(self, doing: str, texts: list[str]) -> EncodedBlock | Failure:
-        """Encode a block; see :meth:`Worker.encode`."""
+    def do(self, doing: str, work: object) -> object:
+        """Do a block; see :meth:`Worker.do`."""
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", RetrievalWarning)
-                batch = self._tasks[doing](texts)
-        except Exception as error:  # whatever an encoder raises is told where its work was asked for
+            return self._tasks[doing].done(work)
+        except Exception as error:  # whatever a component raises is told where its work was asked for
             return Failure.of(error)
-        warned = [str(warning.message) for warning in caught if issubclass(warning.category, RetrievalWarning)]
-        return EncodedBlock.of(batch, texts, warned)
 
     def place(self) -> str:
         """Where this runs, for messages."""

@@ -54,7 +54,7 @@ class SummaryTable:
             yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
         for reason, groups in view.out_of_reach.items():
             yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
-        for note in (*filter(None, [view.small_sample]), *map(printable, view.cautions), *view.failures):
+        for note in (*filter(None, [view.small_sample, view.timing]), *map(printable, view.cautions), *view.failures):
             yield Text(note)
         if view.model_columns:
             table, shown = self._fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)

@@ -19,7 +19,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, ModelError
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, ModelError
 from nlp_retrieval.retrievers.splade import retriever as splade_room
 from nlp_retrieval.retrievers.splade.files import open_files
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
@@ -251,6 +251,11 @@ def test_weights_that_cannot_be_searched_are_an_error_that_names_the_text(tmp_pa
     monkeypatch.setattr(Wrong, "given", given if not callable(given) else staticmethod(given))
     with pytest.raises(ModelError, match=message):
         Searcher([SpladeRetriever(Wrong())]).index(items_of(["word1 word2", "word3"]), tmp_path)
+
+
+def test_a_device_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"^there is no device 'cuda:9' here \(found: cpu"):
+        SpladeEncoder(str(save_splade(tmp_path / "model")), device="cuda:9").encode_queries(["fox"])
 
 
 def test_a_model_of_another_kind_is_refused_before_random_weights_are_added_to_it(tmp_path):

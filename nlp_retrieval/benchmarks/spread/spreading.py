@@ -1,0 +1,193 @@
+"""Stages of a sweep that workers compute before the sweep searches: then it finds them, and no result changes.
+
+Candidates come first, then the scores of rerankers over the fused lists. Retrievers that share an encoder are searched by one
+worker, in the order of the sweep: what one has encoded the next one finds, and a model's vectors depend on which texts are
+encoded together. What a worker cannot do, or fails at, is left to this process, where it succeeds, or fails with the error
+that is reported. A stage over which workers are lost again and again is not tried here: its configurations fail.
+
+Nothing is timed meanwhile but language models, before the first stage goes out. What results tell of the seconds that they
+took is marked, so that no throughput is made of it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.cost.measuring import Sample
+from nlp_retrieval.benchmarks.spread.planning import MissingStage, PlanningStages
+from nlp_retrieval.benchmarks.spread.sendable import encoders_of, reason_to_stay
+from nlp_retrieval.benchmarks.spread.work import StageBlock, StagesDone, StageTask
+from nlp_retrieval.benchmarks.stages.keys import corpus_of
+from nlp_retrieval.benchmarks.stages.shared import SharedStages
+from nlp_retrieval.benchmarks.stages.timing import COMPOSED, StageClock
+from nlp_retrieval.core.components.component import Component, canonical_json
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.starting import pool_at_hand
+from nlp_retrieval.errors import RetrievalError, RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+
+__all__ = ["Spread", "spread"]
+
+_SEEN_SECONDS = 60.0
+"""So long a network file system may take to show here what was written elsewhere."""
+
+
+@dataclass
+class Spread:
+    """What workers did for a sweep.
+
+    Args:
+        n_done: how many stages they computed.
+        here: by the name of a stage, why it was left to this process.
+        asked: by configuration and language model, what it was asked meanwhile: the stages depend on its sub-queries.
+    """
+
+    n_done: int = 0
+    here: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, dict[str, CallCounts]] = field(default_factory=dict)
+
+
+def spread(
+    searchers: Mapping[str, Entry],
+    samples: Callable[[Searcher], Sample],
+    k: int,
+    shared: SharedStages,
+    generation: Generation,
+    say: Callable[[str], None],
+) -> Spread:
+    """Have workers compute the stages that configurations lack.
+
+    Args:
+        searchers: those of the sweep, opened.
+        samples: the queries of one of them, with those that are timed.
+        k: length of the lists.
+        shared: the stages of the sweep; what workers were lost over is refused by them.
+        generation: the index.
+        say: told what is being done.
+
+    Raises:
+        DependencyError: a Ray cluster is wanted, and ray is not installed.
+        WorkerError: no worker can be had, or one does not see the index and the results.
+    """
+    done = Spread()
+    composed = {name: one for name, one in searchers.items() if isinstance(one, Searcher) and type(one) in COMPOSED}
+    others = [one for name, one in searchers.items() if name not in composed and isinstance(one, Component)]
+    rerankers = [one.reranker for one in composed.values() if one.reranker is not None]
+    asked_here = encoders_of([*others, *rerankers])
+    spreading = _Spreading(shared, generation, asked_here, done, say)
+    for only_rerankers in (False, True):
+        planning = PlanningStages(shared.store)
+        for name, searcher in composed.items():
+            if only_rerankers and searcher.reranker is None:
+                continue
+            with suppress(Exception), record_calls() as calls:  # whatever it raises, it raises again when it is run
+                _plan(planning, searcher, samples(searcher), k)
+            if not only_rerankers:
+                done.asked[name] = {model: _sent(counts) for model, counts in calls.by_model.items()}
+        if only_rerankers:
+            spreading.compute([[stage] for stage in planning.scores_missing.values()])
+        else:
+            spreading.compute(_chains(planning.candidates_missing.values()))
+    return done
+
+
+def _sent(counts: CallCounts) -> CallCounts:
+    """What was sent: what came from disk is counted when it is read again."""
+    return replace(counts, cache_hits=0, degraded=0, kept_tokens_in=0, kept_tokens_out=0)
+
+
+def _plan(planning: PlanningStages, searcher: Searcher, sample: Sample, k: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # it warns again when it is run
+        if searcher.processor is not None:
+            StageClock(planning, sample, k).processing(searcher.processor)
+        planning.plan(searcher, sample, k)
+
+
+def _chains(stages: Iterable[MissingStage]) -> list[list[MissingStage]]:
+    """Stages in chains: those of one retriever, and those of retrievers that share an encoder, in their order."""
+    chains: list[tuple[set[str], dict[int, MissingStage]]] = []
+    for number, stage in enumerate(stages):
+        holds, chain = encoders_of([stage.component]) | {canonical_json(stage.component.config)}, {number: stage}
+        apart = []
+        for others, theirs in chains:
+            if others & holds:
+                holds, chain = holds | others, theirs | chain
+            else:
+                apart.append((others, theirs))
+        chains = [*apart, (holds, chain)]
+    return [[chain[number] for number in sorted(chain)] for _, chain in chains]
+
+
+class _Spreading:
+    """Gives chains of stages to workers, and accounts for them."""
+
+    def __init__(
+        self, shared: SharedStages, generation: Generation, asked_here: set[str], done: Spread, say: Callable[[str], None]
+    ) -> None:
+        self._shared, self._generation, self._asked_here, self._done, self._say = shared, generation, asked_here, done, say
+
+    def compute(self, chains: Sequence[Sequence[MissingStage]]) -> None:
+        """Have workers compute stages; a chain of which one has to stay here stays as a whole."""
+        going = []
+        for chain in chains:
+            reason = next(filter(None, map(self._reason, {stage.component: stage for stage in chain})), "")
+            if reason:
+                self._done.here |= {stage.name: reason for stage in chain}
+            else:
+                going.append(list(chain))
+        if not going or (pool := pool_at_hand()) is None:
+            return
+        names = Counter(stage.name for chain in going for stage in chain)
+        self._say("workers compute " + ", ".join(f"{name} ({count})" for name, count in names.items()))
+        self._run(pool, going)
+
+    def _reason(self, component: Component) -> str:
+        if encoders_of([component]) & self._asked_here:
+            return "its encoder is also asked where only this process can: by a reranker, or a searcher that is none of parts"
+        return reason_to_stay(component)
+
+    def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:
+        folder = self._shared.store.folder.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        token = folder / f".seen-{secrets.token_hex(8)}"
+        token.touch()
+        task = StageTask(str(self._generation.path), str(folder), token.name, corpus_of(self._generation))
+        blocks = [StageBlock(number, chain[0].name, [one.told for one in chain]) for number, chain in enumerate(chains)]
+        try:
+            for block, answer in pool.done(task, blocks):
+                self._account(chains[block.number], answer)
+        finally:
+            token.unlink(missing_ok=True)
+
+    def _account(self, chain: Sequence[MissingStage], answer: object) -> None:
+        """Count what is there, and refuse or leave to this process what is not."""
+        if isinstance(answer, RetrievalError):  # workers were lost over the first stage that is not there
+            lost = next((stage for stage in chain if not self._shared.store.has(*stage.place)), chain[0])
+            self._shared.refused[lost.place] = answer
+            return
+        undone = answer.undone if isinstance(answer, StagesDone) else {}
+        for place, stage in enumerate(chain):
+            if place in undone:
+                self._done.here[stage.name] = undone[place]
+            elif self._seen(stage):
+                self._done.n_done += 1
+            else:
+                self._done.here[stage.name] = f"its result is not seen in {self._shared.store.folder}, where a worker wrote it"
+
+    def _seen(self, stage: MissingStage) -> bool:
+        deadline = time.monotonic() + _SEEN_SECONDS
+        while not self._shared.store.has(*stage.place):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
