@@ -6,6 +6,7 @@ import itertools
 import json
 import pickle
 import uuid
+from functools import cached_property
 
 import numpy as np
 
@@ -31,8 +32,12 @@ class KeepsItInMemory(Words):
 
 @breaks(RetrieverRules, "test_indexing_twice_is_free", "built")
 class NeverTheSameIdentity(Words):
+    @cached_property
+    def made(self):
+        return uuid.uuid4().hex
+
     def index_identity(self):
-        return super().index_identity() | {"made": uuid.uuid4().hex}
+        return super().index_identity() | {"made": self.made}
 
 
 @breaks(RetrieverRules, "test_searching_changes_no_file_and_the_index_verifies", "words.json")

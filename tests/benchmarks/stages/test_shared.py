@@ -356,7 +356,7 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
             monkeypatch.setattr(HashedWords, "model_fingerprint", lambda self: "retrained")
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2
-        monkeypatch.setattr("nlp_retrieval.benchmarks.stages.keys._versions", lambda: {"numpy": "9"})
+        monkeypatch.setattr("nlp_retrieval.benchmarks.stages.keys.versions", lambda: {"numpy": "9"})
         with shared.recording() as passage:
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2
