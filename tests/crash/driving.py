@@ -216,7 +216,7 @@ def named(*, native: bool, synced: bool = False, marks: pytest.MarkDecorator | N
     """
     dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene", ", Milvus"))}
     dear -= {"index, every engine", "add, every engine", "compact, every engine", "add, Lucene"}
-    dear -= {"index, replace=True, Milvus", "add, Milvus", "compact, Milvus"}
+    dear -= {"add, Milvus"}
     return [
         pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
         for name, one in OPERATIONS.items()

@@ -43,6 +43,8 @@ def run_here(page: str) -> list[Block]:
 
 
 RUN = [page for page in FOUND if any(block.language in LANGUAGES for block in run_here(page))]
+LONG = {"docs/ENCODERS.md"}
+"""Pages that take a minute or two: a whole vocabulary is distilled."""
 
 
 def without_numbers(text: str) -> list[str]:
@@ -50,7 +52,7 @@ def without_numbers(text: str) -> list[str]:
     return [re.sub(r"\d[\d.,]*", "0", line) for line in lines_of(text)]
 
 
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.soak] * (page in LONG)) for page in RUN])
 def test_the_blocks_of_a_page_run_as_written(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
