@@ -67,6 +67,11 @@ for text in ("(" * N, "()" * N, "()" + " " * N + "x", "(" + " " * N, "&#" + "1" 
              "1." * N, ") " * N, "&#x" + "f" * N + ";"):
     normalize_title(text)
 """,
+    "text/registered_names.py": """
+from nlp_retrieval.text.registered_names import has_other_brackets
+for text in ("[" * N, "[]" * N, "]" * N, "[" + "a" * N, "[]:" + "1" * N, "[a]:" * N):
+    has_other_brackets(text)
+""",
     "text/measures/numbers.py": """
 from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
 for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N):
@@ -412,6 +417,11 @@ for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1
 from nlp_retrieval.postgres.chunk_tables.server import _DRIVER
 for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
     _DRIVER.sub("", text)
+""",
+    "cli/as_option.py": """
+from nlp_retrieval.cli.as_option import as_option
+for text in ("pass " * N, "pass a=" * N, "pass a=" + '"' * N, "pass a=[" * N, "pass " + "a" * N, "pass a=" + "a" * N):
+    as_option(ValueError(text), [])
 """,
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
     "retrievers/pyserini/jvm.py": """

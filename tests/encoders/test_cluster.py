@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import socket
 import sys
 import threading
@@ -20,6 +22,7 @@ from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers import cluster as room
 from nlp_retrieval.encoders.workers.cluster import cluster_pool
 from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.signals import handlers_kept
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
@@ -49,6 +52,16 @@ def cluster() -> Iterator[object]:
     os.environ |= kept
 
 
+def handlers() -> list[bytes]:
+    """What happens at signals that end a process, as the system has it."""
+    found = []
+    for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGTERM):
+        handler = ctypes.create_string_buffer(512)
+        ctypes.CDLL(None).sigaction(int(number), None, handler)
+        found.append(handler.raw[: ctypes.sizeof(ctypes.c_void_p)])
+    return found
+
+
 def vectors_of(folder: Path) -> bytes:
     return next(folder.glob("faiss-*/vectors.npy")).read_bytes()
 
@@ -58,9 +71,11 @@ def test_a_cluster_makes_the_bytes_of_one_process(cluster, tmp_path):
 
     searcher = Searcher([FaissRetriever(HashedWords())])
     searcher.index(items_of(TEXTS), tmp_path / "one")
+    before = handlers()
     searcher.index(items_of(TEXTS), tmp_path / "cluster", ray=cluster.address)
     assert vectors_of(tmp_path / "one") == vectors_of(tmp_path / "cluster")
     assert not ray.is_initialized()
+    assert handlers() == before  # Java's among them, where it runs: without its own it ends the process
 
 
 def test_an_actor_that_is_killed_is_replaced_and_its_block_is_done_again(cluster, tmp_path):
@@ -103,6 +118,14 @@ def _wait_for_three(pool: WorkerPool) -> None:
         time.sleep(0.05)
 
 
+@pytest.fixture
+def as_it_was() -> Iterator[None]:
+    """What happens at a fault of memory is afterwards what it was before, whatever Ray does."""
+    with handlers_kept():
+        yield
+
+
+@pytest.mark.usefixtures("as_it_was")
 def test_a_cluster_without_a_free_core_is_an_error_that_says_so(cluster, tmp_path, monkeypatch):
     import ray
 

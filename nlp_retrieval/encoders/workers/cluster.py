@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.signals import handlers_kept
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, Worker, WorkerLostError, WorkerSide
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line
 
@@ -122,7 +123,7 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
     gone, over = threading.Event(), threading.Event()
     pool = WorkerPool(lambda: ClusterWorker(ray, actors, gone), min(n_workers or n_cores, n_cores), _ADVICE)
     if not connected:
-        pool.at_the_end(ray.shutdown)
+        pool.at_the_end(lambda: _disconnect(ray))
     pool.at_the_end(over.set)
     head = ray.get_runtime_context().gcs_address
     threading.Thread(target=_watch, args=(head, pool, gone, over), daemon=True).start()
@@ -174,9 +175,15 @@ def _connect(ray: Any, address: str) -> None:
     if (error := _answers(where)) is not None:  # Ray itself would try for minutes, and then end this process
         raise WorkerError(f"there is no Ray cluster at {where} ({error}); start one by 'ray start --head', or see the address")
     try:
-        ray.init(address=where, log_to_driver=False, logging_level="ERROR")
+        with handlers_kept():
+            ray.init(address=where, log_to_driver=False, logging_level="ERROR")
     except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise
         raise WorkerError(f"the Ray cluster at {where} cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _disconnect(ray: Any) -> None:
+    with handlers_kept():
+        ray.shutdown()
 
 
 def _found(address: str) -> str:

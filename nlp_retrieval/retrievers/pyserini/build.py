@@ -154,8 +154,8 @@ def _content_type(document_vectors: bool) -> Java:
 
 
 def open_directory(folder: Path) -> Java:
-    """Return Lucene's memory-mapped view of a folder."""
-    path = java_class("java.nio.file.Paths").get(str(folder))
+    """Return Lucene's memory-mapped view of a folder; Java takes a relative path from the folder in which it was started."""
+    path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
     return java_class(f"{_LUCENE}.store.MMapDirectory")(path)
 
 

@@ -58,6 +58,15 @@ def find(index: LuceneIndex, queries: list[str], k: int = 10, **settings: object
     return rows_of(index.search(queries, k, **({"k1": 0.9, "b": 0.4} | settings)))  # type: ignore[arg-type]
 
 
+def test_a_relative_path_is_that_of_python_wherever_java_was_started(tmp_path, monkeypatch):
+    index_texts(tmp_path / "first", TEXTS[:5])  # Java runs, and has taken note of the working directory
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    index = index_texts(Path("second"), TEXTS[:5])
+    assert (tmp_path / "elsewhere" / "second").is_dir()
+    assert find(index, [TEXTS[0]])[0][0] == 0
+
+
 def rows_of(hits: Hits) -> list[list[int]]:
     return [rows.tolist() for rows in np.split(hits.rows, hits.offsets[1:-1])]
 
