@@ -81,7 +81,7 @@ EVIDENCE = {
         "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
     ),
     "evidence/verifiers/signals/negation.py": _each(
-        "negations(text), opposite_words(text, text)", f"{_SIGNALS}.negation import negations, opposite_words"
+        "negations(text), Opposites.of(text).met(text)", f"{_SIGNALS}.negation import Opposites, negations"
     ),
     "evidence/verifiers/training/plants.py": _each(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",

@@ -19,8 +19,8 @@ class LexicalVerifier(CalibratedVerifier):
 
     It knows what a passage is about, sees a number or a name that is not there, a negation and a word of the opposite
     meaning, and no more: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` says how
-    often it is right). Its probabilities
-    come from a logistic regression over these signals (:mod:`nlp_retrieval.evidence.verifiers.signals.checks`).
+    often it is right). Its probabilities come from a logistic regression over these signals
+    (:mod:`nlp_retrieval.evidence.verifiers.signals.checks`).
 
     Args:
         calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 from nlp_retrieval.text.lookalikes import as_latin
 from nlp_retrieval.text.stems import stems_of_language
 
-__all__ = ["ANTONYMS", "negations", "opposite_words"]
+__all__ = ["ANTONYMS", "Opposites", "negations"]
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|lacks?|lacked|lacking|fail(?:s|ed)?|unable|absence|"
@@ -88,25 +89,38 @@ def negations(text: str) -> int:
     return sum(1 for _ in _NEGATION.finditer(as_latin(text)))
 
 
-def opposite_words(claim: str, sentence: str) -> list[tuple[str, str]]:
-    """Return words of a claim beside a word of a sentence that means the opposite, where the sentence lacks the word itself.
-
-    Words are compared by their stems, and returned as they are written.
+class Opposites(NamedTuple):
+    """The words of a claim, and the opposites of those that have one; by stems, so that any form meets any form.
 
     Args:
-        claim: a statement.
-        sentence: of a passage.
+        said: each word as it is written, by its stem.
+        looked_for: the stems of words that have an opposite, in order.
     """
-    opposites = _opposite_stems()
-    said = _by_stem(claim)
-    looked_for = sorted(said.keys() & opposites.keys())
-    there = _by_stem(sentence) if looked_for else {}
-    return [
-        (said[word], there[other])
-        for word in looked_for
-        if word not in there
-        for other in sorted(opposites[word] & there.keys() - said.keys())
-    ]
+
+    said: dict[str, str]
+    looked_for: list[str]
+
+    @classmethod
+    def of(cls, claim: str) -> Opposites:
+        """Those of a claim."""
+        said = _by_stem(claim)
+        return cls(said, sorted(said.keys() & _opposite_stems().keys()))
+
+    def met(self, sentence: str) -> list[tuple[str, str]]:
+        """Return words of the claim beside a word of a sentence of the opposite meaning, where the sentence lacks the word.
+
+        Args:
+            sentence: of a passage.
+        """
+        if not self.looked_for:
+            return []
+        there, opposites = _by_stem(sentence), _opposite_stems()
+        return [
+            (self.said[word], there[other])
+            for word in self.looked_for
+            if word not in there
+            for other in sorted(opposites[word] & there.keys() - self.said.keys())
+        ]
 
 
 def _by_stem(text: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.evidence.verifiers.signals.negation import ANTONYMS, negations, opposite_words
+from nlp_retrieval.evidence.verifiers.signals.negation import ANTONYMS, Opposites, negations
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ def test_negations_are_counted(text: str, count: int) -> None:
 
 
 def test_a_word_that_meets_its_opposite_is_named() -> None:
-    assert opposite_words("Mortality increased.", "Mortality decreased in both arms.") == [("increased", "decreased")]
+    assert Opposites.of("Mortality increased.").met("Mortality decreased in both arms.") == [("increased", "decreased")]
 
 
 def test_a_word_that_stands_there_too_has_no_opposite() -> None:
-    assert opposite_words("Mortality increased.", "It increased at first and decreased later.") == []
+    assert Opposites.of("Mortality increased.").met("It increased at first and decreased later.") == []
 
 
 def test_opposites_are_opposites_of_each_other() -> None:
