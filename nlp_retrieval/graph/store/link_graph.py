@@ -11,7 +11,8 @@ there is an entry (u, v, against) at u with the same weight.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -214,8 +215,8 @@ class WeightedGraph:
 
     graph: LinkGraph
     type_weights: Scores
-    workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
-    """Those that no local walk uses at the moment; taking memory anew from the system costs more than a short walk."""
+    _workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
+    """Those that no local walk uses at the moment."""
 
     _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
     _pulling: ClassVar[Lock] = Lock()
@@ -250,6 +251,19 @@ class WeightedGraph:
         if not (self.type_weights == 1).all():
             received *= self.type_weights[graph.types[entries]]
         return graph.neighbours[entries].astype(np.int64), received
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """Lend what a local walk writes to, all 0 where it has to be; taking memory anew costs more than a short walk.
+
+        Who lets an error through does not give it back: it may not be 0 any more.
+        """
+        try:
+            lent = self._workspaces.pop()
+        except IndexError:  # the first walk, or all are in use by other threads
+            lent = Workspace.of(self.graph.n_nodes)
+        yield lent
+        self._workspaces.append(lent)
 
     @property
     def pulls(self) -> Pulls:

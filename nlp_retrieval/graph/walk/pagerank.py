@@ -159,9 +159,10 @@ def local_pagerank(
         DependencyError: numba is asked for and not installed.
     """
     _check(damping, "epsilon", epsilon)
-    push = _Push(graph, damping, epsilon, _step_by_kernel if _loops.chosen(backend) else _step_by_numpy)
-    ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
-    graph.workspaces.append(push.workspace)
+    step = _step_by_kernel if _loops.chosen(backend) else _step_by_numpy
+    with graph.workspace() as workspace:
+        push = _Push(graph, workspace, damping, epsilon, step)
+        ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
     return LocalRanks(
         offsets_of([len(rows) for rows, _, _, _ in ranked]),
         np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in ranked)]),
@@ -176,18 +177,15 @@ class _Push:
 
     Args:
         graph: what the walk follows.
+        workspace: what it writes to.
         damping: probability of following a link.
         epsilon: the most mass per stored link that may still wait at the end.
         step: does one round.
     """
 
-    def __init__(self, graph: WeightedGraph, damping: float, epsilon: float, step: _Step) -> None:
+    def __init__(self, graph: WeightedGraph, workspace: Workspace, damping: float, epsilon: float, step: _Step) -> None:
         self.graph, self.damping, self.epsilon, self._step = graph, damping, epsilon, step
-        try:
-            self.workspace = graph.workspaces.pop()
-        except IndexError:  # the first walk, or all are in use by other threads
-            self.workspace = Workspace.of(graph.graph.n_nodes)
-        self.waiting, self._kept, self.noted, self.ready = self.workspace
+        self.waiting, self._kept, self.noted, self.ready = workspace
 
     def run(self, rows: Rows, shares: Scores) -> tuple[Rows, Scores, float, int]:
         """Return the nodes found, their ranks, the error and the work of one query."""
