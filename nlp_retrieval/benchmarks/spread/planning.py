@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from nlp_retrieval.benchmarks.cost.measuring import Sample
 from nlp_retrieval.benchmarks.filters.of_queries import grouped
 from nlp_retrieval.benchmarks.filters.searching import search_where
-from nlp_retrieval.benchmarks.spread.work import CANDIDATES
 from nlp_retrieval.benchmarks.stages.candidates import unpacked
-from nlp_retrieval.benchmarks.stages.keys import candidates_key, pairs_key, scores_group
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
+from nlp_retrieval.benchmarks.stages.keys import CANDIDATES, candidates_key, pairs_key, scores_group
+from nlp_retrieval.benchmarks.stages.shared import SharedStages, unknown_pairs
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.tables import pairs_entry
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
@@ -110,8 +109,10 @@ class PlanningStages(SharedStages):
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
     ) -> CandidateBatch:
         if self._whole and type(reranker).rerank_batch is BaseReranker.rerank_batch:
-            table, group = self.pairs_of(reranker, generation), scores_group(reranker, generation)
-            for queries, rows in self.unknown_pairs(table, reranker, nlqs, batch):
+            group = scores_group(reranker, generation)
+            table = self.pairs_of(group, generation)
+            keys = table.keys(nlqs, batch.owner, batch.rows)
+            for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
                 numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
                 asked = {"queries": list(numbers), "query": [numbers[query] for query in queries], "rows": rows.tolist()}
                 told = {"group": group, "key": pairs_key(queries, rows), "component": reranker.config} | asked

@@ -6,7 +6,6 @@ the result has to lie. A worker that comes to another key has other data or anot
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.stages.keys import candidates_key, corpus_of, hardware, pairs_key, scores_group, versions
+from nlp_retrieval.benchmarks.stages.keys import (
+    CANDIDATES,
+    candidates_key,
+    corpus_of,
+    hardware,
+    pairs_key,
+    scores_group,
+    versions,
+)
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.core.blocks.encoded import digest_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.index.generation import Generation, open_generation
@@ -29,9 +37,7 @@ from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.encoders.workers.worker import Confirmed
 from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, WorkerError, first_line
 
-__all__ = ["CANDIDATES", "StageBlock", "StageTask", "StagesDone"]
-
-CANDIDATES = "candidates"
+__all__ = ["StageBlock", "StageTask", "StagesDone"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class StageBlock:
 
     def fits(self, answer: object) -> bool:
         """Whether what came back was made of these stages."""
-        return isinstance(answer, StagesDone) and answer.work == _digest(self.work)
+        return isinstance(answer, StagesDone) and answer.work == digest_of([self.work])
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class StagesDone:
         undone: by the place of a stage in the block, why its result is not in the store.
     """
 
-    work: str
+    work: bytes
     undone: Mapping[int, str]
 
 
@@ -154,7 +160,7 @@ class StageWork:
             except Exception as error:  # the process that asks does it by itself, and tells
                 said = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
                 undone[place] = said
-        return StagesDone(_digest(str(work)), undone)
+        return StagesDone(digest_of([str(work)]), undone)
 
     def _compute(self, stage: Config, stages: SharedStages) -> None:
         if stage["group"] == CANDIDATES:
@@ -183,7 +189,3 @@ class StageWork:
 def _require_key(stage: Config, *found: Any) -> None:
     if found != ((stage["key"],) if stage["group"] == CANDIDATES else (stage["group"], stage["key"])):
         raise WorkerError(f"the index or a model of {stage['component']['name']} is another one there")
-
-
-def _digest(work: str) -> str:
-    return hashlib.sha256(work.encode("utf-8", "surrogatepass")).hexdigest()

@@ -22,6 +22,9 @@ from nlp_retrieval.core.index.generation import Generation, fingerprint_of
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 
+CANDIDATES = "candidates"
+"""The group of the store where the lists of retrievers are."""
+
 _NO_PART_IN_RESULTS = ("wandb",)
 
 
@@ -43,7 +46,7 @@ def candidates_key(
     content: Config = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
     if allowed is not None:
         content["allowed"] = hashlib.sha256(np.packbits(allowed).tobytes()).hexdigest()
-    return key_of("candidates", content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
+    return key_of(CANDIDATES, content | {"corpus": corpus_of(generation), "index": index_of(generation, retriever)})
 
 
 def scores_group(reranker: BaseReranker, generation: Generation) -> str:

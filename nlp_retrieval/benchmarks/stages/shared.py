@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
 from nlp_retrieval.benchmarks.stages.keys import (
+    CANDIDATES,
     candidates_key,
     corpus_of,
     identity_of,
@@ -30,7 +31,7 @@ from nlp_retrieval.benchmarks.stages.keys import (
     scores_group,
 )
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
-from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, vectors_entry
+from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, parts_between_lists, vectors_entry
 from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Component, Config
@@ -128,19 +129,19 @@ class SharedStages(Stages):
     ) -> CandidateBatch:
         key = candidates_key(retriever, processed, depth, generation, allowed)
         with self._passing(f"candidates of {retriever.name}") as use:
-            entry = self.store.find("candidates", key)
+            entry = self.store.find(CANDIDATES, key)
             if entry is not None:
                 batch = unpacked(entry, label)
                 use.about.append((entry.about, 1.0))
             else:
-                self._refuse("candidates", key)
+                self._refuse(CANDIDATES, key)
                 warm_up = partial(Stages().candidates, retriever, processed[:1], depth, generation, label, allowed)
                 self._warm_up(retriever, generation, warm_up)
                 compute = partial(super().candidates, retriever, processed, depth, generation, label, allowed)
                 batch, about = self._computed(use, compute)
                 if (entry := packed(batch, label, about)) is not None:
-                    self.store.remember("candidates", key, entry)
-                    self.store.keep("candidates", key, entry)
+                    self.store.remember(CANDIDATES, key, entry)
+                    self.store.keep(CANDIDATES, key, entry)
                 use.about.append((about, 1.0))
         self._trace.retrieved[label] = Retrieved(retriever, processed, depth, batch)
         return batch
@@ -164,40 +165,32 @@ class SharedStages(Stages):
     ) -> CandidateBatch:
         if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may look at whole lists
             return super().reranked(reranker, nlqs, batch, generation)
-        table = self.pairs_of(reranker, generation)
+        group = scores_group(reranker, generation)
+        table = self.pairs_of(group, generation)
         keys = table.keys(nlqs, batch.owner, batch.rows)
         with self._passing(f"scores of {reranker.name}") as use:
-            for queries, rows in self.unknown_pairs(table, reranker, nlqs, batch):
-                table.add(self._scored(use, reranker, queries, rows, generation))
+            for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
+                table.add(self._scored(use, group, reranker, queries, rows, generation))
             columns, use.about = table.scores(keys)
         reranker.warn_of_cut(_summed(about["cut"] for about, _ in use.about))
         self._trace.reranked = Reranked(reranker, batch, columns)
         return reranker.reordered(batch, columns)
 
-    def pairs_of(self, reranker: BaseReranker, generation: Generation) -> PairTable:
-        """Return what is known of a reranker's scores."""
-        group = scores_group(reranker, generation)
+    def pairs_of(self, group: str, generation: Generation) -> PairTable:
+        """Return what is known of a reranker's scores, by their group."""
         if group not in self._pairs:
             self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
         return self._pairs[group]
 
-    def unknown_pairs(
-        self, table: PairTable, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch
-    ) -> Iterator[tuple[list[str], Rows]]:
-        """Yield the queries and rows of pairs that are not known, so many at once as are scored at once."""
-        owner, keys = batch.owner, table.keys(nlqs, batch.owner, batch.rows)
-        for first, last in _parts(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
-            missing = first + table.unknown(keys[first:last])
-            if len(missing):
-                yield [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]
-
     def score(self, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> None:
         """Score pairs ``[pairs]`` and keep their scores."""
         with self._passing(f"scores of {reranker.name}") as use:
-            self._scored(use, reranker, queries, rows, generation)
+            self._scored(use, scores_group(reranker, generation), reranker, queries, rows, generation)
 
-    def _scored(self, use: _Use, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> Entry:
-        group, key = scores_group(reranker, generation), pairs_key(queries, rows)
+    def _scored(
+        self, use: _Use, group: str, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation
+    ) -> Entry:
+        key = pairs_key(queries, rows)
         self._refuse(group, key)
 
         def score() -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
@@ -286,10 +279,20 @@ def _summed(cuts: Iterator[Mapping[str, Sequence[int]]]) -> dict[str, tuple[int,
     return summed
 
 
-def _parts(offsets: Rows, at_least: int) -> Iterator[tuple[int, int]]:
-    """Cut candidates between lists into parts of at least so many."""
-    first = 0
-    for end in offsets[1:].tolist():
-        if end - first >= at_least or (end == offsets[-1] and end > first):
-            yield first, end
-            first = end
+def unknown_pairs(
+    table: PairTable, keys: Rows, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch
+) -> Iterator[tuple[list[str], Rows]]:
+    """Yield the queries and rows of pairs that a table does not know, so many at once as are scored at once.
+
+    Args:
+        table: what is known; may grow between two of them.
+        keys: ``[pairs]``, of the table.
+        reranker: that scores them.
+        nlqs: a query per list.
+        batch: the lists.
+    """
+    owner = batch.owner
+    for first, last in parts_between_lists(batch.offsets, max(reranker.batch_size, _PAIRS_AT_ONCE)):
+        missing = first + table.unknown(keys[first:last])
+        if len(missing):
+            yield [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]

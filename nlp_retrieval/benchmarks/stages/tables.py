@@ -6,7 +6,7 @@ only what is not known yet is computed. Each value comes from one entry, the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,3 +145,12 @@ class VectorTable:
 def vectors_entry(queries: Sequence[str], vectors: Vectors, about: Config) -> Entry:
     """Make an entry of the vectors of distinct queries, ``[queries, dimension]``."""
     return Entry({"queries": list(queries)} | about, {"vectors": vectors.astype(np.float32, copy=False)})
+
+
+def parts_between_lists(offsets: Rows, at_least: int) -> Iterator[tuple[int, int]]:
+    """Cut pairs between lists into parts of at least so many; yield where each begins and ends."""
+    first = 0
+    for end in offsets[1:].tolist():
+        if end - first >= at_least or (end == offsets[-1] and end > first):
+            yield first, end
+            first = end
