@@ -190,7 +190,7 @@ def _build_one(
 def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:
     """Build an index; an error where what it is known by (a file of knowledge, say) was another one before than it is now."""
     builder.build(items, folder)
-    now = builder.identity if builder.identified is None else builder.identified()
+    now = builder.identified()
     if now != builder.identity:
         changed = sorted(key for key in builder.identity | now if builder.identity.get(key) != now.get(key))
         raise SourceError(

@@ -52,9 +52,9 @@ class Builder:
         build: writes the index of these items into an empty folder.
         extend: writes the index of items that join an index; see :meth:`BaseRetriever.extend`.
         join: joins several segments into one; see :meth:`BaseRetriever.join`.
+        identified: returns the identity anew; what it names (a file, say) may be another one by then.
         settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
         require: raises where what segments keep elsewhere is missing; see :meth:`BaseRetriever.require_segments`.
-        identified: returns the identity anew; None where nothing that it names can change.
     """
 
     name: str
@@ -63,6 +63,6 @@ class Builder:
     build: Callable[[ItemTable, Path], None]
     extend: Callable[[ItemTable, Path, Sequence[SegmentFolder], ItemTable], None]
     join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
+    identified: Callable[[], Config]
     settle: Callable[[Path], None] = lambda _: None
     require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
-    identified: Callable[[], Config] | None = None

@@ -239,8 +239,8 @@ class BaseRetriever(Component, ABC):
 
     def builder(self) -> Builder:
         """This retriever, as the index store sees it."""
-        writes = (self.build, self.extend, self.join, self.settle, self.require_segments, lambda: self.identity)
-        return Builder(self.name, self.identity, self.recorded_config, *writes)
+        calls = (self.build, self.extend, self.join, lambda: self.identity, self.settle, self.require_segments)
+        return Builder(self.name, self.identity, self.recorded_config, *calls)
 
     def open(self, generation: Generation) -> Self:
         """Return a copy of this retriever, and of its parts, that searches this generation.

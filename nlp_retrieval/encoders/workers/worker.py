@@ -39,12 +39,10 @@ class Confirmed:
     def difference(self, ours: dict[str, str]) -> str:
         """What is other here than in the process that asked, with both values; empty where nothing is."""
         theirs = {key: value for key, value in self.facts.items() if key != "trial"}
-        others = [key for key in sorted(ours | theirs) if ours.get(key) != theirs.get(key)]
-        return (
-            ""
-            if not others
-            else (f"{others[0]} than this process: {theirs.get(others[0], 'none')} instead of {ours.get(others[0], 'none')}")
-        )
+        for key in sorted(ours | theirs):
+            if ours.get(key) != theirs.get(key):
+                return f"{key} than this process: {theirs.get(key, 'none')} instead of {ours.get(key, 'none')}"
+        return ""
 
 
 class Work(Protocol):
