@@ -7,6 +7,8 @@ import signal
 import time
 from pathlib import Path
 
+from bad_luck import has_bad_luck
+
 from nlp_retrieval import Bm25sRetriever, Hits
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config
@@ -33,9 +35,7 @@ class UnluckyBm25(Bm25sRetriever):
         return {"name": self.name, "format": self.format_version}
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        if os.getpid() != self.home and (not self.log.exists() or len(self.log.read_text().split()) < self.times):
-            with self.log.open("a") as log:
-                log.write(f"{os.getpid()}\n")
+        if has_bad_luck(self.log, self.times, self.home):
             match self.what:
                 case "killed":
                     os.kill(os.getpid(), signal.SIGKILL)

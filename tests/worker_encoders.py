@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+from bad_luck import has_bad_luck
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors
@@ -29,9 +30,7 @@ class Unlucky(HashedWords):
         self.what, self.log, self.times, self.home = what, Path(log), times, home
 
     def encode_passages(self, passages: list[str]) -> Vectors:
-        if any(" now" in passage for passage in passages) and self._happens():
-            with self.log.open("a") as log:
-                log.write(f"{os.getpid()}\n")
+        if any(" now" in passage for passage in passages) and has_bad_luck(self.log, self.times, self.home):
             match self.what:
                 case "killed":
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -46,6 +45,3 @@ class Unlucky(HashedWords):
 
     def model_fingerprint(self) -> str:
         return super().model_fingerprint() + (" of a worker" if self.what == "other_model" and os.getpid() != self.home else "")
-
-    def _happens(self) -> bool:
-        return os.getpid() != self.home and (not self.log.exists() or len(self.log.read_text().split()) < self.times)

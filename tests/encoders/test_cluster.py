@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from hashed_words import HashedWords, items_of
+from ray_cluster import ray_cluster
 from worker_encoders import Unlucky
 
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers import cluster as room
 from nlp_retrieval.encoders.workers.cluster import cluster_pool
 from nlp_retrieval.encoders.workers.pool import WorkerPool
@@ -37,19 +37,9 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[object]:
-    """Two nodes of one core; what their workers import is found as this process finds it."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from ray.cluster_utils import Cluster
-
-    kept = dict(os.environ)
-    os.environ |= threads_of(1) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    nodes.add_node(num_cpus=1)
-    nodes.wait_for_nodes()
-    yield nodes
-    nodes.shutdown()
-    os.environ.clear()
-    os.environ |= kept
+    """Two nodes of one core."""
+    with ray_cluster(cores_of_head=1, n_nodes=1) as nodes:
+        yield nodes
 
 
 def handlers() -> list[bytes]:

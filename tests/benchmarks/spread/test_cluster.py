@@ -11,34 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ray_cluster import ray_cluster
 from unlucky_bm25 import UnluckyBm25, register
 
 from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import Bm25sRetriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.naming import registered
-from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers import cluster as room
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A head without cores, and two nodes of one; what their workers import and look up is found as this process finds it."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from ray.cluster_utils import Cluster
-
-    kept = dict(os.environ)
     sys.path.insert(0, str(register(tmp_path_factory.mktemp("registered"))))
     registered.cache_clear()
-    os.environ |= threads_of(1) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    for _ in range(2):
-        nodes.add_node(num_cpus=1)
-    nodes.wait_for_nodes()
-    yield nodes
-    nodes.shutdown()
-    os.environ.clear()
-    os.environ |= kept
+    with ray_cluster(cores_of_head=0, n_nodes=2) as nodes:
+        yield nodes
     sys.path.pop(0)
     registered.cache_clear()
 
