@@ -47,27 +47,14 @@ def canonical_url(url: str) -> str:
         url: an http, https or file URL; white space around it is ignored.
 
     Raises:
-        InputError: it is none, holds a user name, or is longer than 8,192 characters.
+        InputError: it is none, holds a user name, or is longer than 8,192 characters, as it stands or percent-encoded.
         DependencyError: w3lib or idna is not installed.
     """
     parts = _split(url)
-    if parts.scheme == "file":
-        return _file(parts, url)
-    try:
-        from w3lib.url import canonicalize_url
-    except ImportError:
-        raise DependencyError(f"comparing URLs needs w3lib: {_INSTALL}") from None
-    try:
-        port = parts.port
-    except ValueError as error:
-        raise _refused(url, str(error)) from None
-    host = _host(parts.hostname or "", url)
-    where = host if port in (None, 80, 443) else f"{host}:{port}"
-    query = f"?{parts.query}" if parts.query else ""
-    clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
-    kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
-    # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
-    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "")
+    canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
+    if len(canonical) > MAX_URL:  # or it would be none itself
+        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are taken")
+    return canonical
 
 
 def registrable_domain(url: str) -> str:
@@ -112,6 +99,24 @@ def _split(url: str) -> SplitResult:
     if "@" in parts.netloc:
         raise _refused(url.partition("//")[0] + "//...", "it holds a user name; leave out what stands before the @")
     return parts
+
+
+def _page(parts: SplitResult, url: str) -> str:
+    try:
+        from w3lib.url import canonicalize_url
+    except ImportError:
+        raise DependencyError(f"comparing URLs needs w3lib: {_INSTALL}") from None
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    host = _host(parts.hostname or "", url)
+    where = host if port in (None, 80, 443) else f"{host}:{port}"
+    query = f"?{parts.query}" if parts.query else ""
+    clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
+    kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
+    # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
+    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "")
 
 
 def _host(host: str, url: str) -> str:

@@ -96,6 +96,8 @@ NONE = [
     "https://example.org/\ud800",
     "https://" + "a" * 70 + ".org",
     "https://example.org/" + "a" * 9000,
+    "https://example.org/" + "\u00e9" * 2000,
+    "file:///" + "\u00e9" * 2000,
     "file://host/a",
     "file:relative",
     "file:///a%00b",

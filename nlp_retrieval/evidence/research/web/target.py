@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
 from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError
-from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text.printable import printable
 
 __all__ = ["WebTarget", "shown", "web_url"]
@@ -53,7 +53,10 @@ class WebTarget:
         path = (safe.path or "/") + (f"?{safe.query}" if safe.query else "")
         if not path.isascii() or not path.isprintable() or " " in path or not path.startswith("/"):
             raise FetchRefusedError(f"{shown(url)}: its path cannot be asked for; write it percent-encoded")
-        return cls(scheme, urlsplit(canonical).hostname or "", _PORTS[scheme] if given.port is None else given.port, path)
+        target = cls(scheme, urlsplit(canonical).hostname or "", _PORTS[scheme] if given.port is None else given.port, path)
+        if len(target.url) > MAX_URL:
+            raise FetchRefusedError(f"{shown(url)}: percent-encoded it has more than {MAX_URL:,} characters")
+        return target
 
     @property
     def site(self) -> str:
