@@ -47,13 +47,13 @@ def _measured(name: str, encoder: BaseEncoder | BaseTokenEncoder, texts: list[st
         whole = np.concatenate([rows[starts[place] : starts[place + 1]] for place in take])
         return EncodedBatch(whole, counts[take])
 
-    def run(fingerprint: str | None) -> None:
+    def run(corpus: str | None) -> None:
         batches: Iterator[list[str]] = (texts[first : first + size] for first in range(0, len(texts), size))
-        if fingerprint is None:
+        if corpus is None:
             for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
             return
-        with checkpoints_at(Site(Path(folder), fingerprint, (0, len(texts)))):
+        with checkpoints_at(Site(Path(folder), corpus, (0, len(texts)))):
             for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
 

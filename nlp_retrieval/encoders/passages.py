@@ -1,7 +1,8 @@
 """Encoding the passages of an index, in batches that survive a killed build.
 
-Every retriever that encodes its items does it here, so that all encoders are checked and resumed alike. The batches of a
-resumed build are those of the build before: a model's vectors depend on which texts are encoded together.
+Every retriever that encodes its items does it here, so that all encoders are checked and resumed alike, and retrievers that are
+built together encode once what they have in common. The batches of a resumed build are those of the build before: a model's
+vectors depend on which texts are encoded together.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nlp_retrieval.encoders.workers.task import AnyEncoder, PassageTask, compute
 
 
 def encoded_passages(
-    encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, dimension: int | None = None
+    encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, dimension: int | None = None, part: str = ""
 ) -> Iterator[EncodedBatch]:
     """Encode passages, and yield ``[passages, dimension]`` float32 of each batch.
 
@@ -37,12 +38,13 @@ def encoded_passages(
         batches: the passages of a segment; the same batches whenever it is built.
         n_passages: how many passages they hold.
         dimension: what the vectors must have; None where any will do.
+        part: what of the segment they are, where they are not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
     """
     task = PassageTask(encoder, dimension)
-    for batch in _resumed(task, {"dimension": dimension}, "", batches, n_passages, np.float32):
+    for batch in _resumed(task, {}, part, batches, n_passages, np.float32):
         require_shape(batch.rows, len(batch.counts), encoder, dimension)
         dimension = batch.rows.shape[1]
         yield batch
@@ -56,7 +58,12 @@ class WrittenVectors(NamedTuple):
 
 
 def write_passages(
-    encoder: BaseEncoder, batches: Iterator[list[str]], n_passages: int, path: Path, dimension: int | None = None
+    encoder: BaseEncoder,
+    batches: Iterator[list[str]],
+    n_passages: int,
+    path: Path,
+    dimension: int | None = None,
+    part: str = "",
 ) -> WrittenVectors:
     """Encode passages into a ``.npy`` file, ``[passages, dimension]`` float32, a batch in memory at a time.
 
@@ -66,6 +73,7 @@ def write_passages(
         n_passages: how many passages they hold; without any, no file is written.
         path: path of the file.
         dimension: what the vectors must have; None where any will do.
+        part: what of the segment they are, where they are not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
@@ -73,7 +81,7 @@ def write_passages(
     n_cut = 0
     stream: Stream | None = None
     with ExitStack() as opened:
-        for batch in encoded_passages(encoder, batches, n_passages, dimension):
+        for batch in encoded_passages(encoder, batches, n_passages, dimension, part):
             if stream is None:
                 dimension = batch.rows.shape[1]
                 stream = opened.enter_context(Stream(path, np.float32, dimension))

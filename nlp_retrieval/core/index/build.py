@@ -60,7 +60,7 @@ class IndexReport:
         fingerprints: fingerprints of the indexes that were built.
         found: names of the retrievers that were indexed already.
         seconds: duration of the run.
-        resumed: how many passages an interrupted run had encoded; counted once per retriever that encodes them.
+        resumed: how many passages an interrupted run had encoded; counted once per encoder.
     """
 
     path: Path
@@ -126,7 +126,7 @@ def build_index(
         built: list[str] = []
         found: list[str] = []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
-        keep_checkpoints(directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in builders])
+        keep_checkpoints(directory, corpus.fingerprint)
         resumed = 0
         for builder in builders:
             wanted = fingerprint_of(corpus.fingerprint, builder.identity)
@@ -135,7 +135,7 @@ def build_index(
                 found.append(builder.name)
                 continue
             kept = [record for record in kept if record.fingerprint != wanted]
-            record, taken_up = _build_one(builder, wanted, table, corpus.segments[0], directory)
+            record, taken_up = _build_one(builder, wanted, table, corpus, directory)
             kept.append(record)
             resumed += taken_up
             built.append(builder.name)
@@ -173,10 +173,11 @@ def _found_whole(
 
 
 def _build_one(
-    builder: Builder, fingerprint: str, items: ItemTable, rows: Segment, directory: Path
+    builder: Builder, fingerprint: str, items: ItemTable, corpus: CorpusRecord, directory: Path
 ) -> tuple[RetrieverRecord, int]:
     """Build an index; returns its record, and how many passages an interrupted run had encoded."""
-    written = write_segment(directory, builder.name, fingerprint, rows, partial(_build_unchanged, builder, items))
+    write = partial(_build_unchanged, builder, items)
+    written = write_segment(directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
     record = RetrieverRecord(
         fingerprint=fingerprint,
         identity=without_secrets(builder.identity),

@@ -143,13 +143,12 @@ class IndexChange:
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
         retrievers = []
-        keep_checkpoints(self.directory, [fingerprint_of(corpus.fingerprint, builder.identity) for builder in self.builders])
+        keep_checkpoints(self.directory, corpus.fingerprint)
         for builder, old in zip(self.builders, self.manifest.retrievers, strict=True):
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:
-                written_segment = write_segment(
-                    self.directory, builder.name, fingerprint, rows, partial(write, builder, old, new_items)
-                )
+                writes = partial(write, builder, old, new_items)
+                written_segment = write_segment(self.directory, builder.name, fingerprint, corpus.fingerprint, rows, writes)
                 segments = [*segments, written_segment.segment]
                 seconds = round(cost.seconds + written_segment.seconds, 3)
                 cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, written_segment.peak_bytes))

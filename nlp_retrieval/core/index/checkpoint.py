@@ -1,11 +1,11 @@
-"""Checkpoints of an encoding: what a killed build had encoded is read by the next build of the same thing, batch by batch.
+"""Checkpoints of an encoding: what was encoded is read by whoever encodes the same again, batch by batch.
 
-A checkpoint is a file beside the scratch folders of an index directory. It belongs to one segment of one retriever (its items,
-its configuration and its model) and to one encoder with all its settings; a build of anything else drops it, and so does
-the build that publishes. Batches are appended as they are encoded. Each holds a checksum that includes the one before, and a
-digest of its texts, so that a batch is used only after the same batches, for the same texts in the same order. It need not
-reach the disk: what is missing or damaged is encoded again. Nothing in it is believed before the checksum was compared, and
-nothing is unpickled.
+That is the next build, where one was killed, and the next retriever of a build that uses the same encoder. A checkpoint is a
+file beside the scratch folders of an index directory. It belongs to the items of one segment and to one encoder with its model
+and all its settings; a build of other items drops it, and so does the build that publishes. Batches are appended as they are
+encoded. Each holds a checksum that includes the one before, and a digest of its texts, so that a batch is used only after the
+same batches, for the same texts in the same order. It need not reach the disk: what is missing or damaged is encoded again.
+Nothing in it is believed before the checksum was compared, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import stat
 import struct
 import time
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -48,20 +48,22 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a f
 
 @dataclass
 class Site:
-    """Where the checkpoints of a segment lie while it is built, and what was taken from them.
+    """Where the checkpoints of a segment lie while a retriever builds it, and what was taken from them.
 
     Args:
         directory: the index directory, whose writer this process is.
-        fingerprint: fingerprint of the retriever's index.
+        corpus: fingerprint of all items of the index.
         rows: first row of the segment and the row after its last.
-        resumed: how many texts were not encoded again.
-        kept: how many texts the checkpoints hold.
-        seconds: how long it had taken to encode them.
+        ends: up to where each file was read or written in this run; other retrievers' files are in it too.
+        resumed: how many texts an earlier run had encoded.
+        kept: how many texts this retriever found in checkpoints or wrote there, but for those that one before it did.
+        seconds: how long it had taken to encode what was not encoded again.
     """
 
     directory: Path
-    fingerprint: str
+    corpus: str
     rows: tuple[int, int]
+    ends: dict[Path, int] = field(default_factory=dict)
     resumed: int = 0
     kept: int = 0
     seconds: float = 0.0
@@ -80,11 +82,11 @@ def checkpoints_at(site: Site) -> Iterator[None]:
         _site.reset(token)
 
 
-def keep_checkpoints(directory: Path, fingerprints: Collection[str] = ()) -> None:
-    """Remove all checkpoints of an index directory but those of these retrievers; for its only writer."""
-    kept = {fingerprint[:_NAMED] for fingerprint in fingerprints}
+def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
+    """Remove all checkpoints of an index directory but those of items with this fingerprint; for its only writer."""
+    kept = "" if corpus is None else corpus[:_NAMED]
     for left in directory.glob(f"{PREFIX}*"):
-        if left.name[len(PREFIX) :].partition("-")[0] not in kept:
+        if left.name[len(PREFIX) :].partition("-")[0] != kept:
             _remove(left)
 
 
@@ -100,12 +102,12 @@ def resumed_batches(
     dtype: DTypeLike,
     dimension: int | None = None,
 ) -> Iterator[EncodedBatch]:
-    """Yield what ``encode`` makes of each batch; what an interrupted build of the same thing had encoded is not encoded again.
+    """Yield what ``encode`` makes of each batch; what was encoded before, with the same settings, is not encoded again.
 
     Outside of :func:`checkpoints_at` everything is encoded, and no file is written.
 
     Args:
-        slot: names what is encoded within the segment; a checkpoint with other settings in the same slot is dropped.
+        slot: names what is encoded within the segment, and by what.
         settings: whatever else decides the result of ``encode``, apart from the texts.
         batches: the texts; the same batches whenever this is built.
         encode: encodes the batches that are left.
@@ -124,7 +126,6 @@ def resumed_batches(
             if kept is None:
                 left.append(texts)
                 break
-            site.kept += len(texts)
             yield kept
         with closing(encode(chain(left, batches))) as encoded:
             begin = time.perf_counter_ns()
@@ -139,9 +140,9 @@ class _Checkpoint:
     """One file: its batches are taken in order, and from the first one that does not fit it is written anew."""
 
     def __init__(self, site: Site, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None) -> None:
-        place = [site.fingerprint, site.rows, slot]
-        self._path = site.directory / f"{PREFIX}{site.fingerprint[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
-        self._start = _MAGIC + _hashed([FORMAT, __version__, place, settings, dtype.str])
+        place = [site.corpus, site.rows, slot, settings, dtype.str]
+        self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
+        self._start = _MAGIC + _hashed([FORMAT, __version__, place])
         self._chain = hashlib.sha256(self._start).digest()
         self._site, self._dtype, self._dimension = site, dtype, dimension
         self._file: BinaryIO | None = None
@@ -164,11 +165,12 @@ class _Checkpoint:
             self._give_up(error)
         else:
             if size and not self._reading:
-                self._dropped("it is of other settings or versions, or damaged")
+                self._dropped("it is of another version, or damaged")
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
+            self._site.ends[self._path] = max(self._end, self._site.ends.get(self._path, 0))
             with suppress(OSError):
                 self._file.close()
 
@@ -176,6 +178,7 @@ class _Checkpoint:
         """Return the next batch if it is one of these texts; None from the first time on that it is not."""
         if not self._reading or self._file is None:
             return None
+        of_this_run = self._end < self._site.ends.get(self._path, 0)
         try:
             batch, nanoseconds = self._read(texts, self._file)
         except (OSError, ValueError) as error:
@@ -184,7 +187,9 @@ class _Checkpoint:
                 self._dropped(f"damaged: {error}")
             return None
         self._taken += len(texts)
-        self._site.resumed += len(texts)
+        if not of_this_run:
+            self._site.resumed += len(texts)
+            self._site.kept += len(texts)
         self._site.seconds += nanoseconds / 1e9
         return batch
 

@@ -155,7 +155,7 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
 
 
 class Written(NamedTuple):
-    """A segment that a retriever wrote, the cost, and how many texts a build before had encoded."""
+    """A segment that a retriever wrote, the cost as if it had encoded everything, and how many texts an earlier run had."""
 
     segment: Segment
     seconds: float
@@ -163,21 +163,25 @@ class Written(NamedTuple):
     resumed: int
 
 
-def write_segment(directory: Path, name: str, fingerprint: str, items: Segment, write: Callable[[Path], None]) -> Written:
+def write_segment(
+    directory: Path, name: str, fingerprint: str, corpus: str, items: Segment, write: Callable[[Path], None]
+) -> Written:
     """Write a segment of a retriever into a scratch folder, and publish it.
 
     Args:
         directory: the index directory.
         name: name of the retriever.
         fingerprint: fingerprint of its index.
+        corpus: fingerprint of all items.
         items: the items' segment with the same rows.
         write: writes the segment into an empty folder.
     """
     scratch = new_scratch(directory)
     compute_alone()
     begin = time.perf_counter()
-    site = Site(directory, fingerprint, (items.first_row, items.end_row))
-    _sites.get([]).append(site)
+    sites = _sites.get([])
+    site = Site(directory, corpus, (items.first_row, items.end_row), sites[0].ends if sites else {})
+    sites.append(site)
     with PeakMemory() as peak, checkpoints_at(site):
         write(scratch)
     seconds = time.perf_counter() - begin + site.seconds

@@ -55,7 +55,7 @@ def write_sentences(
     texts = _sentence_texts(items)
     batches = iter(lambda: list(islice(texts, _BATCH)), [])
     tracking = tracked("entity_sentences: encoding sentences", batches, n_sentences)
-    n_cut = write_passages(encoder, tracking, n_sentences, folder / _VECTORS, dimension).n_cut
+    n_cut = write_passages(encoder, tracking, n_sentences, folder / _VECTORS, dimension, "sentences").n_cut
     if n_cut:
         warnings.warn(
             f"entity_sentences: {n_cut:,} of {n_sentences:,} sentences are longer than the encoder reads; the rest of each is "

@@ -182,7 +182,7 @@ def _write_vectors(texts: list[str], path: Path, encoder: BaseEncoder, dimension
         np.save(path, np.zeros((0, dimension or 1), np.float32), allow_pickle=False)
         return
     batches = tracked("hipporag: encoding phrases and triples", _in_batches(texts), len(texts))
-    write_passages(encoder, batches, len(texts), path, dimension)
+    write_passages(encoder, batches, len(texts), path, dimension, path.name)
 
 
 def _in_batches(texts: list[str]) -> Iterator[list[str]]:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import struct
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,15 @@ from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import ColbertRetriever, FaissRetriever, SearchableItem, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import (
+    ColbertRetriever,
+    EntitySentencesRetriever,
+    FaissRetriever,
+    HopRetriever,
+    SearchableItem,
+    Searcher,
+    SentenceTransformerEncoder,
+)
 from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -268,24 +277,25 @@ class OtherRevision(Stops):
 
 
 @pytest.mark.parametrize(
-    ("other", "items"),
+    ("other", "items", "kept"),
     [
-        (flat, items_of([*TEXTS[:-1], "another text"])),
-        (flat, items_of(TEXTS[::-1])),
-        (flat, items_of(TEXTS, TEXTS)),
-        (hnsw, items_of(TEXTS)),
-        (lambda: flat(Stops(seed=1)), items_of(TEXTS)),
-        (lambda: flat(OtherRevision()), items_of(TEXTS)),
+        (flat, items_of([*TEXTS[:-1], "another text"]), 1),
+        (flat, items_of(TEXTS[::-1]), 1),
+        (flat, items_of(TEXTS, TEXTS), 1),
+        (lambda: flat(Stops(seed=1)), items_of(TEXTS), 2),
+        (lambda: flat(OtherRevision()), items_of(TEXTS), 2),
+        (lambda: flat(Stops(batch_size=9)), items_of(TEXTS), 2),
     ],
-    ids=["a text", "the order", "titles", "the retriever", "the encoder", "the model"],
+    ids=["a text", "the order", "titles", "the encoder", "the model", "the batches"],
 )
-def test_a_build_of_anything_else_takes_nothing_over_and_drops_it(other, items, tmp_path):
+def test_a_build_of_anything_else_takes_nothing_over_and_drops_it(other, items, kept, tmp_path):
+    """That of other items when it begins, any other when it is published."""
     stopped(flat(), tmp_path / "index", 8)
     (left,) = checkpoints(tmp_path / "index")
     different = other()
     stopped(different, tmp_path / "index", 4, items)
     assert len(different.encoder.encoded) == 4
-    assert len(checkpoints(tmp_path / "index")) == 1
+    assert len(checkpoints(tmp_path / "index")) == kept
     (last := other()).index(items, tmp_path / "index")
     assert len(last.encoder.encoded) == len(items) - 4
     assert checkpoints(tmp_path / "index") == []
@@ -294,17 +304,98 @@ def test_a_build_of_anything_else_takes_nothing_over_and_drops_it(other, items, 
     assert not left.exists()
 
 
-@pytest.mark.parametrize("what", ["settings", "versions"])
-def test_a_build_with_other_settings_of_the_encoder_or_versions_drops_it_and_says_so(what, tmp_path, monkeypatch):
+def test_a_build_by_another_version_drops_it_and_says_so(tmp_path, monkeypatch):
     stopped(flat(), tmp_path / "index", 8)
-    other = flat(Stops(batch_size=9)) if what == "settings" else flat()
-    if what == "versions":
-        monkeypatch.setattr(checkpoint, "__version__", "0.0.0")
+    monkeypatch.setattr(checkpoint, "__version__", "0.0.0")
+    other = flat()
     other.encoder.at = 4
-    with pytest.warns(RetrievalWarning, match="other settings or versions"), pytest.raises(ModelError):
+    with pytest.warns(RetrievalWarning, match="another version"), pytest.raises(ModelError):
         other.index(items_of(TEXTS), tmp_path / "index")
     assert len(other.encoder.encoded) == 4
     assert len(checkpoints(tmp_path / "index")) == 1
+
+
+# retrievers that share an encoder
+
+
+def test_another_retriever_with_the_same_encoder_takes_it_up_too(tmp_path):
+    stopped(flat(), tmp_path / "index", 8)
+    again = hnsw()
+    assert Searcher([again]).index(items_of(TEXTS), tmp_path / "index").resumed == 8
+    assert again.encoder.encoded == TEXTS[8:]
+    assert files_of(tmp_path / "index") == whole(hnsw, tmp_path)
+
+
+@pytest.mark.parametrize(("one", "other"), [(flat, hnsw), (exact, compressed)])
+def test_what_is_built_together_with_one_encoder_is_encoded_once(one, other, tmp_path):
+    made = one(), other()
+    made[1].encoder.at = 0  # would fail
+    searcher = Searcher(list(made))
+    report = searcher.index(items_of(TEXTS), tmp_path / "index")
+    assert [len(retriever.encoder.encoded) for retriever in made] == [len(TEXTS), 0]
+    assert report.resumed == 0
+    assert checkpoints(tmp_path / "index") == []
+    Searcher([one()]).index(items_of(TEXTS), tmp_path / "apart")
+    Searcher([other()]).index(items_of(TEXTS), tmp_path / "apart")
+    together, apart = files_of(tmp_path / "index"), files_of(tmp_path / "apart")
+    manifests = [json.loads(files.pop("manifest.json")) for files in (together, apart)]
+    assert [manifest.pop("generation") for manifest in manifests] == [1, 2]
+    assert manifests[0] == manifests[1]
+    assert together == apart
+
+
+def test_what_is_added_is_encoded_once_for_all_retrievers_with_that_encoder(tmp_path):
+    made = flat(), hnsw()
+    searcher = Searcher(list(made))
+    searcher.index(items_of(TEXTS[:4]), tmp_path / "index")
+    for retriever in made:
+        retriever.encoder.encoded.clear()
+    searcher.add(items_of(TEXTS)[4:])
+    assert [retriever.encoder.encoded for retriever in made] == [TEXTS[4:], []]
+
+
+def test_a_killed_build_of_both_counts_what_was_encoded_once(tmp_path):
+    stopped_at, never = flat(), hnsw()
+    stopped_at.encoder.at = 6
+    with pytest.raises(ModelError):
+        Searcher([stopped_at, never]).index(items_of(TEXTS), tmp_path / "index")
+    again = flat(), hnsw()
+    assert Searcher(list(again)).index(items_of(TEXTS), tmp_path / "index").resumed == 6
+    assert [len(retriever.encoder.encoded) for retriever in again] == [5, 0]
+
+
+def test_each_costs_what_it_would_have_cost_alone(tmp_path):
+    class Slow(Stops):
+        name = "stops"
+
+        def encode_passages(self, passages: list[str]):
+            time.sleep(0.02)
+            return super().encode_passages(passages)
+
+    Searcher([flat(Slow()), hnsw(Slow())]).index(items_of(TEXTS), tmp_path / "index")
+    costs = [record["cost"]["seconds"] for record in json.loads((tmp_path / "index/manifest.json").read_bytes())["retrievers"]]
+    assert min(costs) > 6 * 0.02
+
+
+def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
+    """Sentences and passages of the same items, by one encoder."""
+    texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
+
+    def made() -> list[BaseRetriever]:
+        return [flat(), EntitySentencesRetriever(encoder=Stops(), seeds=[flat()]), HopRetriever(encoder=Stops(), start=flat())]
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*interrupted.*")
+        Searcher(made()).index(items_of(texts), tmp_path / "together")
+    for retriever in made():
+        Searcher([retriever]).index(items_of(texts), tmp_path / "apart")
+    together, apart = files_of(tmp_path / "together"), files_of(tmp_path / "apart")
+    assert {name: file for name, file in together.items() if name != "manifest.json"} == {
+        name: file for name, file in apart.items() if name != "manifest.json"
+    }
+
+
+# one build
 
 
 def test_adding_items_is_taken_up_too(tmp_path):
@@ -426,7 +517,7 @@ def test_sizes_are_checked_before_they_are_believed(left, tmp_path):
 
 
 def test_a_checkpoint_of_another_build_under_this_name_is_dropped_with_a_warning(left, tmp_path):
-    stopped(hnsw(), tmp_path / "other", 8)
+    stopped(flat(Stops(seed=1)), tmp_path / "other", 8)
     (other,) = checkpoints(tmp_path / "other")
     name, _, expected = left["flat"]
     files, encoded, warned = taken_up(flat, tmp_path / "index", name, other.read_bytes())
