@@ -212,16 +212,19 @@ def notes(data: bytes) -> bool:
 
 
 def encoding(data: bytes) -> bool:
-    """What a killed build had encoded: as it stands it is right or dropped; with its checksums put right, it fits the texts."""
+    """What a killed build had encoded, as it stands and with its checksums put right: it fits the texts, the rest is encoded.
+
+    That nothing else is taken up is shown elsewhere: a fuzzer that watches comparisons forges checksums without a key.
+    """
+    expected = [_words(texts).rows for texts in WORDS_TO_ENCODE]
     for raw in (data, _sealed_encoding(data)):
         place, batches = encode_words(raw)
         assert [len(batch.counts) for batch in batches] == [2, 2, 1]
-        for batch in batches:
+        for number, batch in enumerate(batches):
             assert int(batch.counts.sum()) == len(batch.rows)
             assert np.isfinite(batch.rows).all()
-        if raw is data:
-            expected = [_words(texts).rows for texts in WORDS_TO_ENCODE]
-            assert all(np.array_equal(batch.rows, rows) for batch, rows in zip(batches, expected, strict=True))
+            if 2 * number >= place.resumed:
+                assert np.array_equal(batch.rows, expected[number])
     return place.resumed > 0
 
 

@@ -46,10 +46,11 @@ class WebTarget:
             from w3lib.url import safe_url_string
         except ImportError:
             raise DependencyError("fetching needs w3lib: pip install 'nlp_retrieval[research]'") from None
-        given, safe = urlsplit(url.strip()), urlsplit(safe_url_string(url.strip()))
+        given = urlsplit(url.strip())
         scheme = given.scheme.lower()
         if scheme not in _PORTS:
             raise FetchRefusedError(f"{shown(url)}: only http and https are fetched, not {scheme}")
+        safe = urlsplit(safe_url_string(url.strip()))
         path = (safe.path or "/") + (f"?{safe.query}" if safe.query else "")
         if not path.isascii() or not path.isprintable() or " " in path or not path.startswith("/"):
             raise FetchRefusedError(f"{shown(url)}: its path cannot be asked for; write it percent-encoded")
