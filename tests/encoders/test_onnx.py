@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import importlib.metadata
 import json
 import shutil
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -273,6 +275,21 @@ def test_a_trial_of_another_processor_of_this_name_is_not_taken_for_one_of_this(
     assert auto(model).chosen == Chosen("torch", "bfloat16")
     monkeypatch.setattr(choice, "resolved_precision", lambda precision, device: "float32")
     assert auto(model).chosen == Chosen("torch", "float32")
+
+
+def test_onnxruntime_may_be_installed_under_any_of_its_names(
+    model: Path, own_cache: Path, timed: Callable[[dict[str, float]], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same module comes as onnxruntime, onnxruntime-gpu and others."""
+
+    def version(distribution: str) -> str:
+        if distribution == "onnxruntime":
+            raise PackageNotFoundError(distribution)
+        return importlib.metadata.version(distribution)
+
+    monkeypatch.setattr(choice, "version", version)
+    timed({"torch": 2.0, "onnx": 1.0})
+    assert auto(model, precision="float32").chosen == Chosen("onnx", "float32")
 
 
 @pytest.mark.parametrize("hostile", ["auto", "float8", "../../etc", "", None, True, 7, ["int8"], {"name": "int8"}])

@@ -190,5 +190,8 @@ def _seconds(encoder: BaseEncoder) -> float:
 
 def _machine() -> dict[str, str]:
     """What decides which backend is fastest here."""
-    packages = {package: version(package) for package in ("torch", "onnxruntime", "transformers")}
+    import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
+
+    packages = {package: version(package) for package in ("torch", "transformers")}
+    packages["onnxruntime"] = onnxruntime.__version__
     return packages | {"cpu": platform.processor() or platform.machine(), "cores": str(os.cpu_count()), "node": platform.node()}
