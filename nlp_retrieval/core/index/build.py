@@ -44,7 +44,7 @@ from nlp_retrieval.core.index.publishing import (
 from nlp_retrieval.core.index.segments import Builder, SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, SourceError
+from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
 
 __all__ = ["Builder", "IndexReport", "build_index"]
 
@@ -189,15 +189,8 @@ def _build_one(
 
 
 def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:
-    """Build an index; an error where what it is known by (a file of knowledge, say) was another one before than it is now."""
     builder.build(items, folder)
-    now = builder.identified()
-    if now != builder.identity:
-        changed = sorted(key for key in builder.identity | now if builder.identity.get(key) != now.get(key))
-        raise SourceError(
-            f"{builder.name}: what {' and '.join(changed)} names changed while the index was built, so that nobody knows what "
-            "it holds; index again when nobody writes there"
-        )
+    builder.require_unchanged()
 
 
 def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:

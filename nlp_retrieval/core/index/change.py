@@ -85,6 +85,7 @@ class IndexChange:
 
         def written(builder: Builder, old: RetrieverRecord, new_items: ItemTable, scratch: Path) -> None:
             builder.extend(new_items, scratch, checked_segments(self.directory, old.segments, items), items)
+            builder.require_unchanged()
 
         self._publish(changed, len(corpus.segments), written, items)
 

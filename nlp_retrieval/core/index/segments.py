@@ -13,6 +13,7 @@ from pathlib import Path
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.errors import SourceError
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,17 @@ class Builder:
     identified: Callable[[], Config]
     settle: Callable[[Path], None] = lambda _: None
     require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
+
+    def require_unchanged(self) -> None:
+        """Raise where what an index is known by (a file of knowledge, say) was another one when it was begun than it is now.
+
+        Raises:
+            SourceError: nobody knows what the index holds.
+        """
+        now = self.identified()
+        if now != self.identity:
+            changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
+            raise SourceError(
+                f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so that nobody knows "
+                "what it holds; do it again when nobody writes there"
+            )

@@ -140,17 +140,35 @@ def written(path, verb):
     return str(path)
 
 
-@pytest.mark.parametrize("kind", ["store", "file"])
-def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
+def changing(kind, tmp_path):
+    """Knowledge of all items, and what changes it."""
     if kind == "store":
         knowledge = filled(tmp_path / "known.db", [record(item) for item in ITEMS])
-        change = lambda: filled(knowledge, [record(ITEMS[0], "left")])  # noqa: E731
-    else:
-        knowledge = written(tmp_path / "known.jsonl", "lives in")
-        change = lambda: written(tmp_path / "known.jsonl", "left for")  # noqa: E731
+        return knowledge, lambda: filled(knowledge, [record(ITEMS[0], "left")])
+    knowledge = written(tmp_path / "known.jsonl", "lives in")
+    return knowledge, lambda: written(tmp_path / "known.jsonl", "left for")
+
+
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_knowledge_that_changes_while_items_are_added_adds_none(kind, tmp_path, monkeypatch):
+    knowledge, change = changing(kind, tmp_path)
+    held = digest_of(knowledge)
+    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
+    searcher.index(ITEMS[:3], tmp_path / "index")
+    before = (tmp_path / "index" / "manifest.json").read_bytes()
+    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
+        searcher.add(ITEMS[3:])
+    assert (tmp_path / "index" / "manifest.json").read_bytes() == before
+    assert held in before.decode()
+
+
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
+    knowledge, change = changing(kind, tmp_path)
     monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
     searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
-    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was built.*index again"):
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
         searcher.index(ITEMS, tmp_path / "index")
     assert not (tmp_path / "index" / "manifest.json").exists()
     searcher.index(ITEMS, tmp_path / "index")
