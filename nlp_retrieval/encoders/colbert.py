@@ -14,7 +14,7 @@ from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
@@ -158,7 +158,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if not not_blank:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
-        with turn_of(model):
+        with turn_of(model), blamed_on(self.model):
             encoded = encode(
                 [texts[place] for place in not_blank],
                 prompt=prompt,
@@ -182,7 +182,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if most is None or not texts:
             return 0
         put_before = model.prompts.get(task) or "" if prompt is None else prompt
-        with turn_of(model):
+        with turn_of(model), blamed_on(self.model):
             whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 from nlp_retrieval.core.forks import Lock, compute_alone, forked
+from nlp_retrieval.errors import ModelError, RetrievalError, first_line
 
 
 class _Turn(Lock):
@@ -39,6 +40,26 @@ def turn_of(model: object) -> Lock:
     if turn.process != os.getpid() and not str(device).startswith("cpu"):
         raise forked(f"a model on {device}", turn.process)
     return turn
+
+
+@contextmanager
+def blamed_on(model: str) -> Iterator[None]:
+    """Call a model whose files may not fit one another, as a vocabulary and a table: whatever it raises is its error.
+
+    Args:
+        model: its name, as the user gave it.
+
+    Raises:
+        ModelError: what is called fails.
+    """
+    try:
+        yield
+    except (RetrievalError, MemoryError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{model} loads, and fails at these texts: {first_line(error)}; its files may not belong together"
+        ) from error
 
 
 _SHORT = 1000

@@ -23,7 +23,7 @@ from nlp_retrieval.encoders.backends.choice import (
 from nlp_retrieval.encoders.backends.export import exported
 from nlp_retrieval.encoders.backends.model import OnnxModel
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.model_turns import alone_for, turn_of
+from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
@@ -131,7 +131,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         model = self.open_model()
         prompt = self._prompt(model, self.passage_prompt, "encode_document") or ""
         prompted = [prompt + passage for passage in passages]
-        return model.longer(prompted) if isinstance(model, OnnxModel) else longer_than_read(model, prompted)
+        return model.longer(prompted) if isinstance(model, OnnxModel) else longer_than_read(model, self.model, prompted)
 
     def _encode(self, texts: list[str], prompt: str | None, task: Task) -> Vectors:
         model = self.open_model()
@@ -139,7 +139,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         if isinstance(model, OnnxModel):
             vectors = model.encode([(model.default_prompt if before is None else before) + text for text in texts])
         elif texts:
-            with turn_of(model), alone_for(texts):
+            with turn_of(model), blamed_on(self.model), alone_for(texts):
                 encoded = getattr(model, task)(
                     texts, prompt=before, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
                 )
@@ -211,13 +211,13 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return made
 
 
-def longer_than_read(model: SentenceTransformer | SparseEncoder, texts: list[str]) -> int:
-    """Return how many texts are longer than a model reads; 0 where that is unknown."""
+def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:
+    """Return how many texts are longer than a model of this name reads; 0 where that is unknown."""
     most = model.max_seq_length
     if most is None or not callable(model.tokenizer):
         return 0
     # a token has at least one byte, except the few that mark the beginning and end of a text
     suspects = [text for text in texts if len(text.encode()) > most - _MARKS]
-    with turn_of(model):
+    with turn_of(model), blamed_on(name):
         whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
     return sum(len(tokens) > most for tokens in whole)

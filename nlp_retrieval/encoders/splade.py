@@ -12,7 +12,7 @@ from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
@@ -95,7 +95,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
             return [str(token) for token in model.tokenizer.convert_ids_to_tokens(terms)]
 
     def cut_passages(self, passages: list[str]) -> int:
-        return longer_than_read(self.open_model(), check_queries(passages, "passage", "passages"))
+        return longer_than_read(self.open_model(), self.model, check_queries(passages, "passage", "passages"))
 
     def _encode(self, texts: list[str], task: Task, most: int | None) -> TermWeights:
         says = [place for place, text in enumerate(texts) if text.strip()]
@@ -112,7 +112,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     def _encoded(self, texts: list[str], task: Task, most: int | None) -> torch.Tensor:
         """A sparse tensor ``[texts, dimension]``."""
         model = self.open_model()
-        with turn_of(model):
+        with turn_of(model), blamed_on(self.model):
             encoded: torch.Tensor = getattr(model, task)(
                 texts,
                 batch_size=self.batch_size,

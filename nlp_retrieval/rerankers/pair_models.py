@@ -20,7 +20,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.encoders.backends.choice import require_device
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
 
@@ -84,11 +84,12 @@ class TorchPairs:
         except Exception as error:
             raise ModelError(f"{folder} does not load as a cross-encoder: {first_line(error)}") from error
         own_weights(self._model)
+        self._name = str(folder)
         _require_positions(folder, max_length)
         turn_of(self._model)
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        with turn_of(self._model):
+        with turn_of(self._model), blamed_on(self._name):
             predicted: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
         return predicted.reshape(len(pairs), -1).astype(np.float32, copy=False)
 
@@ -97,7 +98,7 @@ class TorchPairs:
         if most is None or not pairs:
             return 0
         queries, passages = map(list, zip(*pairs, strict=True))
-        with turn_of(self._model):
+        with turn_of(self._model), blamed_on(self._name):
             whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
@@ -137,6 +138,7 @@ class OnnxPairs:
             self._session = _session(file, options)
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
+        self._name = str(folder)
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
         unknown = set(self._inputs) - set(_ONNX_INPUTS)
         if unknown:
@@ -148,13 +150,15 @@ class OnnxPairs:
 
     def logits(self, pairs: list[Pair]) -> Logits:
         rows_of_logits = []
-        for encoded in self._tokenizer.encode_batch(pairs):
-            feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
-            rows_of_logits.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
+        with blamed_on(self._name):
+            for encoded in self._tokenizer.encode_batch(pairs):
+                feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
+                rows_of_logits.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
         return np.concatenate(rows_of_logits) if rows_of_logits else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:
-        return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
+        with blamed_on(self._name):
+            return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
 
 
 def find_pair_model(model: str, backend: str, revision: str | None, *, local_only: bool = False) -> ModelFolder:

@@ -17,6 +17,7 @@ import numpy as np
 from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.model_turns import blamed_on
 from nlp_retrieval.errors import DependencyError, ModelError, first_line
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
@@ -57,6 +58,7 @@ class OnnxModel:
             self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
+        self._name = str(folder)
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
         if unknown := set(self._inputs) - set(_OF_TOKENS):
             raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
@@ -87,10 +89,12 @@ class OnnxModel:
 
     def longer(self, texts: Sequence[str]) -> int:
         """How many texts have more tokens than the model reads."""
-        return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
+        with blamed_on(self._name):
+            return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
 
     def _vector_of(self, text: str) -> Vectors:
-        encoded = self._tokenizer.encode(text)
+        with blamed_on(self._name):
+            encoded = self._tokenizer.encode(text)
         feed = {name: np.array([getattr(encoded, _OF_TOKENS[name])], np.int64) for name in self._inputs}
         try:
             vector: Vectors = self._session.run(None, feed)[0][0]

@@ -11,7 +11,7 @@ import numpy as np
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.static.vocabulary import check_vocabulary
 from nlp_retrieval.errors import DependencyError, ModelError, first_line
@@ -72,7 +72,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         model = self.open_model()
         if not texts:
             return np.zeros((0, model.dim), np.float32)
-        with turn_of(model):
+        with turn_of(model), blamed_on(self.model):
             vectors: Vectors = model.encode(texts, use_multiprocessing=False)
         return vectors
 

@@ -195,7 +195,8 @@ def _read_text(path: Path, n_words: int | None, dimension: int) -> tuple[list[st
             if wrong is not None:
                 raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
             words += [piece[0].decode("utf-8", "replace") for piece in pieces]
-            parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
+            with np.errstate(over="ignore"):  # what is beyond float32 is refused below, as infinity
+                parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
     if not words:
         raise ValueError("it holds no word vectors")
     if n_words not in (None, len(words)):

@@ -1,0 +1,33 @@
+"""A model whose files do not fit one another loads, and fails when it computes: the error says which model it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from named_models import NAMED, TEXT
+
+from nlp_retrieval.errors import ModelError
+
+
+def with_ids_beyond_the_table(folder: Path) -> None:
+    """As after a tokenizer was saved into the folder of another model."""
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text("utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    for word in TEXT.lower().split():
+        if word in vocabulary:
+            vocabulary[word] += 100_000
+    path.write_text(json.dumps(tokenizer), "utf-8")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["encoder", "encoder by onnx", "pylate", "splade", "cross-encoder", "onnx"])
+def test_a_token_without_a_row_in_the_table_is_a_model_error(kind: str, tmp_path: Path) -> None:
+    named = NAMED[kind]
+    named.save(tmp_path / "model", 0)
+    with_ids_beyond_the_table(tmp_path / "model")
+    component = named.component(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"fails at these texts: |cannot be exported "):
+        named.result(component)
