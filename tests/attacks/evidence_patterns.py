@@ -80,6 +80,9 @@ EVIDENCE = {
     "evidence/verifiers/signals/names.py": _each(
         "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
     ),
+    "evidence/verifiers/signals/counts.py": _each(
+        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_SIGNALS}.counts import miscounted"
+    ),
     "evidence/verifiers/signals/negation.py": _each(
         "negations(text), Opposites.of(text).met(text)", f"{_SIGNALS}.negation import Opposites, negations"
     ),

@@ -18,6 +18,7 @@ from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
+from nlp_retrieval.evidence.verifiers.signals.counts import miscounted
 from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
 from nlp_retrieval.text.measures.numbers import unmatched_numbers
 from nlp_retrieval.text.surfaces import words_of
@@ -152,7 +153,7 @@ class CitationAuditor:
 
     def _passes(self, found: _ReadCitation) -> bool:
         checks = found.checks
-        parted = checks.missing_numbers or checks.contradiction or checks.is_of_another
+        parted = checks.missing_numbers or checks.miscounted or checks.contradiction or checks.is_of_another
         return found.judgement.support >= self.threshold and not parted
 
     def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
@@ -163,7 +164,9 @@ class CitationAuditor:
         there = f"{source.title}\n\n{whole}"
         numbers = [one.written for one in unmatched_numbers(claim, there)] if checks.missing_numbers else []
         names = unmatched_names(claim, there) if checks.missing_names else []
-        return _ReadCitation(read, judgement, replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names)))
+        counts = miscounted(claim, there) if checks.miscounted else []
+        looked_up = replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names), miscounted=tuple(counts))
+        return _ReadCitation(read, judgement, looked_up)
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -205,8 +208,8 @@ class CitationAuditor:
     def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
         checks, judgement = found.checks, found.judgement
-        if checks.missing_numbers and (not checks.missing_names or judgement.support >= self.threshold):
-            return "other number", "", f"the source does not have {_listed(checks.missing_numbers)}"
+        if number := self._other_number(found):
+            return "other number", "", number
         if checks.contradiction and not checks.missing_names:
             return "contradicted", "", f"the source says this {checks.contradiction}"
         elsewhere = bool(checks.missing_names) or judgement.contradict < judgement.neutral
@@ -218,6 +221,15 @@ class CitationAuditor:
         if judgement.contradict >= judgement.neutral:
             return "contradicted", "", "the source says otherwise"
         return "not found", "", "no passage of the source supports this"
+
+    def _other_number(self, found: _ReadCitation) -> str:
+        """What is wrong with the numbers of a claim, in words; empty where nothing is."""
+        checks = found.checks
+        if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
+            return f"the source does not have {_listed(checks.missing_numbers)}"
+        if checks.miscounted and not checks.missing_names:
+            return " and ".join(f"where this says {number}, the source has {other}" for number, other in checks.miscounted)
+        return ""
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:
         found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]

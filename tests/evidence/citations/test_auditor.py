@@ -66,6 +66,20 @@ def test_a_number_that_stands_nowhere_in_the_source_never_passes(index: Evidence
     assert [(row.status, row.reason) for row in rows] == [("REVIEW", "other number")]
 
 
+def test_a_number_that_the_source_says_of_something_else_does_not_pass(tmp_path: Path) -> None:
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    text = "The outbreak in Port Alder lasted for 15 days, and 9 deaths were reported by its two hospitals."
+    index.add_document(text, "https://health.example.org/outbreak")
+    index.build_index()
+    auditor = CitationAuditor(index, LexicalVerifier(), threshold=0.3)
+    entry = "\n\n## References\n\n[1] https://health.example.org/outbreak"
+    (wrong,) = auditor.audit("In all 15 deaths were reported by two hospitals [1]." + entry).rows
+    assert (wrong.status, wrong.reason) == ("REVIEW", "other number")
+    assert wrong.detail == "where this says 15, the source has 9"
+    (right,) = auditor.audit("In all 9 deaths were reported by two hospitals [1]." + entry).rows
+    assert right.status == "PASS"
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from nlp_retrieval.evidence.verifiers.signals.counts import Miscounted, miscounted
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import Opposites, negations
+from nlp_retrieval.evidence.verifiers.signals.stems import stemmed
 from nlp_retrieval.evidence.verifiers.windows import Span
 from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
-from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -39,7 +40,6 @@ _APART = 0.15
 _AROUND_OPPOSITE = 0.6
 _AROUND_NAME = 0.6
 _NEIGHBOURS = 2
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Checks:
     The cuts of ``contradiction`` and ``is_of_another`` were chosen on the training parts of SciFact, HealthVer, CovidFact,
     Citation-Integrity, FEVER and WiCE. There the first holds for 2% of the supported claims, for half of those with a "not" put
     in, and 14% of those with an antonym; the second for 2% of the supported claims and 12% of those with another name, FEVER
-    left out, whose passages lack the title that its claims name.
+    left out, whose passages lack the title that its claims name. So was that of ``miscounted``: of supported claims with a
+    number it holds for 2% as a mean over the sets, and for 27% of those in which a number was made another of the passage.
 
     Args:
         signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
@@ -60,6 +61,7 @@ class Checks:
             it a word of the claim shares with its opposite (``opposite``); 1 where the claim is negated (``claim_negated``).
         sentence: where in the passage the sentence is that denies the claim, or else the nearest.
         missing_numbers: of the claim, as written.
+        miscounted: numbers of the claim that the passage has for something else, with the one that it has in their place.
         missing_names: of the claim.
         contradiction: how a sentence says most of the claim's words otherwise, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty where none does.
@@ -70,6 +72,7 @@ class Checks:
     sentence: Span
     missing_numbers: tuple[str, ...]
     missing_names: tuple[str, ...]
+    miscounted: tuple[Miscounted, ...] = ()
     contradiction: str = ""
     around_names: float = 0.0
 
@@ -118,6 +121,7 @@ def check(claim: str, passage: str) -> Checks:
         sentences[deciding].span if sentences else (0, 0),
         tuple(numbers),
         tuple(names),
+        tuple(miscounted(claim, passage)),
         "" if contradicting is None else contradicting.says,
         _together(rest, sentences),
     )
@@ -203,16 +207,8 @@ def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
+    return frozenset(stemmed(text))
 
 
 def _neighbours(text: str) -> set[tuple[str, str]]:
-    words = [_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS]
-    return set(pairwise(words))
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
-    return word
+    return set(pairwise(stemmed(text)))
