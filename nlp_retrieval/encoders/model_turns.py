@@ -42,6 +42,10 @@ def turn_of(model: object) -> Lock:
     return turn
 
 
+_PANIC = "PanicException"
+"""What pyo3 raises where Rust code, as that of tokenizers, panics; it is no Exception."""
+
+
 @contextmanager
 def blamed_on(model: str) -> Iterator[None]:
     """Call a model whose files may not fit one another, as a vocabulary and a table: whatever it raises is its error.
@@ -56,7 +60,9 @@ def blamed_on(model: str) -> Iterator[None]:
         yield
     except (RetrievalError, MemoryError):
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
         raise ModelError(
             f"{model} loads, and fails at these texts: {first_line(error)}; its files may not belong together"
         ) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from named_models import NAMED, TEXT
 
+from nlp_retrieval.encoders.model_turns import blamed_on
 from nlp_retrieval.errors import ModelError
 
 
@@ -31,3 +32,17 @@ def test_a_token_without_a_row_in_the_table_is_a_model_error(kind: str, tmp_path
     component = named.component(tmp_path / "model")
     with pytest.raises(ModelError, match=r"fails at these texts: |cannot be exported "):
         named.result(component)
+
+
+class PanicException(BaseException):
+    """As pyo3 defines it, where no module has it to import."""
+
+
+def test_a_panic_in_rust_is_a_model_error_and_an_interrupt_stays_one() -> None:
+    with (
+        pytest.raises(ModelError, match="some-model loads, and fails at these texts: index out of bounds"),
+        blamed_on("some-model"),
+    ):
+        raise PanicException("index out of bounds")
+    with pytest.raises(KeyboardInterrupt), blamed_on("some-model"):
+        raise KeyboardInterrupt
