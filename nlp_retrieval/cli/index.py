@@ -51,4 +51,6 @@ def command(
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
     if report.resumed:
         say(f"{report.resumed:,} passages were not encoded again: an interrupted run had done so")
+    if report.shared:
+        say(f"{report.shared:,} passages were not encoded again, for retrievers with one encoder; the time of each counts it")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

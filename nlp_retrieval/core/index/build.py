@@ -33,6 +33,7 @@ from nlp_retrieval.core.index.manifest import (
     write_manifest,
 )
 from nlp_retrieval.core.index.publishing import (
+    Written,
     guarded,
     new_scratch,
     publish,
@@ -61,6 +62,8 @@ class IndexReport:
         found: names of the retrievers that were indexed already.
         seconds: duration of the run.
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
+        shared: how many passages were not encoded again for a retriever, because another one of this run has the same encoder;
+            the cost of each counts the time all the same.
     """
 
     path: Path
@@ -70,6 +73,7 @@ class IndexReport:
     seconds: float
     fingerprints: frozenset[str] = frozenset()
     resumed: int = 0
+    shared: int = 0
 
     def __repr__(self) -> str:
         done = [f"{word} {', '.join(names)}" for word, names in (("built", self.built), ("found", self.found)) if names]
@@ -127,7 +131,7 @@ def build_index(
         found: list[str] = []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
         keep_checkpoints(directory, corpus.fingerprint)
-        resumed = 0
+        resumed = shared = 0
         for builder in builders:
             wanted = fingerprint_of(corpus.fingerprint, builder.identity)
             there = [record for record in kept if record.fingerprint == wanted]
@@ -135,9 +139,9 @@ def build_index(
                 found.append(builder.name)
                 continue
             kept = [record for record in kept if record.fingerprint != wanted]
-            record, taken_up = _build_one(builder, wanted, table, corpus, directory)
+            record, written = _build_one(builder, wanted, table, corpus, directory)
             kept.append(record)
-            resumed += taken_up
+            resumed, shared = resumed + written.resumed, shared + written.shared
             built.append(builder.name)
         if old is None or old.corpus != corpus or old.retrievers != kept:
             generation = old.generation + 1 if old is not None else 1
@@ -146,7 +150,7 @@ def build_index(
         remove_unused(directory)
         settle_all(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
-    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed)
+    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed, shared)
 
 
 def _found_whole(
@@ -174,8 +178,8 @@ def _found_whole(
 
 def _build_one(
     builder: Builder, fingerprint: str, items: ItemTable, corpus: CorpusRecord, directory: Path
-) -> tuple[RetrieverRecord, int]:
-    """Build an index; returns its record, and how many passages an interrupted run had encoded."""
+) -> tuple[RetrieverRecord, Written]:
+    """Build an index; returns its record, and what was written."""
     write = partial(_build_unchanged, builder, items)
     written = write_segment(directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
     record = RetrieverRecord(
@@ -185,7 +189,7 @@ def _build_one(
         segments=[written.segment],
         cost=BuildCost(seconds=round(written.seconds, 3), peak_bytes=written.peak_bytes),
     )
-    return record, written.resumed
+    return record, written
 
 
 def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:

@@ -56,6 +56,7 @@ class Site:
         rows: first row of the segment and the row after its last.
         ends: up to where each file was read or written in this run; other retrievers' files are in it too.
         resumed: how many texts an earlier run had encoded.
+        shared: how many texts another retriever of this run had encoded, or taken from an earlier one.
         kept: how many texts this retriever found in checkpoints or wrote there, but for those that one before it did.
         seconds: how long it had taken to encode what was not encoded again.
     """
@@ -65,6 +66,7 @@ class Site:
     rows: tuple[int, int]
     ends: dict[Path, int] = field(default_factory=dict)
     resumed: int = 0
+    shared: int = 0
     kept: int = 0
     seconds: float = 0.0
 
@@ -187,7 +189,9 @@ class _Checkpoint:
                 self._dropped(f"damaged: {error}")
             return None
         self._taken += len(texts)
-        if not of_this_run:
+        if of_this_run:
+            self._site.shared += len(texts)
+        else:
             self._site.resumed += len(texts)
             self._site.kept += len(texts)
         self._site.seconds += nanoseconds / 1e9

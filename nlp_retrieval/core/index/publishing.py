@@ -155,12 +155,13 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
 
 
 class Written(NamedTuple):
-    """A segment that a retriever wrote, the cost as if it had encoded everything, and how many texts an earlier run had."""
+    """A segment that a retriever wrote, the cost as if it had encoded everything, and how many texts others had encoded."""
 
     segment: Segment
     seconds: float
     peak_bytes: int
     resumed: int
+    shared: int
 
 
 def write_segment(
@@ -187,7 +188,7 @@ def write_segment(
     seconds = time.perf_counter() - begin + site.seconds
     folder = publish(scratch, directory, name, fingerprint)
     segment = Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row)
-    return Written(segment, seconds, peak.bytes, site.resumed)
+    return Written(segment, seconds, peak.bytes, site.resumed, site.shared)
 
 
 def tidy(directory: Path) -> None:

@@ -333,7 +333,7 @@ def test_what_is_built_together_with_one_encoder_is_encoded_once(one, other, tmp
     searcher = Searcher(list(made))
     report = searcher.index(items_of(TEXTS), tmp_path / "index")
     assert [len(retriever.encoder.encoded) for retriever in made] == [len(TEXTS), 0]
-    assert report.resumed == 0
+    assert (report.resumed, report.shared) == (0, len(TEXTS))
     assert checkpoints(tmp_path / "index") == []
     Searcher([one()]).index(items_of(TEXTS), tmp_path / "apart")
     Searcher([other()]).index(items_of(TEXTS), tmp_path / "apart")
