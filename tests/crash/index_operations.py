@@ -156,7 +156,7 @@ def index_operations() -> list[Operation]:
         *_index_operations(", PostgreSQL", ("words", "vectors")),
         *_index_operations(", Milvus", ("bm25s", "milvus")),
         *_index_operations(", Lucene", ("bm25s", "lucene")),
-        *_encoding_operations(("flat", "colbert", "splade")),
+        *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
     ]
 
 
