@@ -26,5 +26,10 @@ def encode_id(name: str) -> str:
 
 
 def decode_id(column: str) -> str:
-    """Return the id that a column stands for; empty where nothing is behind ``%:``."""
-    return unquote(column[len(ENCODED) :], errors="surrogatepass") if column.startswith(ENCODED) else column
+    """Return the id that a column stands for; empty where nothing is behind ``%:``, and as it stands where that is no text."""
+    if not column.startswith(ENCODED):
+        return column
+    try:
+        return unquote(column[len(ENCODED) :], errors="surrogatepass")
+    except UnicodeDecodeError:  # another tool's id
+        return column
