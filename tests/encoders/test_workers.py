@@ -199,7 +199,8 @@ def test_what_a_worker_makes_up_is_not_believed_though_its_checksums_fit(told):
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
 from hashed_words import items_of
 from worker_encoders import Unlucky
 from nlp_retrieval import FaissRetriever, Searcher
