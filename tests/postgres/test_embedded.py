@@ -36,7 +36,11 @@ def postmaster(server: EmbeddedServer) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):  # also where it ends between the two
+        return False
+    return "Z" not in state
 
 
 def until(condition) -> bool:
