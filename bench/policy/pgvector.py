@@ -123,9 +123,10 @@ def main(n_rows: int, url: str | None, encoder: BaseEncoder, *, peers: bool) -> 
     items = [SearchableItem(item_id=f"row {row}", content=str(row), metadata={"part": row % EVERY}) for row in range(n_rows)]
     blocks = [list(map(str, range(first, min(first + 10_000, n_rows)))) for first in range(0, n_rows, 10_000)]
     everything = np.concatenate([encoder.encode_passages(block) for block in blocks])
+    memory = max(2000, 3 * n_rows // 1000)  # a graph that no longer fits is finished row by row on disk
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("exact", "hnsw"):
-            retriever = PgvectorRetriever(encoder, url=url, index_type=kind, build_memory=2000, statement_timeout=3600.0)
+            retriever = PgvectorRetriever(encoder, url=url, index_type=kind, build_memory=memory, statement_timeout=3600.0)
             path = Path(folder) / kind
             begin = time.perf_counter()
             retriever.index(items, path)

@@ -42,7 +42,7 @@ class Hostile(Bm25sRetriever):
 @pytest.fixture
 def most(request: pytest.FixtureRequest) -> int:
     """How many manifests are tried: all of them, 0, in the soak."""
-    return 0 if request.config.getoption("--soak") else 1500
+    return 0 if request.config.getoption("--soak") else 500
 
 
 @pytest.fixture

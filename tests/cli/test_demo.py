@@ -37,6 +37,12 @@ PLAIN = [
 ASKING = ["LM decomposition", "LM multi-hop"]
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the demo, empty before its first run."""
+    return tmp_path_factory.mktemp("demo")
+
+
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
     """Answers everything that the demo asks, by rule."""
@@ -52,14 +58,14 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(tmp_path: Path) -> None:
+def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(empty: Path) -> None:
     reader = Searcher([Bm25sRetriever()])
-    reader.index(BeirLoader(Path(nlp_retrieval.__file__).parent / "demo" / "corpus.jsonl"), tmp_path / "demo" / "index")
+    reader.index(BeirLoader(Path(nlp_retrieval.__file__).parent / "demo" / "corpus.jsonl"), empty / "demo" / "index")
     found = reader.search(CLAIM)
-    done = run("demo", "--no-wandb", "--output", "demo", folder=tmp_path)
+    done = run("demo", "--no-wandb", "--output", "demo", folder=empty)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    made = tmp_path / "demo"
+    made = empty / "demo"
     for name in ("corpus.jsonl", "claims.json", "sweep.yaml", "run/report.html", "run/costs.json", "run/manifest.json"):
         assert (made / name).stat().st_size > 100, name
     results = json.loads((made / "run" / "results.json").read_text())
@@ -79,17 +85,18 @@ def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(tmp_path: Path
 
 
 def test_with_a_language_model_it_adds_two_configurations_and_says_first_how_many_calls_they_take(
-    server: ChatServer, tmp_path: Path
+    server: ChatServer, empty: Path
 ) -> None:
+    """In the folder of the demo without one, whose index is there already."""
     words = ["--no-wandb", "--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-base-url", server.url]
-    done = run("demo", *words, folder=tmp_path)
+    done = run("demo", *words, folder=empty)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"openai/small: about {3 * CALLS_PER_CLAIM} calls for 3 claims")
     assert server.calls == 3 * CALLS_PER_CLAIM
-    results = json.loads((tmp_path / "demo" / "run" / "results.json").read_text())
+    results = json.loads((empty / "demo" / "run" / "results.json").read_text())
     assert list(results["configurations"]) == PLAIN + ASKING
     assert "two more configurations" not in done.stderr
-    again = run("benchmark", "demo/sweep.yaml", "--no-wandb", folder=tmp_path)
+    again = run("benchmark", "demo/sweep.yaml", "--no-wandb", folder=empty)
     assert again.returncode == 0, again.stderr
     assert server.calls == 3 * CALLS_PER_CLAIM, "answers are kept"
 
