@@ -118,7 +118,7 @@ def test_a_server_that_dies_in_the_middle_of_a_search_is_started_again(
     searcher = Searcher([PgvectorRetriever(HashedWords(24), index_type=index_type)])  # type: ignore[arg-type]
     searcher.index(corpus(50), tmp_path)
     before = found(searcher)
-    with killed_at("unnest", tmp_path, monkeypatch):
+    with killed_at("<#>", tmp_path, monkeypatch):
         assert found(searcher) == before
 
 

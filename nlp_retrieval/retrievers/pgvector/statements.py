@@ -7,7 +7,7 @@ same value, and so can never be answered approximately by accident.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,6 +35,10 @@ _CANDIDATES = (
     "SELECT q.number::integer, hit.row, hit.score FROM unnest(%(queries)s::{vectors}) WITH ORDINALITY AS q(vector, number) "
     "CROSS JOIN LATERAL (SELECT row, -(embedding <#> q.vector) AS score FROM {rows} ORDER BY {order} LIMIT %(k)s) AS hit"
 )
+_ALONE = "SELECT 1, row, -(embedding <#> (%(queries)s::{vectors})[1]) AS score FROM {rows} ORDER BY score DESC, row LIMIT %(k)s"
+"""For one query: what is joined to the queries of a batch cannot be scanned by several processes of the server."""
+_MANY_ROWS = 10_000
+"""Scanning more takes longer than a round trip for each query."""
 _NEAREST, _EXACT = "embedding <#> q.vector", "-(embedding <#> q.vector) DESC, row"
 
 
@@ -57,13 +61,16 @@ def exact_hits(connection: PostgresConnection, record: TableRecord, queries: Vec
 
     condition, values = condition_of(allowed)
     table = SQL("{} WHERE {}").format(table_of(record), condition)
+    if len(queries) == 1 or (allowed is None and record.rows > _MANY_ROWS):
+        alone = _statement(record, table, _ALONE)
+        lists = [_fetched(connection, alone, queries[number][None], k, values)[0] for number in range(len(queries))]
+        return _hits(lists)
     before = SQL("")
     if "rows" in values and len(queries) > 1:  # fetched once for the batch
         before = SQL("WITH listed AS MATERIALIZED (SELECT row, embedding FROM {}) ").format(table)  # type: ignore[assignment]
         table = SQL("{}").format(SQL("listed"))
-    statement = before + _statement(record, table, _EXACT)
-    lists = _fetched(connection, statement, queries, k, values)
-    return Hits.from_lists([(np.array(rows, np.int64), np.array(scores, np.float64)) for rows, scores in lists])
+    statement = before + _statement(record, table, _CANDIDATES, _EXACT)
+    return _hits(_fetched(connection, statement, queries, k, values))
 
 
 def nearest_hits(
@@ -94,7 +101,7 @@ def nearest_hits(
     from psycopg.sql import SQL
 
     condition, values = condition_of(allowed)
-    statement = _statement(record, SQL("{} WHERE {}").format(table_of(record), condition), _NEAREST)
+    statement = _statement(record, SQL("{} WHERE {}").format(table_of(record), condition), _CANDIDATES, _NEAREST)
 
     def search(numbers: Rows, depth: int) -> Matrix:
         _widen(connection, min(max(ef_search, depth), _WIDEST), iterative)
@@ -152,11 +159,15 @@ def _widen(connection: PostgresConnection, ef_search: int, iterative: bool) -> N
         _widened[connection] = wanted
 
 
-def _statement(record: TableRecord, rows: Composed, order: str) -> Composed:
+def _statement(record: TableRecord, rows: Composed, form: LiteralString, order: LiteralString = "") -> Composed:
     from psycopg.sql import SQL
 
     vectors = SQL(record.type.partition("(")[0] + "[]")
-    return SQL(_CANDIDATES).format(vectors=vectors, rows=rows, order=SQL(order))
+    return SQL(form).format(vectors=vectors, rows=rows, order=SQL(order))
+
+
+def _hits(lists: list[tuple[list[int], list[float]]]) -> Hits:
+    return Hits.from_lists([(np.array(rows, np.int64), np.array(scores, np.float64)) for rows, scores in lists])
 
 
 def _fetched(
