@@ -19,7 +19,7 @@ from nlp_retrieval.errors import ServerError, UntrustedError
 from nlp_retrieval.postgres.binaries import has_extension, major_version, programs_of
 from nlp_retrieval.servers import keeper
 from nlp_retrieval.servers.embedded import plain_environment
-from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust, socket_folder
+from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust
 from nlp_retrieval.text.printable import printable
 
 NAME = "nlp_retrieval"
@@ -49,8 +49,13 @@ _MADE_IN_DATA = ("postgresql.auto.conf", "recovery.signal", "standby.signal", "p
 """Files of a data folder that would decide something, or tell of a server that is not there."""
 
 
-def prepare(folder: Path, given: Path | None) -> tuple[int | None, Path, list[Path | str]]:
+def prepare(folder: Path, sockets: Path, given: Path | None) -> tuple[int | None, Path, list[Path | str]]:
     """Make the folder of a server ready; it is not running, and nobody else starts it.
+
+    Args:
+        folder: of the server.
+        sockets: the folder of its socket.
+        given: the folder of PostgreSQL's programs; None for those of the package.
 
     Returns:
         The user that PostgreSQL runs as, the file of its status, and the command that starts it.
@@ -64,7 +69,6 @@ def prepare(folder: Path, given: Path | None) -> tuple[int | None, Path, list[Pa
     if not data.exists():
         _initialise(folder, programs, uid)
     _tame(data, uid)
-    sockets = socket_folder(folder, SOCKET)
     make_private(sockets)
     settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
     (folder / "server.conf").write_text("".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items()), "utf-8")

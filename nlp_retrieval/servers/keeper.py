@@ -85,13 +85,14 @@ def _is_ready(status: Path) -> bool:
     return bool(lines) and lines[-1].strip() == READY
 
 
-def keep(folder: Path, uid: int | None, status: Path, command: list[str]) -> None:
+def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: list[str]) -> None:
     """Start a server and keep it; says ``ready`` or ``failed`` on standard output, and returns when the server has stopped.
 
     Args:
         folder: of the embedded server.
         uid: the user that the server runs as; None for this one.
         status: a file whose last line the server makes ``ready``, as PostgreSQL's ``postmaster.pid``.
+        sockets: the folder of its socket; removed with the server where it is another one, and empty.
         command: starts the server, which stops in order at an interrupt.
     """
     held = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
@@ -118,7 +119,7 @@ def keep(folder: Path, uid: int | None, status: Path, command: list[str]) -> Non
     signal.signal(signal.SIGCHLD, _ended)
     try:
         _say(READY)
-        _wait_until_unused(folder, users, server, held)
+        _wait_until_unused(folder, users, server, held, sockets)
     except _ServerEndedError:
         server.wait()
 
@@ -132,7 +133,7 @@ def _ended(number: int, frame: object) -> None:
     raise _ServerEndedError
 
 
-def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes], held: int) -> None:
+def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes], held: int, sockets: Path) -> None:
     while server.poll() is None:
         fcntl.flock(users, fcntl.LOCK_EX)
         fcntl.flock(users, fcntl.LOCK_UN)
@@ -146,6 +147,9 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             server.send_signal(signal.SIGINT)  # in order, and without waiting for clients
             server.wait()
+            if sockets != folder:
+                with suppress(OSError):
+                    sockets.rmdir()
             os.close(held)  # before others may start it, who look whether it is held
             return
         finally:
@@ -167,7 +171,8 @@ def main(what: str, user: str, arguments: list[str]) -> None:
     if what == KEEP:
         if os.fork():  # who started this waits for the first process alone
             os._exit(0)
-        keep(Path(arguments[0]), uid, Path(arguments[1]), arguments[2:])
+        folder, status, sockets, *command = arguments
+        keep(Path(folder), uid, Path(status), Path(sockets), command)
     else:
         if uid is not None:
             become_or_say(uid)

@@ -179,6 +179,7 @@ def test_the_folder_may_have_any_name(tmp_path, name):
         assert value(server, "SELECT 1") == 1
     finally:
         server.close()
+    assert server.sockets == server.folder or not server.sockets.exists(), "nothing is left in the folder for short names"
 
 
 def test_a_server_made_by_somebody_else_is_not_run_before_it_is_trusted(server, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
 from nlp_retrieval.errors import DependencyError, ServerError
 from nlp_retrieval.retrievers.milvus import lite_process
 from nlp_retrieval.servers.embedded import KeptServer
-from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust, socket_folder
+from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust
 
 EMBEDDED = ".milvus"
 """The folder of the embedded server, in the index directory."""
@@ -33,6 +33,8 @@ class MilvusLiteServer(KeptServer):
         folder: holds data, socket and log; made at first use, for this user alone.
     """
 
+    socket = _SOCKET
+
     def uri(self) -> str:
         """Start the server where it is not running, and return where it is (``unix:``).
 
@@ -43,7 +45,7 @@ class MilvusLiteServer(KeptServer):
             IndexWriteError: the folder cannot be written.
         """
         self.use()
-        return f"unix:{socket_folder(self.folder, _SOCKET) / _SOCKET}"
+        return f"unix:{self.sockets / _SOCKET}"
 
     def start(self) -> None:
         require_trust(self.folder, "milvus", "Milvus Lite")
@@ -56,7 +58,7 @@ class MilvusLiteServer(KeptServer):
             remember(self.folder, "milvus")
             data.mkdir(mode=0o700)
             sync_folder(self.folder)
-        sockets = socket_folder(self.folder, _SOCKET)
+        sockets = self.sockets
         make_private(sockets)
         status = self.folder / _STATUS
         for left in (status, sockets / _SOCKET):
