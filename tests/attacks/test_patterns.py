@@ -19,8 +19,8 @@ from .planting import in_child
 FAMILY = "regular expressions that blow up"
 LENGTH = 100_000
 SECONDS = 120
-"""Of CPU time, for all; a quadratic pattern needs minutes for a single one of these texts. The short run tries texts of half the
-length in half the time."""
+"""Of CPU time, for all; a quadratic pattern needs minutes for a single one of these texts. The short run tries texts of half
+the length in half the time."""
 
 ROOM = Path(nlp_retrieval.__file__).parent
 
