@@ -37,6 +37,7 @@ from nlp_retrieval.graph.knowledge.statements import PassageKnowledge, Triple, p
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "EXTRACTION.md"
 _READ = 60
+_TOKENS = 384
 _ALIKE = 0.7
 _HEADS = "verdict", "passage", "triple", "text"
 
@@ -63,7 +64,7 @@ def written(data: Data, model: str, base_url: str, size: int) -> str:
     items = random.Random(0).sample(corpus, size)
     folder = data.work / "extraction" / re.sub(r"\W+", "-", model)
     folder.mkdir(parents=True, exist_ok=True)
-    extractor = KnowledgeExtractor(LanguageModel(**language_model(data, model, base_url, max_tokens=1024)))
+    extractor = KnowledgeExtractor(LanguageModel(**language_model(data, model, base_url, max_tokens=_TOKENS, retries=0)))
     with KnowledgeStore(str(folder / "store.db"), create=True) as store:
         done = extract_knowledge(items, store, extractor, commit_every=10)
         if done.extracted:
@@ -85,6 +86,7 @@ def written(data: Data, model: str, base_url: str, size: int) -> str:
         tokens_in=f"{first['calls']['tokens_in']:,}",
         tokens_out=f"{first['calls']['tokens_out']:,}",
         alike=_ALIKE,
+        tokens=_TOKENS,
         compared=_compared(items, mine, published),
         read=_read(folder / "read.tsv", items, {"this model": mine, "published": published}),
     )
