@@ -130,8 +130,8 @@ def run(config: BenchmarkConfig, folder: Path) -> Figures:
 
 
 def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config:
-    """Settings of a model on a small machine: one call at a time, short answers, and patience."""
-    patient = {"max_tokens": 256, "calls_at_once": 1, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
+    """Settings of a model on a small machine: few calls at a time, which a server may queue, short answers, and patience."""
+    patient = {"max_tokens": 256, "calls_at_once": 6, "timeout": 900, "retries": 1, "cache_dir": str(data.work / "answers")}
     return {"model": model, "base_url": base_url, **patient, **more}
 
 
