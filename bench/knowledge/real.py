@@ -64,13 +64,14 @@ def written(data: Data, model: str, base_url: str, size: int) -> str:
     items = random.Random(0).sample(corpus, size)
     folder = data.work / "extraction" / re.sub(r"\W+", "-", model)
     folder.mkdir(parents=True, exist_ok=True)
+    ran = folder / "run.json"
     extractor = KnowledgeExtractor(LanguageModel(**language_model(data, model, base_url, max_tokens=_TOKENS, retries=0)))
     with KnowledgeStore(str(folder / "store.db"), create=True) as store:
-        done = extract_knowledge(items, store, extractor, commit_every=10)
-        if done.extracted:
-            (folder / "run.json").write_text(json.dumps(done.to_dict() | {"per_minute": done.per_minute}), "utf-8")
+        if not ran.exists():
+            done = extract_knowledge(items, store, extractor, commit_every=10)
+            ran.write_text(json.dumps(done.to_dict() | {"per_minute": done.per_minute}), "utf-8")
         told = store.source(extractor.extraction.extraction_id).of(items)
-    first = json.loads((folder / "run.json").read_text("utf-8"))
+    first = json.loads(ran.read_text("utf-8"))
     nothing = PassageKnowledge((), ())
     mine = [one or nothing for one in told]
     published = [one or nothing for one in OpenIeFile(data.root / "musique" / "openie.jsonl").of(items)]
