@@ -88,9 +88,17 @@ def written(data: Data, model: str, base_url: str, size: int) -> str:
         tokens_out=f"{first['calls']['tokens_out']:,}",
         alike=_ALIKE,
         tokens=_TOKENS,
+        frequent=_frequent(mine),
+        frequent_published=_frequent(published),
         compared=_compared(items, mine, published),
         read=_read(folder / "read.tsv", items, {"this model": mine, "published": published}),
     )
+
+
+def _frequent(knowledge: list[PassageKnowledge]) -> str:
+    predicates = Counter(triple.predicate for one in knowledge for triple in one.triples)
+    ((predicate, count),) = predicates.most_common(1)
+    return f'"{predicate}", in {count:,} of {predicates.total():,} triples'
 
 
 def same_ends(triple: Triple, other: PassageKnowledge) -> bool:
