@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DATA ?=
 LM ?=
 LM_BASE_URL ?=
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 2
 # the tests' files lie in memory where that has room and may run programs: they sync thousands of times, as indexes do
 TEST_TMP = $(or $(TMPDIR),$(shell file=$$(mktemp /dev/shm/XXXXXX 2>/dev/null) && echo exit >$$file && \
 	chmod +x $$file && $$file 2>/dev/null && [ $$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}') -gt 8000000 ] && \
