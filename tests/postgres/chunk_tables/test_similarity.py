@@ -11,6 +11,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import ChunkTables, RetrievalWarning, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, QueryError
+from postgres.test_embedded import until
 
 from .conftest import SMALL
 
@@ -96,7 +97,7 @@ def test_a_new_pgvector_asks_the_index(dsn: str, schema: str, sql: psycopg.Conne
         tables.batch_similarity_calculation(QUERIES, k=3, exact=False)
     finally:
         sql.execute("ALTER ROLE postgres RESET enable_seqscan")
-    assert scans() == len(QUERIES)
+    assert until(lambda: scans() == len(QUERIES)), "the server tells of what a connection did within some seconds"
 
 
 def test_a_vector_that_is_missing_or_zero_is_left_out_and_counted(tables: ChunkTables) -> None:
