@@ -135,11 +135,25 @@ def language_model(data: Data, model: str, base_url: str, **more: Any) -> Config
     return {"model": model, "base_url": base_url, **patient, **more}
 
 
-def script(usage: str, counts: Sequence[int], page: Path, written: Callable[[Data, list[str]], str]) -> int:
-    """Write a page from what stands on the command line: DATA, and as many further arguments as are allowed for."""
+def script(
+    usage: str,
+    counts: Sequence[int],
+    page: Path,
+    written: Callable[[Data, list[str]], str],
+    needs: str = "wiki/hover/hover_dev_subset.json",
+) -> int:
+    """Write a page from what stands on the command line: DATA, and as many further arguments as are allowed for.
+
+    Args:
+        usage: the command.
+        counts: how many arguments after DATA there may be.
+        page: that is written.
+        written: returns its text.
+        needs: a file that DATA holds.
+    """
     data, *arguments = sys.argv[1:] or [""]
-    if len(arguments) not in counts or not Data.of(data).claims.is_file():
-        print(f"usage: python -m {usage}   (DATA holds wiki/)")
+    if len(arguments) not in counts or not (Data.of(data).root / needs).is_file():
+        print(f"usage: python -m {usage}   (DATA holds {needs.partition('/')[0]}/)")
         return 2
     warnings.simplefilter("ignore")
     try:

@@ -12,15 +12,15 @@ import json
 import random
 import re
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from bench.common import Data
-from bench.sweeps import language_model
+from bench.sweeps import language_model, script
 from bench.writing import page, shown, table
 from nlp_retrieval import (
     JsonlLoader,
@@ -28,7 +28,6 @@ from nlp_retrieval import (
     KnowledgeStore,
     LanguageModel,
     OpenIeFile,
-    RetrievalError,
     SearchableItem,
     extract_knowledge,
 )
@@ -41,28 +40,15 @@ _TOKENS = 384
 _ALIKE = 0.7
 _HEADS = "verdict", "passage", "triple", "text"
 
-Measure = Callable[[Triple, PassageKnowledge], bool]
+Other = TypeVar("Other")
 
 
-def main(arguments: list[str]) -> int:
-    """Measure, and write the page."""
-    if len(arguments) not in (3, 4) or not ((data := Data.of(arguments[0])).root / "musique").is_dir():
-        print("usage: python -m bench.knowledge.real DATA MODEL BASE_URL [PASSAGES]   (DATA holds musique/)")
-        return 2
-    warnings.simplefilter("ignore")
-    try:
-        _PAGE.write_text(written(data, arguments[1], arguments[2], int(arguments[3]) if arguments[3:] else 200), "utf-8")
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-def written(data: Data, model: str, base_url: str, size: int) -> str:
+def written(data: Data, arguments: list[str]) -> str:
     """Return the page."""
+    model, base_url, size = arguments[0], arguments[1], int(arguments[2]) if arguments[2:] else 200
     corpus = JsonlLoader(data.root / "musique" / "corpus.jsonl", id_field="_id", content_field="text").load()
-    items = random.Random(0).sample(corpus, size)
-    folder = data.work / "extraction" / re.sub(r"\W+", "-", model)
+    items = random.Random(0).sample(corpus, min(size, len(corpus)))
+    folder = data.work / "extraction" / re.sub(r"\W+", "-", f"{model} {len(items)}")
     folder.mkdir(parents=True, exist_ok=True)
     ran = folder / "run.json"
     extractor = KnowledgeExtractor(LanguageModel(**language_model(data, model, base_url, max_tokens=_TOKENS, retries=0)))
@@ -127,24 +113,23 @@ def _compared(items: Sequence[SearchableItem], mine: list[PassageKnowledge], pub
     for name, measure in (("same two names", same_ends), ("mostly the same words", alike)):
         rows[name] = [_share(mine, published, measure), _share(mine, elsewhere, measure), _share(published, mine, measure)]
     texts = [f" {phrase_of(f'{item.title} {item.content}')} " for item in items]
-    rows["subject and object stand in the passage"] = [*(_standing(one, texts) for one in (mine, mine[1:] + mine[:1])), "-"]
+    rows["subject and object stand in the passage"] = [
+        *(_share(mine, one, stands) for one in (texts, [*texts[1:], texts[0]])),
+        "-",
+    ]
     heads = ("", "of this model's", "control: of another passage", "of the published ones")
     return table(heads, rows)
 
 
-def _share(these: list[PassageKnowledge], others: list[PassageKnowledge], measure: Measure) -> str:
-    """The share of triples that the others have as well, the mean over passages that have any."""
+def stands(triple: Triple, text: str) -> bool:
+    """Whether subject and object stand in a text, which is given as its words between spaces."""
+    return all(f" {phrase_of(end)} " in text for end in (triple.subject, triple.object))
+
+
+def _share(these: list[PassageKnowledge], others: list[Other], measure: Callable[[Triple, Other], bool]) -> str:
+    """The share of triples of which the measure holds beside the others, the mean over passages that have any."""
     pairs = [(one, other) for one, other in zip(these, others, strict=True) if one.triples]
     values = [np.mean([measure(triple, other) for triple in one.triples]) for one, other in pairs]
-    return shown(np.array(values), [None] * len(values))
-
-
-def _standing(knowledge: list[PassageKnowledge], texts: list[str]) -> str:
-    values = [
-        np.mean([all(f" {phrase_of(end)} " in text for end in (triple.subject, triple.object)) for triple in one.triples])
-        for one, text in zip(knowledge, texts, strict=True)
-        if one.triples
-    ]
     return shown(np.array(values), [None] * len(values))
 
 
@@ -177,4 +162,6 @@ def _shown(triple: Triple) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(
+        script("bench.knowledge.real DATA MODEL BASE_URL [PASSAGES]", [2, 3], _PAGE, written, needs="musique/openie.jsonl")
+    )

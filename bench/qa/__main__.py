@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import random
 import sys
-import warnings
 from pathlib import Path
 
 from bench.common import Data
-from bench.sweeps import Figures, configured, language_model, read_sweep, run
+from bench.sweeps import Figures, configured, language_model, read_sweep, run, script
 from bench.writing import page, table
-from nlp_retrieval import BeirLoader, Gold, Query, RetrievalError
+from nlp_retrieval import BeirLoader, Gold, Query
 from nlp_retrieval.core.components.component import Config
 
 _HERE = Path(__file__).parent
@@ -26,22 +25,9 @@ _MEASURES = {"answer_em": "EM", "answer_f1": "F1"}
 _READS = ("BM25", "dense", "RRF of both", "link graph", _CEILING)
 
 
-def main(arguments: list[str]) -> int:
-    """Measure, and write the page."""
-    if len(arguments) not in (3, 4) or not (data := Data.of(arguments[0])).corpus.is_file():
-        print("usage: python -m bench.qa DATA MODEL BASE_URL [QUESTIONS]   (DATA holds wiki/)")
-        return 2
-    warnings.simplefilter("ignore")
-    try:
-        _PAGE.write_text(written(data, arguments[1], arguments[2], int(arguments[3]) if arguments[3:] else 50), "utf-8")
-    except RetrievalError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-def written(data: Data, model: str, base_url: str, size: int) -> str:
+def written(data: Data, arguments: list[str]) -> str:
     """Return the page."""
+    model, base_url, size = arguments[0], arguments[1], int(arguments[2]) if arguments[2:] else 50
     loader = BeirLoader(data.root / "wiki" / "hotpotqa")
     queries = loader.queries()
     drawn = sorted(random.Random(0).sample(range(len(queries)), min(size, len(queries))))
@@ -123,4 +109,4 @@ def _gains(found: Figures) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(script("bench.qa DATA MODEL BASE_URL [QUESTIONS]", [2, 3], _PAGE, written, needs="wiki/corpus.jsonl"))

@@ -1,4 +1,4 @@
-"""The statements that search a table of vectors, exactly or along its HNSW index, for a batch of queries in one round trip.
+"""The statements that search a table of vectors: along its HNSW index for a batch in one round trip, or exactly.
 
 The planner takes the HNSW index for ``ORDER BY embedding <#> query`` alone. Exact search orders by another expression of the
 same value, and so can never be answered approximately by accident.
@@ -66,7 +66,7 @@ def exact_hits(connection: PostgresConnection, record: TableRecord, queries: Vec
         lists = [_fetched(connection, alone, queries[number][None], k, values)[0] for number in range(len(queries))]
         return _hits(lists)
     before = SQL("")
-    if "rows" in values and len(queries) > 1:  # fetched once for the batch
+    if "rows" in values:  # fetched once for the batch
         before = SQL("WITH listed AS MATERIALIZED (SELECT row, embedding FROM {}) ").format(table)  # type: ignore[assignment]
         table = SQL("{}").format(SQL("listed"))
     statement = before + _statement(record, table, _CANDIDATES, _EXACT)
