@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,12 @@ settings.register_profile(
 settings.register_profile("every_time_the_same", settings.get_profile("shared_machine"), derandomize=True)
 settings.load_profile("every_time_the_same" if os.environ.get("CI") else "shared_machine")
 """A change is judged by what it does and not by chance; people, and the long part of the tests, look for more."""
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: frozen, no collection of garbage goes through its million objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

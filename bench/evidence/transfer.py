@@ -1,12 +1,14 @@
-"""``python -m bench.evidence.transfer DATA BASE WORK`` writes ``bench/EVIDENCE_LEFT_OUT.md``: a set that was not trained on.
+"""``python -m bench.evidence.transfer DATA SPLIT MODEL WORK`` writes ``bench/EVIDENCE_LEFT_OUT.md``: claims of another field.
 
-A user's claims are from none of the sets. DATA is a folder of sets, BASE the model to begin with, WORK a folder for the models:
-seven, each trained as ``nlp-retrieval evidence train-verifier`` does by default, and taken up where a run was stopped. With one
-pass over the short pairs a model has learnt nothing yet (AUC .50 on all sets), so there is no shorter way.
+A user's claims are from none of the sets. DATA and MODEL are as for ``python -m bench.evidence``, SPLIT is what ``python -m
+bench.evidence.split`` wrote and MODEL was trained on. Three models are trained as MODEL was, each without the two sets of one
+field, in WORK, and are taken up where a run was stopped. With one pass over the short pairs a model has learnt nothing yet
+(AUC .50 on all sets), so there is no shorter way.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,53 +23,61 @@ from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pai
 from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEFT_OUT.md"
-_SETTINGS = TrainingSettings(precision="bfloat16")
-_TEXT = """# Claims from a set that was not trained on
+_FIELDS = {
+    "science": ("scifact", "citation_integrity"),
+    "the pandemic": ("healthver", "covidfact"),
+    "Wikipedia": ("fever", "wice"),
+}
+_FIGURES = ("AUC", "macro-F1")
+_TEXT = """# Claims of a field that was not trained on
 
-What a verifier is worth on a set with that set's own pairs in training, and without them.
+What the pair model is worth on a set with that set's own pairs in training, and without them and those of the other set of its
+field, which is where a user's claims stand.
 
-- Written by `python -m bench.evidence.transfer DATA BASE WORK` on $date.
+- Written by `python -m bench.evidence.transfer DATA SPLIT MODEL WORK` on $date.
 - $machine.
 - Brackets hold 95% intervals, by resampling whole families 1,000 times.
 
-The calls are the model's own likeliest labels. The models are trained on families of the audit too, other than in
-[EVIDENCE.md](EVIDENCE.md).
+The model of [EVIDENCE.md](EVIDENCE.md), and three that were trained as it was, each without the two sets of one field. The
+calls are the model's own likeliest labels.
 
 $rows
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Train, judge, and write the section."""
-    if len(arguments) != 3:
-        print("usage: python -m bench.evidence.transfer DATA BASE WORK")
+    """Train, judge, and write the page."""
+    if len(arguments) != 4:
+        print("usage: python -m bench.evidence.transfer DATA SPLIT MODEL WORK")
         return 2
-    data, base, work = Path(arguments[0]), arguments[1], Path(arguments[2])
+    data, split, whole, work = map(Path, arguments)
     work.mkdir(parents=True, exist_ok=True)
-    known = read_pairs(data)
+    known = read_pairs(split)
     rows: dict[str, list[str]] = {}
     with torch.autocast("cpu", torch.bfloat16):
-        whole = _trained(known, base, work / "all")
-        for name in sorted({pair.collection for pair in known}):
-            apart = _trained([pair for pair in known if pair.collection != name], base, work / f"without-{name}")
-            of = pairs.pairs_of(data, name)
-            rows[name] = [f"{len(of):,}", *_cells(name, of, whole, work), *_cells(name, of, apart, work)]
-    heads = ["set", "pairs", "AUC", "macro-F1", "AUC, left out", "macro-F1, left out"]
+        for field, sets in _FIELDS.items():
+            apart = _trained([pair for pair in known if pair.collection not in sets], whole, work / field.split()[-1])
+            for name in sets:
+                of = pairs.pairs_of(data, name)
+                found = [_cells(name, of, model, work) for model in (whole, apart)]
+                rows[name] = [field, f"{len(of):,}", *(cell for cells in found for cell in cells)]
+    heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
     _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
     return 0
 
 
-def _trained(known: list[JudgedPair], base: str, folder: Path) -> PairModelVerifier:
-    train_verifier(known, base, folder, _SETTINGS, print)
-    return PairModelVerifier(str(folder))
+def _trained(known: list[JudgedPair], whole: Path, folder: Path) -> Path:
+    report = json.loads((whole / "training_report.json").read_text("utf-8"))
+    train_verifier(known, report["base"], folder, TrainingSettings(**report["settings"]), print)
+    return folder
 
 
-def _cells(name: str, of: list[JudgedPair], model: PairModelVerifier, work: Path) -> list[str]:
+def _cells(name: str, of: list[JudgedPair], model: Path, work: Path) -> list[str]:
     """AUC and macro-F1 of the model's own calls, with intervals."""
-    judged = pairs.judged(model, of, work / f"{Path(model.model).name}-{name}.jsonl")
+    judged = pairs.judged(PairModelVerifier(str(model)), of, work / f"{model.name}-{name}.jsonl")
     found = pairs.figures(name, judged, judged, pairs.MODEL_SIGNALS)
     families = [pair.family for pair in of]
-    return [with_interval(found[figure], families) for figure in ("AUC", "macro-F1")]
+    return [with_interval(found[figure], families) for figure in _FIGURES]
 
 
 if __name__ == "__main__":

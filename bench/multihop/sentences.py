@@ -30,6 +30,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
 from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
@@ -73,21 +74,20 @@ class ShuffledSentences(EntitySentencesRetriever):
         self._graph = SentenceGraph.of(NamedSentences(sentences.sentences, names, np.concatenate(parts)), self._n_live)
 
 
-def measured(data: Data, name: str, *, titled: bool, encoder: str) -> Figures:
+def measured(data: Data, name: str, *, titled: bool) -> Figures:
     """Search one collection with all systems.
 
     Args:
         data: where it is.
         name: of :data:`SETS`.
         titled: with its titles, or without.
-        encoder: name or folder of the model.
     """
     shape = "titled" if titled else "untitled"
     corpus = _collection(data, name, titled=titled)
     work = data.work / "sentences" / f"{name}-{shape}"
-    settings = read_sweep(_HERE / "sentences.yaml", corpus=str(corpus), index=str(work / "index"), encoder=encoder)
+    settings = read_sweep(_HERE / "sentences.yaml", corpus=str(corpus), index=str(work / "index"))
     config = configured(settings, work)
-    both = [Bm25sRetriever(), FaissRetriever(encoder)]
+    both = [Bm25sRetriever(), FaissRetriever(SentenceTransformerEncoder(backend="onnx"))]
     config.searchers[_SHUFFLED] = Searcher([ShuffledSentences(both)])
     config.searchers[_SHUFFLED_LINKS] = Searcher([LinkGraphRetriever(both, [Shuffled(EntitySentences(weight=0.1))])])
     return chosen(run(config, work))
@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> int:
     for name in names:
         for titled in (False, True):
             shape = "with titles" if titled else "titles taken away"
-            figures = measured(data, name, titled=titled, encoder="sentence-transformers/all-MiniLM-L6-v2")
+            figures = measured(data, name, titled=titled)
             sections[f"{name}, {shape}"] = section(name, shape, figures)
             _PAGE.write_text(page((_HERE / "sentences.md").read_text("utf-8"), tables="\n\n".join(sections.values())), "utf-8")
     return 0
