@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,9 +31,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the cache folders of this process's tests."""
+    return tmp_path_factory.mktemp("caches")
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own, in place of the user's."""
-    folder = tmp_path / "xdg-cache"
+def own_cache(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache folder of the test's own, in place of the user's; most tests need none, so it is not made."""
+    folder = caches / secrets.token_hex(8)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    return folder
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
