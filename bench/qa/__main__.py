@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 
 from bench.common import Data
@@ -56,7 +57,7 @@ def written(data: Data, arguments: list[str]) -> str:
         n_questions=len(drawn),
         n_all=len(queries),
         n_items=f"{n_items:,}",
-        table=_table(found),
+        table=_table(found, _left_open(folder / "read", folder / "memory")),
         gains=_gains(found),
     )
 
@@ -78,22 +79,28 @@ def _questions(folder: Path, queries: list[Query], gold: list[Gold]) -> Path:
     return folder
 
 
-def _table(found: Figures) -> str:
+def _left_open(*folders: Path) -> dict[str, list[str]]:
+    """By configuration, how many questions were told to have no answer, and how many were left without a usable one."""
+    lines = [line for folder in folders for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
+    told = Counter((one["configuration"], one["failed"]) for one in map(json.loads, lines) if not one["text"])
+    return {name: [str(told[name, False]), str(told[name, True])] for name in (_FLOOR, *_READS)}
+
+
+def _table(found: Figures, left_open: dict[str, list[str]]) -> str:
     heads = ["read", *_MEASURES.values(), "recall@5", "no answer", "failed", "tokens in", "tokens out"]
     rows = {}
     for name in (_FLOOR, *_READS):
         recall = "-" if name == _FLOOR else f"{found.mean(name, 'recall@5'):.3f}"
-        rows[name] = [*(found.cell(name, measure) for measure in _MEASURES), recall, *_costs(found, name)]
+        rows[name] = [*(found.cell(name, measure) for measure in _MEASURES), recall, *left_open[name], *_tokens(found, name)]
     return table(heads, rows)
 
 
-def _costs(found: Figures, name: str) -> list[str]:
+def _tokens(found: Figures, name: str) -> list[str]:
     cost = found.results[name].cost
-    if cost is None or cost.answering is None or cost.language_model is None:
-        return ["-"] * 4
+    if cost is None or cost.language_model is None:
+        return ["-"] * 2
     asked = cost.language_model
-    tokens = f"{asked.query_tokens_in:,.0f}", f"{asked.query_tokens_out:,.0f}"
-    return [str(cost.answering.unanswered), str(cost.answering.failed), *tokens]
+    return [f"{asked.query_tokens_in:,.0f}", f"{asked.query_tokens_out:,.0f}"]
 
 
 def _gains(found: Figures) -> str:
