@@ -42,9 +42,10 @@ _MEASURES = {"scifact": ("recall@2", "recall@5", "ndcg@10")}
 _QUESTIONS = ("recall@2", "recall@5", "perfect_recall@5")
 _OWN, _LINKS, _RRF = "entity sentences", "link graph, entity sentences alone", "RRF of both"
 _CHOSEN = "entity sentences, chosen in 5 folds"
+_QUERY_ALONE = "entity sentences, entities of the query alone"
 _SHUFFLED, _SHUFFLED_LINKS = "entity sentences, shuffled", "link graph, entity sentences alone, shuffled"
 _AGAINST = {
-    _OWN: ("dense", _RRF, "entity sentences, no entities active", _SHUFFLED, "link graph, shared entities alone"),
+    _OWN: ("dense", _RRF, _QUERY_ALONE, "entity sentences, no entities active", _SHUFFLED, "link graph, shared entities alone"),
     _CHOSEN: ("dense", _RRF, _SHUFFLED, "link graph"),
     _LINKS: ("link graph, no links", _SHUFFLED_LINKS, "link graph, shared entities alone"),
     "link graph, title mentions and entity sentences": ("link graph",),
