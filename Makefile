@@ -7,7 +7,6 @@ DATA ?=
 LM ?=
 LM_BASE_URL ?=
 TEST_WORKERS ?= 2
-# each process of the tests computes in one thread: there are as many processes as cores
 # the tests' files lie in memory where that has room and may run programs: they sync thousands of times, as indexes do
 TEST_TMP = $(or $(TMPDIR),$(shell file=$$(mktemp /dev/shm/XXXXXX 2>/dev/null) && echo exit >$$file && \
 	chmod +x $$file && $$file 2>/dev/null && [ $$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}') -gt 8000000 ] && \
@@ -23,6 +22,7 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
 	$(BIN)/nlp-retrieval demo --evidence --output demo-output
 
+# each process of the tests computes in one thread: there are as many of them as cores
 test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the sdist, each installed without extras
 	TMPDIR=$(TEST_TMP) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 	for built in dist/*.whl dist/*.tar.gz; do \
