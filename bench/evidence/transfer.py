@@ -25,7 +25,7 @@ from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEFT_OUT.md"
 _FIELDS = {
     "science": ("scifact", "citation_integrity"),
-    "the pandemic": ("healthver", "covidfact"),
+    "pandemic": ("healthver", "covidfact"),
     "Wikipedia": ("fever", "wice"),
 }
 _FIGURES = ("AUC", "macro-F1")
@@ -52,11 +52,13 @@ def main(arguments: list[str]) -> int:
         return 2
     data, split, whole, work = map(Path, arguments)
     work.mkdir(parents=True, exist_ok=True)
-    known = read_pairs(split)
+    known, report = read_pairs(split), json.loads((whole / "training_report.json").read_text("utf-8"))
+    settings = TrainingSettings(**report["settings"])
     rows: dict[str, list[str]] = {}
     with torch.autocast("cpu", torch.bfloat16):
         for field, sets in _FIELDS.items():
-            apart = _trained([pair for pair in known if pair.collection not in sets], whole, work / field.split()[-1])
+            apart = work / field
+            train_verifier([pair for pair in known if pair.collection not in sets], report["base"], apart, settings, print)
             for name in sets:
                 of = pairs.pairs_of(data, name)
                 found = [_cells(name, of, model, work) for model in (whole, apart)]
@@ -64,12 +66,6 @@ def main(arguments: list[str]) -> int:
     heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
     _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
     return 0
-
-
-def _trained(known: list[JudgedPair], whole: Path, folder: Path) -> Path:
-    report = json.loads((whole / "training_report.json").read_text("utf-8"))
-    train_verifier(known, report["base"], folder, TrainingSettings(**report["settings"]), print)
-    return folder
 
 
 def _cells(name: str, of: list[JudgedPair], model: Path, work: Path) -> list[str]:

@@ -21,16 +21,13 @@ from bench.multihop.fitting import Shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
 from nlp_retrieval import (
-    Bm25sRetriever,
     EntitySentences,
     EntitySentencesRetriever,
-    FaissRetriever,
     LinkGraphRetriever,
     Searcher,
 )
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
 from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
@@ -39,6 +36,7 @@ SETS = {"musique": "musique", "hotpotqa": "wiki", "scifact": "scifact"}
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "SENTENCES.md"
 _MEASURES = {"scifact": ("recall@2", "recall@5", "ndcg@10")}
+_ENCODER = {"name": "sentence-transformers", "backend": "onnx"}
 _QUESTIONS = ("recall@2", "recall@5", "perfect_recall@5")
 _OWN, _LINKS, _RRF = "entity sentences", "link graph, entity sentences alone", "RRF of both"
 _CHOSEN = "entity sentences, chosen in 5 folds"
@@ -86,9 +84,9 @@ def measured(data: Data, name: str, *, titled: bool) -> Figures:
     shape = "titled" if titled else "untitled"
     corpus = _collection(data, name, titled=titled)
     work = data.work / "sentences" / f"{name}-{shape}"
-    settings = read_sweep(_HERE / "sentences.yaml", corpus=str(corpus), index=str(work / "index"))
+    settings = read_sweep(_HERE / "sentences.yaml", corpus=str(corpus), index=str(work / "index"), encoder=_ENCODER)
     config = configured(settings, work)
-    both = [Bm25sRetriever(), FaissRetriever(SentenceTransformerEncoder(backend="onnx"))]
+    both = ["bm25s", {"name": "faiss", "encoder": _ENCODER}]
     config.searchers[_SHUFFLED] = Searcher([ShuffledSentences(both)])
     config.searchers[_SHUFFLED_LINKS] = Searcher([LinkGraphRetriever(both, [Shuffled(EntitySentences(weight=0.1))])])
     return chosen(run(config, work))

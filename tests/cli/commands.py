@@ -29,13 +29,13 @@ def run(
     given = stdin if isinstance(stdin, bytes) else stdin.encode()
     seen = os.environ | {"HF_HUB_OFFLINE": "1"} | environment
     call = {"words": [COMMAND, *words], "folder": str(folder or Path.cwd()), "environment": seen}
-    message = json.dumps(call).encode()
+    message, start = json.dumps(call).encode(), _read_at_start(seen)
     alone = sys.platform != "linux" or len(message) > warm.LONGEST or "\0" in "".join(words)
-    if alone or _read_at_start(seen) != _read_at_start(dict(os.environ)):
+    if alone or start != _read_at_start(dict(os.environ)):
         done = subprocess.run([COMMAND, *words], input=given, capture_output=True, cwd=folder, env=seen, check=False)
         code, out, err = done.returncode, done.stdout, done.stderr
     else:
-        code, out, err = next(_warm(os.getpid(), _read_at_start(seen))).run(message, given)
+        code, out, err = next(_warm(os.getpid(), start)).run(message, given)
     return subprocess.CompletedProcess([COMMAND, *words], code, out.decode(), err.decode())
 
 
