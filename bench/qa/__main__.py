@@ -55,7 +55,7 @@ def written(data: Data, arguments: list[str]) -> str:
         model=model,
         passages=_PASSAGES,
         n_questions=len(drawn),
-        n_all=len(queries),
+        n_all=f"{len(queries):,}",
         n_items=f"{n_items:,}",
         table=_table(found, _left_open(folder / "read", folder / "memory")),
         gains=_gains(found),
