@@ -93,11 +93,13 @@ def wiki_index(data: Data, encoder: BaseEncoder) -> Path:
     return _index(data, BeirLoader(str(data.corpus)), "wiki-index", FaissRetriever(encoder))
 
 
-def haystack_index(data: Data, encoder: BaseEncoder, naming: Naming = "shared") -> tuple[Path, FaissRetriever]:
+def haystack_index(
+    data: Data, encoder: BaseEncoder, naming: Naming = "shared", index_type: Literal["flat", "auto"] = "flat"
+) -> tuple[Path, FaissRetriever]:
     """The same for a haystack; returns also the dense retriever that belongs to it."""
     _, folder = record_of(wiki_index(data, encoder), FaissRetriever(encoder))
     items = HaystackLoader(str(data.corpus), naming)
-    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index_type="flat")
+    dense = FaissRetriever(LookedUpPassages(encoder, str(folder / "vectors.npy"), items), index_type=index_type)
     return _index(data, items, f"haystack-{naming}-names-index", dense), dense
 
 
