@@ -159,6 +159,7 @@ class VerifyAnswer(BaseModel):
     contradicting_origins: list[Origin]
     verification_status: ClaimStatus
     rule: str
+    not_judged: int
 
 
 class AuditBody(RequestBody):

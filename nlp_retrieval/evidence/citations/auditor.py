@@ -1,7 +1,8 @@
 """Auditing every citation of a report against the text of its own source.
 
-A citation is judged inside the cited source alone, and by all of it: not by what a search over everything happens to find,
-and not by a score of similarity. What else is looked up, where it does not pass, only explains why.
+A citation is judged inside the cited source alone: not by what a search over everything happens to find, and not by a score of
+similarity. The verifier is given the whole source, or of a long one the passages nearest to the sentence; numbers, dates, names
+and quotations are looked up in all of it. What else is looked up, where it does not pass, only explains why.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
 from nlp_retrieval.evidence.citations.markdown import read_report
+from nlp_retrieval.evidence.citations.quoted import missing_quotations
 from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
 from nlp_retrieval.evidence.claims.judged import judge_passages
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
@@ -19,8 +21,8 @@ from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 from nlp_retrieval.evidence.verifiers.signals.counts import Miscounted, miscounted
+from nlp_retrieval.evidence.verifiers.signals.figures import missing_figures
 from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
-from nlp_retrieval.text.measures.numbers import unmatched_numbers
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["CitationAudit", "CitationAuditor"]
@@ -32,7 +34,7 @@ _PASSAGES_OF_LONG_SOURCE = 60
 _OTHER_SOURCES = 8
 _EARLIER_VERSIONS = 5
 _LONGEST_SENTENCE = 2_000
-"""Characters of a sentence that verifiers read whole; what they read a part of must not pass."""
+"""Characters of a sentence; what a verifier reads a part of must not pass."""
 
 
 @dataclass(frozen=True)
@@ -65,21 +67,37 @@ class _Text:
 
 
 @dataclass(frozen=True)
+class _LookedUp:
+    """What can be looked up of a sentence in a source, whatever a verifier says."""
+
+    checks: Checks
+    miscounted: list[Miscounted]
+    quotations: tuple[str, ...]
+
+    @property
+    def parted(self) -> bool:
+        """Whether something parts the two, so that the source does not say this."""
+        checks = self.checks
+        return bool(
+            checks.missing_numbers or self.miscounted or self.quotations or checks.contradiction or checks.is_of_another
+        )
+
+
+@dataclass(frozen=True)
 class _ReadCitation:
     """A sentence beside a text of a source: what was read of it, what the verifier says, and what can be looked up."""
 
     read: _Text
     judgement: Judgement
-    checks: Checks
-    miscounted: list[Miscounted]
+    there: _LookedUp
 
 
 class CitationAuditor:
     """Audits the citations of reports.
 
-    A citation passes where the verifier gives support at least the threshold, every number of the sentence stands in the
-    source, and not for something else alone, and no sentence of the source says the same but for a negation, the opposite of
-    a word, or a name that the source lacks: no verifier is believed against what can be looked up.
+    A citation passes where the verifier gives support at least the threshold, every number, date and quotation of the sentence
+    stands in the source, a number not for something else alone, and no sentence of the source says the same but for a
+    negation, the opposite of a word, or a name that the source lacks: no verifier is believed against what can be looked up.
 
     Args:
         index: of the sources.
@@ -100,8 +118,8 @@ class CitationAuditor:
     def rule(self) -> str:
         """What passes, in a sentence for people."""
         return (
-            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers "
-            "stand in the source and no negation, opposite word or other name parts the two."
+            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
+            "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
         )
 
     def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
@@ -153,21 +171,13 @@ class CitationAuditor:
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
     def _passes(self, found: _ReadCitation) -> bool:
-        checks = found.checks
-        parted = checks.missing_numbers or found.miscounted or checks.contradiction or checks.is_of_another
-        return found.judgement.support >= self.threshold and not parted
+        return found.judgement.support >= self.threshold and not found.there.parted
 
     def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
-        claim, whole = citation.sentence, self.index.text(source.key)
+        whole = self.index.text(source.key)
         read = self._text(citation, source, whole, newest=newest)
-        (judgement,) = self.verifier.judge([claim], [read.text])
-        checks = check(claim, read.text)
-        there = f"{source.title}\n\n{whole}"
-        numbers = [one.written for one in unmatched_numbers(claim, there)] if checks.missing_numbers else []
-        names = unmatched_names(claim, there) if checks.missing_names else []
-        counts = miscounted(claim, there) if miscounted(claim, read.text) else []
-        looked_up = replace(checks, missing_numbers=tuple(numbers), missing_names=tuple(names))
-        return _ReadCitation(read, judgement, looked_up, counts)
+        (judgement,) = self.verifier.judge([citation.sentence], [read.text])
+        return _ReadCitation(read, judgement, _looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}"))
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -207,35 +217,66 @@ class CitationAuditor:
         return _Text("\n\n".join(parts), begins)
 
     def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
-        """Why a citation did not pass: what stands against it, else what is missing, else which source has it."""
-        checks, judgement = found.checks, found.judgement
+        """Why a citation did not pass: what stands against it, else which source has it, else what is missing."""
+        there, judgement = found.there, found.judgement
         if number := self._other_number(found):
             return "other number", "", number
-        if checks.contradiction and not checks.missing_names:
-            return "contradicted", "", f"the source says this {checks.contradiction}"
-        elsewhere = bool(checks.missing_names) or judgement.contradict < judgement.neutral
+        if there.checks.contradiction and not there.checks.missing_names:
+            return "contradicted", "", f"the source says this {there.checks.contradiction}"
+        elsewhere = bool(there.checks.missing_names or there.quotations) or judgement.contradict < judgement.neutral
         other = self._other_source(claim, source) if elsewhere else ""
         if other:
             return "another source", other, "another indexed source supports this"
-        if checks.missing_names:
-            return "other entity", "", f"the source does not name {_listed(checks.missing_names)}"
+        reason, detail = self._lack(found)
+        return reason, "", detail
+
+    def _lack(self, found: _ReadCitation) -> tuple[AuditReason, str]:
+        """What a source does not have of a citation, or what its verifier says."""
+        there, judgement = found.there, found.judgement
+        if there.quotations:
+            return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
+        if there.checks.missing_names:
+            return "other entity", f"the source does not name {_listed(there.checks.missing_names)}"
+        if not judgement.was_judged:
+            why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
+            return "not judged", f"{self.verifier.name} did not judge this: {why}"
         if judgement.contradict >= judgement.neutral:
-            return "contradicted", "", "the source says otherwise"
-        return "not found", "", "no passage of the source supports this"
+            return "contradicted", "the source says otherwise"
+        return "not found", "no passage of the source supports this"
 
     def _other_number(self, found: _ReadCitation) -> str:
         """What is wrong with the numbers of a claim, in words; empty where nothing is."""
-        checks = found.checks
+        checks = found.there.checks
         if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
             return f"the source does not have {_listed(checks.missing_numbers)}"
-        if found.miscounted and not checks.missing_names:
-            return " and ".join(f"where this says {number}, the source has {other}" for number, other in found.miscounted)
+        if found.there.miscounted and not checks.missing_names:
+            return " and ".join(f"where this says {number}, the source has {other}" for number, other in found.there.miscounted)
         return ""
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:
+        """The address of another source by a passage of which the claim would pass; empty where none is found."""
         found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]
         judged = [one for one in judge_passages(self.verifier, claim, found) if one.judgement.support >= self.threshold]
-        return max(judged, key=lambda one: one.judgement.support).passage.url if judged else ""
+        judged.sort(key=lambda one: -one.judgement.support)
+        return next((one.passage.url for one in judged if not self._parted(claim, one.passage)), "")
+
+    def _parted(self, claim: str, passage: EvidencePassage) -> bool:
+        try:
+            whole = self.index.text(passage.key)
+        except QueryError:  # another process deleted it since it was found
+            return True
+        return _looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").parted
+
+
+def _looked_up(claim: str, read: str, whole: str) -> _LookedUp:
+    """What is looked up of a claim: sentences in what was read, and what is missing there in all of the source."""
+    checks = check(claim, read)
+    if checks.missing_numbers:
+        missing = missing_figures(claim, whole)
+        checks = replace(checks, missing_numbers=missing.dates + missing.numbers)
+    if checks.missing_names:
+        checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
+    return _LookedUp(checks, miscounted(claim, whole) if miscounted(claim, read) else [], missing_quotations(claim, whole))
 
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:

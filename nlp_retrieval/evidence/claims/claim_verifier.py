@@ -33,7 +33,9 @@ class ClaimVerdict:
         supporting_origins: the independent origins of the former, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
-        rule: which rule gave it, in words.
+        rule: which rule gave it, in words, and how many passages the verifier did not judge, where there are any.
+        not_judged: how many passages that is: the claim is longer than it reads, or it gave no usable answer. They are among
+            the neutral ones.
     """
 
     claim: str
@@ -46,6 +48,7 @@ class ClaimVerdict:
     contradicting_origins: list[Origin]
     verification_status: ClaimStatus
     rule: str
+    not_judged: int = 0
 
     @property
     def independence_count(self) -> int:
@@ -67,6 +70,7 @@ class ClaimVerdict:
             "contradicting_origins": [asdict(one) for one in self.contradicting_origins],
             "verification_status": self.verification_status,
             "rule": self.rule,
+            "not_judged": self.not_judged,
         }
 
 
@@ -118,8 +122,23 @@ class ClaimVerifier:
         contradicting.sort(key=lambda one: -one.judgement.contradict)
         for_it, against_it = _origins(supporting, texts), _origins(contradicting, texts)
         status, rule = status_of(len(for_it), len(against_it))
-        minimum = _QUALITY[claim_type]
-        return ClaimVerdict(claim, claim_type, minimum, supporting, contradicting, neutral, for_it, against_it, status, rule)
+        silent = [one.judgement for one in judged if not one.judgement.was_judged]
+        if silent:
+            why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
+            rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
+        return ClaimVerdict(
+            claim,
+            claim_type,
+            _QUALITY[claim_type],
+            supporting,
+            contradicting,
+            neutral,
+            for_it,
+            against_it,
+            status,
+            rule,
+            len(silent),
+        )
 
     def _text(self, key: str) -> str:
         """A stored text; empty where another process deleted it since it was searched."""

@@ -12,10 +12,13 @@ from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.errors import EngineError, QueryError
 
-__all__ = ["UNREAD", "BaseVerifier", "Judgement"]
+__all__ = ["ABSTAINED", "UNREAD", "BaseVerifier", "Judgement"]
 
 UNREAD = "claim_too_long"
 """The signal of a judgement that says nothing, because the claim was not read."""
+
+ABSTAINED = "abstained"
+"""The signal of a judgement that says nothing, because there was no usable answer."""
 
 _ROUNDING = 1e-4
 
@@ -37,6 +40,16 @@ class Judgement:
     neutral: float
     sentence: tuple[int, int]
     signals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the claim is longer than the verifier reads, so that this says nothing."""
+        return bool(self.signals.get(UNREAD))
+
+    @property
+    def was_judged(self) -> bool:
+        """Whether the verifier says anything: it read the claim, and did not abstain."""
+        return not (self.unread or self.signals.get(ABSTAINED))
 
 
 class BaseVerifier(Component, ABC):

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.queries import says_nothing
-from nlp_retrieval.evidence.verifiers.base import Judgement
+from nlp_retrieval.evidence.verifiers.base import ABSTAINED, Judgement
 from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 from nlp_retrieval.evidence.verifiers.windows import Span, window_spans
@@ -196,7 +196,7 @@ def _signals(answer: _Answer, checks: Checks) -> dict[str, float]:
         "model_support": math.log(support / neutral),
         "model_contradict": math.log(contradict / neutral),
         "quote_missing": float(answer.quote_missing),
-        "abstained": float(answer.abstained),
+        ABSTAINED: float(answer.abstained),
     }
     return own | checks.signals
 

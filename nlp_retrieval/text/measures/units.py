@@ -48,11 +48,15 @@ _EXACT |= {"km": ("m", 1e3), "cm": ("m", 1e-2), "mm": ("m", 1e-3), "km2": ("ha",
 _EXACT |= {
     "m2": ("ha", 1e-4),
     "m²": ("ha", 1e-4),
+    "ft": ("m", 0.3048),
+    "sq ft": ("ha", 0.09290304e-4),
     "m3": ("m3", 1.0),
     "m³": ("m3", 1.0),
     "ml": ("m3", 1e-6),
     "mmHg": ("mmHg", 1.0),
 }
+_EXACT |= {"°F": ("°F", 1.0), "km/h": ("m/h", 1e3), "kph": ("m/h", 1e3), "mph": ("m/h", 1609.344), "oz": ("t", 28.349523125e-6)}
+_EXACT |= {"lb": ("t", 0.45359237e-3), "lbs": ("t", 0.45359237e-3)}
 _EXACT |= {code: (code, 1.0) for code in "USD EUR GBP JPY CNY INR RMB ZAR BRL AUD CAD CHF KRW MXN IDR NGN KES ETB".split()}
 _EXACT |= {"RMB": ("CNY", 1.0), "€": ("EUR", 1.0), "£": ("GBP", 1.0)}
 
@@ -61,10 +65,15 @@ _SPELLED: dict[str, tuple[str, float]] = {
     "degrees Celsius": ("°C", 1.0), "hectare": ("ha", 1.0), "square kilometre": ("ha", 100.0),
     "square kilometer": ("ha", 100.0),
     "sq km": ("ha", 100.0), "kilometre": ("m", 1e3), "kilometer": ("m", 1e3), "metre": ("m", 1.0), "meter": ("m", 1.0),
+    "centimetre": ("m", 1e-2), "centimeter": ("m", 1e-2), "millimetre": ("m", 1e-3), "millimeter": ("m", 1e-3),
+    "square mile": ("ha", 258.9988110336), "mile": ("m", 1609.344), "foot": ("m", 0.3048), "feet": ("m", 0.3048),
+    "yard": ("m", 0.9144), "inch": ("m", 0.0254), "acre": ("ha", 0.40468564224), "degree Fahrenheit": ("°F", 1.0),
+    "degrees Fahrenheit": ("°F", 1.0), "kilogram": ("t", 1e-3), "milligram": ("t", 1e-9), "gram": ("t", 1e-6),
     "cubic metre": ("m3", 1.0), "cubic meter": ("m3", 1.0), "litre": ("m3", 1e-3), "liter": ("m3", 1e-3),
     "US dollar": ("USD", 1.0), "U.S. dollar": ("USD", 1.0), "dollar": ("USD", 1.0), "euro": ("EUR", 1.0),
     "pound sterling": ("GBP", 1.0), "yuan": ("CNY", 1.0), "rupee": ("INR", 1.0), "yen": ("JPY", 1.0),
     "year": ("year", 1.0), "month": ("year", 1 / 12), "day": ("day", 1.0), "week": ("day", 7.0), "hour": ("day", 1 / 24),
+    "minute": ("day", 1 / 1440),
     "people": ("people", 1.0), "person": ("people", 1.0), "household": ("household", 1.0), "job": ("job", 1.0),
     "vehicle": ("vehicle", 1.0), "tree": ("tree", 1.0), "participant": ("people", 1.0), "patient": ("people", 1.0),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evidence.citations.auditor import CitationAudit, CitationAuditor
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage
+from nlp_retrieval.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 
 from ..sources import BRIDGE, SOURCES, project
@@ -38,6 +39,11 @@ def test_a_citation_of_what_its_source_says_passes(index: EvidenceIndex) -> None
     ("sentence", "reason", "detail"),
     [
         ("The Long Bridge was opened in 1952 [1].", "other number", "1952"),
+        (
+            "The Long Bridge was opened in 1932 \u201cwith an utter and lasting disgrace\u201d [1].",
+            "quote not found",
+            "utter and",
+        ),
         ("Some 190,000 vehicles cross the Long Bridge every day [1].", "other number", "190,000"),
         ("Beetles of the genus Onthophagus roll no dung [1].", "another source", "supports"),
         ("Its walls are painted by schoolchildren [1].", "not found", "no passage"),
@@ -58,6 +64,57 @@ def test_what_is_wrong_with_a_citation_is_told(index: EvidenceIndex, sentence: s
 def test_another_source_that_supports_a_sentence_is_named(index: EvidenceIndex) -> None:
     (row,) = audited(index, "Beetles of the genus Onthophagus roll no dung [1].").rows
     assert row.other_source == SOURCES[5][1]
+
+
+class Believer(BaseVerifier):
+    """Supports everything that it reads, up to 50 characters."""
+
+    name = "believer"
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        read, unread = Judgement(1.0, 0.0, 0.0, (0, 0)), Judgement(0.0, 0.0, 1.0, (0, 0), {UNREAD: 1.0})
+        return [read if len(claim) <= 50 else unread for claim in claims]
+
+
+def test_another_source_is_named_only_where_the_sentence_would_pass_by_it(index: EvidenceIndex) -> None:
+    auditor = CitationAuditor(index, Believer())
+    wrong = "Beetles of Onthophagus roll dung for 77 days [1]."
+    (row,) = auditor.audit(wrong + REFERENCES).rows
+    assert (row.reason, row.other_source) == ("other number", "")
+    (row,) = auditor.audit("Beetles of the genus Onthophagus roll dung [1]." + REFERENCES).rows
+    assert row.other_source != SOURCES[5][1]
+
+
+def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceIndex) -> None:
+    sentence = "The Long Bridge was opened in 1932, and it carries rail and road traffic [1]."
+    (row,) = CitationAuditor(index, Believer()).audit(sentence + REFERENCES).rows
+    assert (row.status, row.reason) == ("REVIEW", "not judged")
+    assert row.detail == "believer did not judge this: the sentence is longer than it reads; split it up"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passes"),
+    [
+        ('The mayor called it "a gate to the north" [1].', True),
+        ("The mayor called it \u201cA gate \u2026 north\u201d [1].", True),
+        ("The mayor called it \u00aba gate to the [far] north\u00bb [1].", True),
+        ('The mayor called it "a door to the north" [1].', False),
+        ('The mayor called it a "door" to the north [1].', True),
+        ("It was opened on 2019-03-12 [1].", True),
+        ("It was opened on March 12th, 2019 [1].", True),
+        ("It was opened on 12 April 2019 [1].", False),
+        ("It is 40,000 metres long [1].", True),
+        ("It is 40 miles long [1].", False),
+    ],
+)
+def test_quotations_dates_and_units_are_looked_up(tmp_path: Path, sentence: str, passes: bool) -> None:
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    text = "The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long."
+    index.add_document(text, "https://road.example.org/")
+    index.build_index()
+    (row,) = CitationAuditor(index, Believer()).audit(sentence + "\n\n## References\n\n[1] https://road.example.org/").rows
+    assert (row.status == "PASS") is passes
+    assert passes or row.reason in ("other number", "quote not found")
 
 
 def test_a_number_that_stands_nowhere_in_the_source_never_passes(index: EvidenceIndex) -> None:

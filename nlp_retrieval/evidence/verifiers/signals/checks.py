@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from nlp_retrieval.evidence.verifiers.signals.figures import missing_figures
 from nlp_retrieval.evidence.verifiers.signals.names import names_of, unmatched_names
 from nlp_retrieval.evidence.verifiers.signals.negation import Opposites, negations
 from nlp_retrieval.evidence.verifiers.signals.stems import stemmed
 from nlp_retrieval.evidence.verifiers.windows import Span
-from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
+from nlp_retrieval.text.measures.numbers import numbers_of
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -25,6 +26,7 @@ SIGNALS = (
     "longest_run",
     "verbatim",
     "numbers_missing",
+    "dates_missing",
     "names_missing",
     "negation",
     "opposite",
@@ -58,7 +60,7 @@ class Checks:
             claim is not, or the other way round, than in one that is as the claim (``negation``); how many of the words around
             it a word of the claim shares with its opposite (``opposite``); 1 where the claim is negated (``claim_negated``).
         sentence: where in the passage the sentence is that denies the claim, or else the nearest.
-        missing_numbers: of the claim, as written.
+        missing_numbers: of the claim, dates among them, as written.
         missing_names: of the claim.
         contradiction: how a sentence says most of the claim's words otherwise, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty where none does.
@@ -89,7 +91,7 @@ def check(claim: str, passage: str) -> Checks:
     sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]
     shares = [_share(wanted, one.content) for one in sentences]
     nearest = _nearest(wanted, sentences)
-    numbers = [number.written for number in unmatched_numbers(claim, passage)]
+    missing = missing_figures(claim, passage)
     spans = names_of(claim)
     names = unmatched_names(claim, passage)
     pairs, pairs_there = _neighbours(claim), _neighbours(passage)
@@ -105,7 +107,8 @@ def check(claim: str, passage: str) -> Checks:
         "bigrams": len(pairs & pairs_there) / len(pairs) if pairs else 0.0,
         "longest_run": run,
         "verbatim": float(run == 1.0),
-        "numbers_missing": len(numbers) / max(1, len(numbers_of(claim))),
+        "numbers_missing": len(missing.numbers) / max(1, len(numbers_of(claim))),
+        "dates_missing": len(missing.dates) / max(1, missing.n_dates),
         "names_missing": len(names) / max(1, len(spans)),
         "negation": denial.strength,
         "opposite": opposite.strength,
@@ -115,7 +118,7 @@ def check(claim: str, passage: str) -> Checks:
     return Checks(
         signals,
         sentences[deciding].span if sentences else (0, 0),
-        tuple(numbers),
+        missing.dates + missing.numbers,
         tuple(names),
         "" if contradicting is None else contradicting.says,
         _together(rest, sentences),

@@ -3,13 +3,15 @@
 A name is a run of words that do not begin with a lower-case letter, inside a sentence; at its beginning, where it is no
 common word. A name is in a passage where each of its words stands there, or its initials do. Of "HIV-positive" and
 "M2-phenotype" only what has a capital or a digit is looked for, and of a name at the beginning of a claim not the first word,
-which may be capitalised for that alone ("Reducing H3K4me3").
+which may be capitalised for that alone ("Reducing H3K4me3"). A month is there too where a date of the passage is in it
+("2019-03-12"), and the one of a whole date ("12 March") is not looked for, as dates are compared by themselves.
 """
 
 from __future__ import annotations
 
 import re
 
+from nlp_retrieval.text.measures.dates import dates_of, month_of, months_named
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.surfaces import words_of
 
@@ -61,13 +63,19 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     """
     words = words_of(passage)
     there, joined = set(map(_stem, words)), "".join(words)
+    has_month = any(month_of(word) for word in words_of(claim))
+    months = months_named(passage) if has_month else frozenset()
+    dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
     missing = []
     for begin, end in names_of(claim):
         lacking = [
             word
             for part in _looked_for(claim, begin, end)
             for word in words_of(part)
-            if len(word) > 1 and _stem(word) not in there and not (len(word) > 3 and word in joined)
+            if len(word) > 1
+            and _stem(word) not in there
+            and not (len(word) > 3 and word in joined)
+            and not (month_of(word) and (month_of(word) in months or any(one.begin < end and begin < one.end for one in dates)))
         ]
         name = claim[begin:end]
         if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):

@@ -57,6 +57,25 @@ def test_what_is_said_of_another_name_is_told_from_what_is_not_said(claim: str, 
     assert check(claim, PASSAGE).is_of_another is of_another
 
 
+@pytest.mark.parametrize(
+    ("claim", "missing"),
+    [
+        ("The Long Bridge was opened on 12 March 2019.", ()),
+        ("The Long Bridge was opened on 2019-03-12.", ()),
+        ("The Long Bridge was opened in March 2019.", ()),
+        ("The Long Bridge was opened on 12 May 2019.", ("12 May 2019",)),
+        ("The Long Bridge was opened on 13 March 2019.", ("13 March 2019",)),
+        ("The Long Bridge is 12 km long.", ("12 km",)),
+    ],
+)
+def test_dates_are_compared_as_a_whole_and_numbers_with_their_units(claim: str, missing: tuple[str, ...]) -> None:
+    passage = "The Long Bridge was opened on 2019-03-12 after 13 years; it is 12 miles long. In May 2018 a pier fell."
+    found = check(claim, passage)
+    assert found.missing_numbers == missing
+    assert found.missing_names == ()
+    assert (found.signals["dates_missing"] == 1) == (bool(missing) and "km" not in claim)
+
+
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_signals_of_any_texts_are_shares(claim: str, passage: str) -> None:
     found = check(claim, passage)

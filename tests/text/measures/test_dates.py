@@ -1,0 +1,67 @@
+"""Dates are read however they are written, and compared by what both say."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.text.measures.dates import dates_of, month_of, months_named
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("opened on 12 March 2019.", [(2019, 3, {12})]),
+        ("opened on March 12th, 2019, at noon", [(2019, 3, {12})]),
+        ("on the 12th of March", [(None, 3, {12})]),
+        ("Sept. 3, 1999", [(1999, 9, {3})]),
+        ("in October of 2013", [(2013, 10, set())]),
+        ("since May", [(None, 5, set())]),
+        ("from 11\u201314 March 2019", [(2019, 3, {11, 12, 13, 14})]),
+        ("March 11-14, 2019", [(2019, 3, {11, 12, 13, 14})]),
+        ("12 and 14 March", [(None, 3, {12, 14})]),
+        ("2019-03-12", [(2019, 3, {12})]),
+        ("2019-03-12T10:00:00Z", [(2019, 3, {12})]),
+        ("12.03.2019", [(2019, 3, {12})]),
+        ("13/4/2019", [(2019, 4, {13})]),
+        ("3/4/2019", [(2019, 4, {3}), (2019, 3, {4})]),
+        ("It may 5 times rise; they march 12 miles.", []),
+        ("2019-13-45 and 1.2.3 and https://example.org/2019/03/12/page", []),
+    ],
+)
+def test_dates_are_read_as_they_are_meant(text: str, readings: list[tuple[int | None, int, set[int]]]) -> None:
+    found = [(one.year, one.month, set(one.days)) for found in dates_of(text) for one in found.readings]
+    assert found == readings
+
+
+@given(
+    st.dates(date(1500, 1, 1), date(2199, 12, 31)),
+    st.sampled_from(["%d %B %Y", "%B %d, %Y", "%Y-%m-%d", "%d.%m.%Y", "%d-%b-%Y"]),
+)
+def test_every_day_agrees_with_itself_and_not_with_the_next(day: date, form: str) -> None:
+    (written,) = dates_of(f"It was on {day.isoformat()}.")
+    (other,) = dates_of(f"It was on {day.strftime(form)}.")
+    assert written.agrees(other)
+    if day.day < 28:
+        (after,) = dates_of(f"It was on {(day + timedelta(days=1)).strftime(form)}.")
+        assert not written.agrees(after)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    assert all(
+        0 <= found.begin < found.end <= len(text) and text[found.begin : found.end] == found.written for found in dates_of(text)
+    )
+
+
+def test_a_page_of_dates_is_read_in_bounded_work() -> None:
+    assert len(dates_of("12 March 2019, " * 100_000)) == 2_000
+    assert dates_of("1," * 200_000) == []
+
+
+def test_months_are_known_in_full_and_shortened() -> None:
+    assert (month_of("March"), month_of("sept."), month_of("Marching")) == (3, 9, None)
+    assert months_named("It was opened on 2019-03-12 and closed in December.") == {3, 12}
