@@ -100,6 +100,7 @@ def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceInde
         ("The mayor called it \u00aba gate to the [far] north\u00bb [1].", True),
         ('The mayor called it "a door to the north" [1].', False),
         ('The mayor called it a "door" to the north [1].', True),
+        ('It is in "The Roads of the North Coast" [1].', True),
         ("It was opened on 2019-03-12 [1].", True),
         ("It was opened on March 12th, 2019 [1].", True),
         ("It was opened on 12 April 2019 [1].", False),

@@ -10,7 +10,7 @@ from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.evidence.verifiers.base import ABSTAINED, UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 
 from ..sources import SOURCES, project
@@ -156,3 +156,26 @@ def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
         ClaimVerifier(index, LexicalVerifier(), k=0)
     with pytest.raises(QueryError):
         ClaimVerifier(index, LexicalVerifier()).verify(7)  # type: ignore[arg-type]
+
+
+class SilentVerifier(BaseVerifier):
+    """Says nothing, and why."""
+
+    name = "silent"
+
+    def __init__(self, signal: str) -> None:
+        self.signal = signal
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        return [Judgement(0.0, 0.0, 1.0, (0, 0), {self.signal: 1.0})] * len(claims)
+
+
+@pytest.mark.parametrize(("signal", "why"), [(UNREAD, "longer than it reads"), (ABSTAINED, "no usable answer")])
+def test_passages_that_were_not_judged_are_not_told_as_a_finding(index: EvidenceIndex, signal: str, why: str) -> None:
+    verdict = ClaimVerifier(index, SilentVerifier(signal)).verify("The Long Bridge")
+    read = len(verdict.neutral_evidence)
+    assert (verdict.verification_status, verdict.not_judged) == ("UNVERIFIED", read)
+    assert f"{read} of {read} passages were not judged by silent: " in verdict.rule
+    assert why in verdict.rule
+    assert verdict.as_dict()["not_judged"] == read > 0
+    assert verified(index, "1932").not_judged == 0
