@@ -49,7 +49,10 @@ def train_verifier(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 1,
     short_epochs: Annotated[int, typer.Option(min=0, help="Passes before these over the short pairs alone.")] = 2,
     learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1.2e-4,
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where the processor computes in it.")] = "float32",
+    precision: Annotated[
+        str, typer.Option(help="float32, or bfloat16 where the processor, or the GPU, computes in it.")
+    ] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU where there is one.")] = None,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
 ) -> None:
     """Fine-tune a small model to judge claims, on judged pairs.
@@ -63,7 +66,7 @@ def train_verifier(
     settings = TrainingSettings(
         epochs=epochs, short_epochs=short_epochs, learning_rate=learning_rate, precision=precision, seed=seed
     )
-    report = train_verifier(read_pairs(data), base, output, settings, say)
+    report = train_verifier(read_pairs(data), base, output, settings, say, device)
     typer.echo(
         f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.losses[report.best_epoch - 1]:.4f} after epoch "
         f"{report.best_epoch}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evidence.verifiers.training.examples import TrainingExample
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LABELS", "Batch", "FineTuning", "TrainingSettings", "batches_of", "pooled_logits"]
 
 LABELS = ("support", "contradict", "neutral")
+_PRECISIONS = ("float32", "bfloat16")
 _LABEL_NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 
 
@@ -44,7 +46,10 @@ class TrainingSettings:
         held_out: the share of families that decides when to stop.
         weight_decay: of AdamW.
         seed: of everything that is drawn.
-        precision: "float32", or "bfloat16" where the processor computes in it.
+        precision: "float32", or "bfloat16" where the processor, or the GPU, computes in it.
+
+    Raises:
+        ConfigurationError: the precision is another.
     """
 
     epochs: int = 1
@@ -59,6 +64,10 @@ class TrainingSettings:
     weight_decay: float = 0.01
     seed: int = 0
     precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        if self.precision not in _PRECISIONS:
+            raise ConfigurationError(f"precision={self.precision!r}; {nearest(self.precision, _PRECISIONS)}")
 
 
 @dataclass(frozen=True)
@@ -148,9 +157,9 @@ def pooled_logits(logits: torch.Tensor, example: torch.Tensor, n_examples: int) 
     import torch
 
     against = (logits[:, :2] - logits[:, 2:]).float()
-    pooled = torch.full((n_examples, 2), -math.inf, dtype=against.dtype)
+    pooled = against.new_full((n_examples, 2), -math.inf)
     pooled = pooled.scatter_reduce(0, example[:, None].expand(-1, 2), against, "amax", include_self=True)
-    return torch.cat([pooled, torch.zeros(n_examples, 1)], dim=1)
+    return torch.cat([pooled, pooled.new_zeros(n_examples, 1)], dim=1)
 
 
 class FineTuning:
@@ -161,12 +170,15 @@ class FineTuning:
         tokenizer: its own.
         settings: how.
         total_steps: of the whole run, over which the learning rate falls.
+        device: of torch, that computes.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, settings: TrainingSettings, total_steps: int) -> None:
+    def __init__(self, model: Any, tokenizer: Any, settings: TrainingSettings, total_steps: int, device: str = "cpu") -> None:
         import torch
 
+        model.to(device)
         self.model, self.tokenizer, self.settings, self.total_steps = model, tokenizer, settings, total_steps
+        self.device = torch.device(device)
         decayed = [value for name, value in model.named_parameters() if value.ndim > 1 and value.requires_grad]
         others = [value for name, value in model.named_parameters() if value.ndim <= 1 and value.requires_grad]
         groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
@@ -208,7 +220,7 @@ class FineTuning:
 
         logits = self._logits(batch)
         probabilities = torch.log_softmax(logits, dim=1)
-        labels = torch.from_numpy(batch.labels)
+        labels = torch.from_numpy(batch.labels).to(self.device)
         known = labels < len(LABELS)
         loss = logits.new_zeros(())
         if bool(known.any()):
@@ -220,13 +232,12 @@ class FineTuning:
     def _logits(self, batch: Batch) -> torch.Tensor:
         import torch
 
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
-            logits = self.model(
-                input_ids=torch.from_numpy(batch.tokens),
-                attention_mask=torch.from_numpy(batch.mask),
-                token_type_ids=torch.from_numpy(batch.types),
-            ).logits
-        return pooled_logits(logits.float(), torch.from_numpy(batch.example), len(batch.labels))
+        tokens, mask, types, example = (
+            torch.from_numpy(values).to(self.device) for values in (batch.tokens, batch.mask, batch.types, batch.example)
+        )
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+            logits = self.model(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
+        return pooled_logits(logits.float(), example, len(batch.labels))
 
     def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:
         """Return the pooled logits of all examples, ``[examples, 3]``.
@@ -241,7 +252,7 @@ class FineTuning:
         self.model.eval()
         with torch.inference_mode():
             for batch in batches:
-                found[batch.numbers] = self._logits(batch).numpy()
+                found[batch.numbers] = self._logits(batch).cpu().numpy()
         return found
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -266,7 +277,10 @@ class FineTuning:
         self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         for name, parameter in self.model.named_parameters():
             state = {
-                key: tensors[f"{key}.{name}"].clone() for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors
+                # the count of steps stays where the optimiser reads it
+                key: tensors[f"{key}.{name}"].clone().to("cpu" if key == "step" else self.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
+                if f"{key}.{name}" in tensors
             }
             if state:
                 self.optimizer.state[parameter] = state

@@ -18,6 +18,7 @@ from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json, read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.progress import progress
+from nlp_retrieval.encoders.backends.choice import require_device
 from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 from nlp_retrieval.evidence.verifiers.training.examples import (
@@ -62,6 +63,7 @@ def train_verifier(
     output: str | Path,
     settings: TrainingSettings | None = None,
     on_progress: Callable[[str], None] | None = None,
+    device: str | None = None,
 ) -> TrainingReport:
     """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
 
@@ -74,13 +76,15 @@ def train_verifier(
         output: folder for the model; what is not of such a run is not overwritten.
         settings: how; by default as for a small model on a processor.
         on_progress: is told a line after each epoch.
+        device: ``cpu``, ``cuda``, ...; by default a GPU where torch has one.
 
     Raises:
-        ConfigurationError: there are no pairs, or the folder holds another run.
+        ConfigurationError: there are no pairs, the folder holds another run, or there is no such device.
         DependencyError: the dense extra is not installed.
         ModelError: the base model does not load.
     """
     require_dense_extra()
+    require_device(device)
     chosen = settings or TrainingSettings()
     folder = Path(output)
     if not pairs:
@@ -98,7 +102,7 @@ def train_verifier(
     in_all = chosen.short_epochs + chosen.epochs
     prepared = {epoch: _epoch_batches(trained, chosen, epoch, tokenizer) for epoch in {0, chosen.short_epochs}}
     total_steps = chosen.short_epochs * len(prepared[0]) + chosen.epochs * len(prepared[chosen.short_epochs])
-    tuning = FineTuning(model, tokenizer, chosen, total_steps)
+    tuning = FineTuning(model, tokenizer, chosen, total_steps, device or _best_device())
     state = _resumed(folder, identity, tuning)
     examples = examples_of(judged, _WINDOWS_JUDGED, chosen.window_size, random.Random(chosen.seed))  # noqa: S311
     held_batches = batches_of(examples, tokenizer, chosen.max_length, 2 * chosen.batch_tokens)
@@ -120,6 +124,12 @@ def train_verifier(
     write_atomically(folder / _REPORT, json.dumps(kept, indent=1).encode())
     (folder / _CHECKPOINT).unlink(missing_ok=True)
     return report
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _train_epoch(folder: Path, tuning: FineTuning, batches: list[Batch], state: _State) -> None:
@@ -230,6 +240,7 @@ def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
         model = AutoModelForSequenceClassification.from_pretrained(
             folder,
             config=config,
+            ignore_mismatched_sizes=True,  # a base that gave other labels, or one score, gets a new layer for these
             attn_implementation="eager",  # the fused kernel's way back takes 40% of a step on a processor
             local_files_only=True,
             trust_remote_code=False,

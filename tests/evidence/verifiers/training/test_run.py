@@ -148,3 +148,11 @@ def test_a_base_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "base" / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="does not load as a model to fine-tune"):
         train_verifier(judged(), str(tmp_path / "base"), tmp_path / "model", SETTINGS)
+
+
+def test_another_precision_or_device_is_named_before_anything_is_trained(base: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="precision='bf16'"):
+        TrainingSettings(precision="bf16")
+    with pytest.raises(ConfigurationError, match="there is no device 'cuda:7' here"):
+        train_verifier(judged(), base, tmp_path / "model", SETTINGS, device="cuda:7")
+    assert not (tmp_path / "model").exists()
