@@ -186,8 +186,8 @@ def _direct(project: Path, seconds: float) -> float:
         return sum(pool.map(worker, range(THREADS))) / seconds
 
 
-def _served(project: Path, said: list[str]) -> tuple[subprocess.Popen[str], int]:
-    """The service and its port; what it says is taken down."""
+def served(project: Path, said: list[str]) -> tuple[subprocess.Popen[str], int]:
+    """Serve a project or an index; the process, and its port. What it says is taken down."""
     command = [str(Path(sys.executable).with_name("nlp-retrieval")), "serve", str(project), "--port", "0"]
     command += ["--workers", str(WORKERS), "--threads", str(THREADS)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -226,7 +226,7 @@ def main(arguments: list[str]) -> int:
         with EvidenceIndex(project, Searcher([Bm25sRetriever()])) as index:
             index.add_documents([dict(zip(("content", "url"), _river(number), strict=True)) for number in range(SOURCES)])
             index.build_index()
-        process, port = _served(project, said)
+        process, port = served(project, said)
         try:
             _searches(port, short, Tally())  # each process opens the index at its first search
             service = _searches(port, short, tally)
