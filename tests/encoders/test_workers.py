@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +19,10 @@ from worker_encoders import Unlucky
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.cores import threads_of
-from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.pool import WorkerPool, _Call
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
-from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, Worker
+from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Worker
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
@@ -196,6 +197,48 @@ def test_what_a_worker_makes_up_is_not_believed_though_its_checksums_fit(told):
     with pytest.raises(WorkerError, match=r"3 workers were lost .* a worker sent something else than was asked for"):
         list(pool.encoded(task, iter([["a", "b"]])))
     pool.close()
+
+
+class Roomless(Worker):
+    """A worker that finds no room, once the other one of two has been started as well."""
+
+    def __init__(self, started: threading.Barrier) -> None:
+        self._started = started
+
+    def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
+        self._started.wait(30)
+        raise NoRoomError("no core is free")
+
+    def do(self, doing: str, work: object) -> object:
+        raise AssertionError("asked without having taken up a task")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(monkeypatch):
+    started, left = threading.Barrier(2), threading.Barrier(2)
+    leave = _Call._leave_to_others
+
+    def together(run: _Call, why: str) -> None:
+        try:
+            leave(run, why)
+        finally:
+            left.wait(30)
+
+    monkeypatch.setattr(_Call, "_leave_to_others", together)
+    pool, raised = WorkerPool(lambda: Roomless(started), 2, "free a core"), []
+
+    def encode() -> None:
+        try:
+            list(pool.encoded(PassageTask(HashedWords()), iter([["a"], ["b"]])))
+        except WorkerError as error:
+            raised.append(str(error))
+
+    encoding = threading.Thread(target=encode, daemon=True)
+    encoding.start()
+    encoding.join(60)
+    assert raised == ["no worker is left: no core is free; free a core"]
 
 
 SCRIPT = """

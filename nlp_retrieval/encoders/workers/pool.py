@@ -188,7 +188,6 @@ class _Call:
             self.fail(error)
         with self._changed:
             self._busy.discard(slot)
-            self._alive -= 1
 
     def _next(self, slot: int) -> TaskBlock | None:
         with self._changed:
@@ -233,7 +232,7 @@ class _Call:
                     ) from None
             except NoRoomError as none:
                 self._pool.drop(slot)
-                self._require_others(str(none))
+                self._leave_to_others(str(none))
                 return None
         return None
 
@@ -283,9 +282,11 @@ class _Call:
             self._todo.appendleft(block)
             self._changed.notify_all()
 
-    def _require_others(self, why: str) -> None:
+    def _leave_to_others(self, why: str) -> None:
+        """Go without a worker; in one step with the look at who is left, or the last two would each rely on the other."""
         with self._changed:
-            if self._alive <= 1:
+            self._alive -= 1
+            if self._alive < 1:
                 raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
 
     def fail(self, error: BaseException) -> None:
