@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from worker_encoders import Unlucky
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.encoders.workers import processes
 from nlp_retrieval.encoders.workers.pool import WorkerPool, _Call
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
@@ -95,6 +98,18 @@ def test_what_goes_wrong_in_a_worker_is_told_in_one_line(what, error, message, t
         Searcher([FaissRetriever(encoder)]).index(items_of(SUDDEN), tmp_path / "index", workers=2)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "index" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(("room", "refused"), [(subprocess, "Popen"), (socket, "socketpair"), (processes, "TemporaryFile")])
+@pytest.mark.parametrize("reason", [errno.EAGAIN, errno.EMFILE])
+def test_a_process_that_the_system_does_not_start_is_no_fault_of_the_index(reason, room, refused, tmp_path, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(room, refused, refuse)
+    message = rf"^a worker process cannot be started: {os.strerror(reason)}; use fewer workers, or allow this user more"
+    with pytest.raises(WorkerError, match=message):
+        Searcher([FaissRetriever(HashedWords())]).index(items_of(TEXTS), tmp_path / "index", workers=2)
 
 
 @pytest.mark.parametrize("workers", [0, -1, True, "two", 2.5, 10**9])

@@ -11,20 +11,22 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, Task, Worker, WorkerLostError
+from nlp_retrieval.errors import WorkerError
 
 _ADVICE = (
     "where the system killed them for memory, use fewer workers, or an encoder with a smaller batch_size; the same call goes "
     "on from what was done"
 )
+_LIMITS = "use fewer workers, or allow this user more processes, open files and memory (see ulimit -a)"
 _GRACE = 5.0
 """Seconds that a process may take to end by itself, once nothing reaches it any more."""
 
@@ -38,19 +40,16 @@ class ProcessWorker(Worker):
     """A process of this machine."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._faults = TemporaryFile()  # noqa: SIM115 -- it lives as long as the worker
-        with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 -- this package, by this Python
-                [sys.executable, "-P", "-m", "nlp_retrieval.encoders.workers.child", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._faults,
-                env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
-            )
-        self._connection: Connection[Any, Any] = Connection(ours.detach())
+        with ExitStack() as unless_started:
+            try:
+                self._faults = unless_started.enter_context(TemporaryFile())
+                ours, theirs = socket.socketpair()
+                with ours, theirs:
+                    self._process = _started(theirs, self._faults)
+                    self._connection: Connection[Any, Any] = Connection(ours.detach())
+            except OSError as error:  # who builds an index would take it for one of its folder
+                raise WorkerError(f"a worker process cannot be started: {error.strerror or error}; {_LIMITS}") from error
+            unless_started.pop_all()  # the file lives as long as the worker
         self.place = f"worker process {self._process.pid}"
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
@@ -84,3 +83,15 @@ class ProcessWorker(Worker):
             said = self._faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
             return f"ended with status {status}: {' '.join(said)[:200]}"
         return "was ended"
+
+
+def _started(theirs: socket.socket, faults: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 -- this package, by this Python
+        [sys.executable, "-P", "-m", "nlp_retrieval.encoders.workers.child", str(theirs.fileno())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=faults,
+        env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
+    )
