@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.encoders.backends.choice import require_device
+from nlp_retrieval.encoders.backends.model import in_threads, session_options
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
@@ -106,10 +107,10 @@ class TorchPairs:
 class OnnxPairs:
     """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
 
-    Pairs are run one at a time. Small models often come with dynamically quantised weights, and then activations are scaled
-    by the largest value of a batch: padding and the other pairs would change a pair's score by as much as scores differ
-    (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of 0.38), and a batch of 64 took seven times
-    as long.
+    Each pair is run by itself, on one thread, and as many at once as there are cores. Small models often come with
+    dynamically quantised weights, and then activations are scaled by the largest value of a batch: padding and the other
+    pairs would change a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a
+    standard deviation of 0.38), and a batch of 64 took seven times as long.
 
     Args:
         folder: folder of the model.
@@ -123,7 +124,6 @@ class OnnxPairs:
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
         _require_onnx_extra()
-        import onnxruntime
         from tokenizers import Tokenizer
 
         _require_positions(folder, max_length)
@@ -131,11 +131,9 @@ class OnnxPairs:
         if file is None or not (folder / "tokenizer.json").is_file():
             missing = "tokenizer.json" if file else " or ".join(_ONNX_FILES)
             raise ModelError(f"{folder} has no {missing}; export the model, or pass backend='torch'")
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._session = _session(file, options)
+            self._session = _session(file)
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
@@ -149,12 +147,17 @@ class OnnxPairs:
         self._tokenizer.enable_truncation(max_length or _own_limit(folder, self._tokenizer.truncation))
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        rows_of_logits = []
+        found: dict[int, Logits] = {}
+
+        def score(rows: range) -> None:
+            for row in rows:
+                feed = {name: np.array([getattr(encoded[row], _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
+                found[row] = np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1)
+
         with blamed_on(self._name):
-            for encoded in self._tokenizer.encode_batch(pairs):
-                feed = {name: np.array([getattr(encoded, _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
-                rows_of_logits.append(np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1))
-        return np.concatenate(rows_of_logits) if rows_of_logits else np.zeros((0, 1), np.float32)
+            encoded = self._tokenizer.encode_batch(pairs)
+            in_threads(len(pairs), score)
+        return np.concatenate([found[row] for row in range(len(pairs))]) if found else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:
         with blamed_on(self._name):
@@ -189,11 +192,11 @@ def _require_onnx_extra() -> None:
             raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
 
 
-def _session(file: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+def _session(file: Path) -> onnxruntime.InferenceSession:
     """Open a graph; weights in files beside it are mapped from copies that nobody else can write to."""
     import onnxruntime
 
-    graph, providers = file.read_bytes(), ["CPUExecutionProvider"]
+    graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]
     if b"location" not in graph:  # every graph with external data has this key
         return onnxruntime.InferenceSession(graph, options, providers=providers)
     with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as own:

@@ -171,6 +171,8 @@ def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_m
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = by_onnx(model)
+    options = encoder.open_model()._session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     texts = TEXTS * 7
     alone = np.concatenate([encoder.encode_passages([text]) for text in texts])
     for cores in (1, 2, 8):

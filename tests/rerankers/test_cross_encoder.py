@@ -17,6 +17,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
+from nlp_retrieval.rerankers.pair_models import OnnxPairs
 
 from .tiny_models import MOST_TOKENS, TinyOnnx, save_bert
 
@@ -99,6 +100,19 @@ def test_by_onnx_a_pair_scores_the_same_to_the_last_bit_whatever_it_comes_with(o
     reranker = CrossEncoderReranker(str(onnx), backend="onnx")
     together = scores_of(reranker, QUERY, TEXTS)
     assert together.tolist() == [float(scores_of(reranker, QUERY, [text])[0]) for text in TEXTS]
+
+
+def test_by_onnx_a_run_starts_no_threads_and_pairs_are_scored_on_as_many_cores_as_may_be_used(
+    onnx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = OnnxPairs(onnx, None)
+    options = model._session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+    pairs = [(QUERY, text) for text in TEXTS * 7]
+    alone = np.concatenate([model.logits([pair]) for pair in pairs])
+    for cores in (1, 2, 8):
+        monkeypatch.setattr("nlp_retrieval.encoders.backends.model.usable_cores", lambda cores=cores: cores)
+        np.testing.assert_array_equal(model.logits(pairs), alone)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 100])

@@ -7,10 +7,10 @@ query is computed by the thread that asks: threads that wait for one another los
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_turns import blamed_on
 from nlp_retrieval.errors import DependencyError, ModelError, first_line
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 _OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -44,9 +47,6 @@ class OnnxModel:
         import onnxruntime
         from tokenizers import Tokenizer
 
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
         try:
             settings: dict[str, Any] = read_json_file(folder / SETTINGS_FILE)
             self.prompts: dict[str, str] = settings["prompts"]
@@ -55,7 +55,7 @@ class OnnxModel:
             self.max_seq_length: int | None = max_length or settings["max_seq_length"]
             self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
             graph = (folder / GRAPH_FILE).read_bytes()  # not by its path, which could be mapped and overwritten
-            self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
@@ -79,12 +79,7 @@ class OnnxModel:
             for row in rows:
                 vectors[row] = self._vector_of(texts[row])
 
-        n_threads = min(usable_cores(), len(texts) // _AT_LEAST)
-        if n_threads < 2:
-            fill(range(len(texts)))
-        else:
-            with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
-                list(threads.map(fill, [range(first, len(texts), n_threads) for first in range(n_threads)]))
+        in_threads(len(texts), fill)
         return vectors
 
     def longer(self, texts: Sequence[str]) -> int:
@@ -104,6 +99,34 @@ class OnnxModel:
                 "set max_length to what the model can read"
             ) from error
         return vector
+
+
+def session_options() -> onnxruntime.SessionOptions:
+    """How all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
+
+    Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return options
+
+
+def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
+    """Have texts done on all usable cores; a few by the thread that asks.
+
+    Args:
+        n_texts: how many there are.
+        work: does the texts with these numbers.
+    """
+    n_threads = min(usable_cores(), n_texts // _AT_LEAST)
+    if n_threads < 2:
+        work(range(n_texts))
+        return
+    with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
+        list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
 
 
 def require_onnx_extra(*also: str) -> None:
