@@ -11,6 +11,42 @@ from bad_luck import has_bad_luck
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.workers.worker import Confirmed
+
+
+class Surroundings:
+    """A task that tells what variables of the environment say in a worker."""
+
+    key = "surroundings"
+
+    def require_sendable(self) -> None:
+        """Nothing but its class is sent."""
+
+    def facts(self) -> dict[str, str]:
+        return {}
+
+    def elsewhere(self) -> Surroundings:
+        return self
+
+    def confirmed(self, place: str) -> Confirmed:
+        return Confirmed(place, {})
+
+    def done(self, work: object) -> str | None:
+        return os.environ.get(str(work))
+
+
+class Placed(HashedWords):
+    """Is told where to compute, as encoders that torch runs.
+
+    Args:
+        device: of torch.
+    """
+
+    name = "placed"
+
+    def __init__(self, device: str | None) -> None:
+        super().__init__()
+        self.device = device
 
 
 class Unlucky(HashedWords):

@@ -24,7 +24,7 @@ from nlp_retrieval.core.index.checkpoint import resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder, require_shape
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
-from nlp_retrieval.encoders.workers.starting import pool_at_hand
+from nlp_retrieval.encoders.workers.starting import names_gpu, pool_at_hand
 from nlp_retrieval.encoders.workers.task import AnyEncoder, PassageTask, computed_by, digest_of_matrix
 
 
@@ -147,7 +147,7 @@ def _resumed(
     if len(first) >= n_passages:
         return (batch for _, batch in encoded_here(task, whole))
     slot = {"encoder": task.encoder.identity, "part": part}
-    pool = pool_at_hand() if task.encoder.in_workers else None
+    pool = pool_at_hand() if task.encoder.in_workers and not names_gpu(task.encoder) else None
     encode = partial(encoded_here if pool is None else pool.encoded, task)
     return resumed_batches(slot, _settings_of(task.encoder) | also, whole, encode, dtype, task.dimension)
 

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
-from worker_encoders import Unlucky
+from worker_encoders import Placed, Surroundings, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.cores import threads_of
 from nlp_retrieval.encoders.workers import processes
 from nlp_retrieval.encoders.workers.pool import WorkerPool, _Call
-from nlp_retrieval.encoders.workers.processes import local_pool
+from nlp_retrieval.encoders.workers.processes import ProcessWorker, local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Worker
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
@@ -136,6 +136,31 @@ def test_an_encoder_that_holds_a_secret_is_not_sent(tmp_path):
     searcher = Searcher([FaissRetriever(HashedWords(api_key="sk-abcdefghijklmnopqrstuvwxyz123456"))])
     with pytest.raises(ConfigurationError, match=r"api_key holds what looks like a secret, and is not sent to workers"):
         searcher.index(items_of(TEXTS), tmp_path / "index", workers=2)
+
+
+def test_a_worker_has_one_core_and_sees_no_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    worker, task = ProcessWorker(), Surroundings()
+    try:
+        assert isinstance(worker.ask(task.key, task), Confirmed)
+        told = {name: worker.do(task.key, name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
+    finally:
+        worker.close()
+    assert told == {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+@pytest.mark.parametrize(("device", "here"), [(None, False), ("cpu", False), ("cuda:1", True), ("mps", True)])
+def test_an_encoder_that_names_a_gpu_encodes_in_this_process(device, here, tmp_path, monkeypatch):
+    asked, do = [], ProcessWorker.do
+
+    def told(worker: ProcessWorker, doing: str, work: object) -> object:
+        asked.append(work)
+        return do(worker, doing, work)
+
+    monkeypatch.setattr(ProcessWorker, "do", told)
+    Searcher([FaissRetriever(Placed(device))]).index(items_of(TEXTS), tmp_path / "index", workers=2)
+    assert (asked == []) == here
 
 
 def test_passages_are_read_only_as_workers_become_free():

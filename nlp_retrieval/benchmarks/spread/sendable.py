@@ -8,6 +8,7 @@ from nlp_retrieval.core.components.component import Component, canonical_json, r
 from nlp_retrieval.core.components.naming import registered
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.workers.starting import names_gpu
 from nlp_retrieval.errors import RetrievalError, first_line
 from nlp_retrieval.servers.retriever import ServerRetriever
 
@@ -19,6 +20,8 @@ def reason_to_stay(component: Component) -> str:
     parts = list(with_held(component))
     if component.calls_per_query() != 0 or not all(getattr(part, "in_workers", True) for part in parts):
         return "it asks a server or a language model"
+    if names_gpu(component):
+        return "it names a GPU, which workers do not have"
     if any(isinstance(part, ServerRetriever) for part in parts):
         return "its data lies in a server"
     if any(part.local_only for part in parts):

@@ -1,10 +1,11 @@
-"""Which pool encodes: processes of this machine, or a Ray cluster."""
+"""Which pool encodes: processes of this machine, or a Ray cluster; and what no worker can do."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from nlp_retrieval.core.blocks.workers import Workers, current_crew
+from nlp_retrieval.core.components.component import Component, with_held
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
 
@@ -20,6 +21,12 @@ def pool_at_hand() -> WorkerPool | None:
     if crew is None:
         return None
     return cast("WorkerPool", crew.pool(_started))
+
+
+def names_gpu(component: Component) -> bool:
+    """Whether a component or a part of it is told to compute on something else than a CPU, which workers do not have."""
+    devices = [getattr(part, "device", None) for part in with_held(component)]
+    return any(device is not None and not str(device).startswith("cpu") for device in devices)
 
 
 def _started(wanted: Workers) -> WorkerPool:

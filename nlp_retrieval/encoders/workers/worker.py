@@ -1,6 +1,7 @@
 """What a worker is: seen from the process that asks it, and from inside.
 
-A worker has one core, so that its vectors do not depend on how many workers there are, and keeps the models that it opened.
+A worker has one core and no GPU, so that its vectors do not depend on how many workers there are, and keeps the models that it
+opened.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ class WorkerSide:
 
     def __init__(self) -> None:
         limit_cores(1)
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or all workers would put their models on the first GPU
         self._tasks: dict[str, Work] = {}
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:

@@ -14,8 +14,17 @@ from static_models import save_static
 from unlucky_bm25 import UnluckyBm25, register
 
 from benchmarks.small_benchmark import TEXTS, TITLES, benchmarker
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, OverlapReranker, Searcher, StaticEncoder, write_run_files
+from nlp_retrieval import (
+    Bm25sRetriever,
+    CrossEncoderReranker,
+    FaissRetriever,
+    OverlapReranker,
+    Searcher,
+    StaticEncoder,
+    write_run_files,
+)
 from nlp_retrieval.benchmarks.results import BenchmarkRun
+from nlp_retrieval.benchmarks.spread.sendable import reason_to_stay
 from nlp_retrieval.benchmarks.spread.work import StageBlock, StageTask
 from nlp_retrieval.benchmarks.stages import shared as shared_room
 from nlp_retrieval.core.components.naming import registered
@@ -116,6 +125,12 @@ def test_what_no_other_process_can_make_is_searched_here_and_the_manifest_says_s
     assert list(searched_by["here"]) == ["candidates of faiss"]
     assert searched_by["here"]["candidates of faiss"] == "no package registers HashedWords among nlp_retrieval.encoders"
     assert searched_by["stages"] == 1
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "cuda"])
+def test_what_names_a_gpu_is_computed_here(device: str | None) -> None:
+    wanted = "it names a GPU, which workers do not have" if device == "cuda" else ""
+    assert reason_to_stay(CrossEncoderReranker("any", device=device)) == wanted
 
 
 @pytest.mark.parametrize("what", ["killed", "raises"])
