@@ -34,6 +34,8 @@ _MOST_DIMENSIONS = 32_768
 _SAMPLED = 1000
 _SENT, _READ = 8 * 2**20, 8 * 2**20
 _MOST_ROWS = 4096
+_MOST_TEXTS = 2**26 // MOST_BYTES
+"""Rows of which texts are asked for at once: a server sends 100 MiB at most, and Milvus Lite 256, however long they are."""
 _CURE = "index again with replace=True, or correct the url"
 
 
@@ -187,6 +189,8 @@ def _is_whole(client: MilvusClient, record: CollectionRecord) -> bool:
     fields = ["id_sum", *([VECTORS] if record.dimension else []), *(["text"] if record.words else [])]
     ids = content = 0
     at_once = _rows_at_once(record.dimension)
+    if record.words:
+        at_once = min(at_once, _MOST_TEXTS)
     for first in range(0, record.rows, at_once):
         end = min(first + at_once, record.rows)
         listed = _query(client, record, f"row >= {first} and row < {end}", fields)

@@ -25,6 +25,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.retrievers.milvus import collections as collections_room
 from nlp_retrieval.retrievers.milvus import retriever as retriever_room
+from nlp_retrieval.retrievers.milvus.making import MOST_BYTES
 from nlp_retrieval.retrievers.milvus.verifying import verify_collections
 
 from .conftest import corpus, found, records, retriever, searcher
@@ -91,6 +92,24 @@ def test_a_text_that_was_changed_is_an_error(index, client):
     upsert(client, records(index)[0].collection, 3, text="another")
     with pytest.raises(IndexDamagedError, match="holds other rows"):
         searcher("bm25").open(index)
+
+
+@pytest.mark.parametrize("mode", ["bm25", "both"])
+def test_so_few_rows_are_read_at_once_that_the_longest_texts_fit_a_message(mode, index, monkeypatch):
+    from pymilvus import MilvusClient
+
+    searcher(mode).index(corpus(2000), index)
+    real, read = MilvusClient.query, []
+
+    def query(self, name, **asked):
+        rows = real(self, name, **asked)
+        read.extend([len(rows)] * ("text" in asked["output_fields"]))
+        return rows
+
+    monkeypatch.setattr(MilvusClient, "query", query)
+    assert verify_collections(index, milvus_url()) == []
+    assert sum(read) == 2000
+    assert max(read) * (MOST_BYTES + 4 * 24) < 100 * 2**20
 
 
 def test_of_a_large_collection_opening_reads_a_sample_and_verify_all(index, client, monkeypatch):
