@@ -35,7 +35,6 @@ _BACK_WITHIN = 30.0
 _POLL = 0.02
 _LONGEST_WAIT = 2.0
 _LITE = "milvus_lite"
-_OLDEST, _BM25_SINCE = (2, 4), (2, 5)
 _NO_COLLECTION, _NOT_LOADED, _RATE_LIMIT = {4, 100}, 101, 8
 _NO_ROOM = re.compile(r"no space left|disk quota|memory quota|insufficient memory|disk full", re.IGNORECASE)
 
@@ -150,16 +149,17 @@ class MilvusConnections:
             if client is not None and os.getpid() == self.process:
                 client.close()
 
-    def require(self, *, words: bool) -> None:
-        """Raise a ServerError where the server is too old.
+    def require(self, since: tuple[int, int], ability: str) -> None:
+        """Raise a ServerError where the server is too old; Milvus Lite never is.
 
         Args:
-            words: whether it has to have BM25.
+            since: the version that is needed.
+            ability: what it is needed for; may be empty.
         """
         self.read(lambda _: None)
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
-        if not self.lite and numbers and numbers < (_BM25_SINCE if words else _OLDEST):
-            needed = "2.5, which has BM25" if words else "2.4"
+        if not self.lite and numbers and numbers < since:
+            needed = "{}.{}".format(*since) + (ability and f", which has {ability}")
             raise ServerError(f"{self.shown}: Milvus {self.version} is too old; upgrade the server to {needed}, or newer")
 
     def explained(self, error: Exception, and_so: str = "") -> Exception:

@@ -160,7 +160,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
     def _making(self, n_items: int | None) -> Making:
         """How a collection of so many items is made; None for one that joins others, and is compared exactly."""
-        index_type: IndexType = "flat" if n_items is None else self.index_type
+        index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
         params = {"ivf": {"nlist": clusters}, "rabitq": {"nlist": clusters}}
         params["hnsw"] = {"M": self.hnsw_m, "efConstruction": self.ef_construction}
