@@ -35,7 +35,7 @@ EVIDENCE = {
     ),
     "evidence/citations/retrieval_audit.py": _each("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
     "evidence/claims/independence.py": _each(
-        "origins_of(['a', 'b'], [text, 'Reporting by ' * 10_000 + text])",
+        "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
         "from nlp_retrieval.evidence.claims.independence import origins_of",
     ),
     "evidence/index/counters.py": _each(

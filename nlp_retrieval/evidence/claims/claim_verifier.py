@@ -120,7 +120,7 @@ class ClaimVerifier:
         neutral.sort(key=lambda one: one.judgement.neutral)
         supporting.sort(key=lambda one: -one.judgement.support)
         contradicting.sort(key=lambda one: -one.judgement.contradict)
-        for_it, against_it = _origins(supporting, texts), _origins(contradicting, texts)
+        for_it, against_it = (_origins(self.index, found, texts) for found in (supporting, contradicting))
         status, rule = status_of(len(for_it), len(against_it))
         silent = [one.judgement for one in judged if not one.judgement.was_judged]
         if silent:
@@ -155,9 +155,9 @@ def _stands(judged: JudgedPassage, text: str) -> bool:
     return bool(stored) and stored == passage.content and judged.quote in stored
 
 
-def _origins(judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
+def _origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
     passages = [one.passage for one in judged]
-    domains = [registrable_domain(passage.url) for passage in passages]
+    domains = [set(map(registrable_domain, [passage.url, *index.urls(passage.key)])) for passage in passages]
     return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])
 
 

@@ -2,15 +2,16 @@
 
 Sources are of one origin if they share a registrable domain, if their texts are near duplicates, if the passages that count
 share two dozen words in a row, or if they carry the mark of the same news agency: one wire story in forty outlets is one
-origin, whatever each puts around it. Origins are joined in chains. Characters that nobody sees, and Cyrillic or Greek letters
-that look like Latin ones, make no text another.
+origin, whatever each puts around it. Origins are joined in chains, but for one thing: a text that stands at several domains is
+of one origin with what one of them published, and makes no two of these publishers one. Characters that nobody sees, and
+Cyrillic or Greek letters that look like Latin ones, make no text another.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from nlp_retrieval.evidence.reading.cleaning import clean_text
@@ -57,15 +58,16 @@ class Origin:
     reasons: tuple[str, ...]
 
 
-def origins_of(domains: Sequence[str], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
+def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
     """Return the independent origins of some sources, in order of their first member.
 
     Args:
-        domains: the registrable domain of each source; empty for a file, which has none.
+        domains: the registrable domains of each source, by all URLs of its text; a file has none, or an empty one.
         texts: the whole text of each.
         passages: of each, the one that counts; by default only the texts are compared.
     """
-    parent = list(range(len(domains)))
+    published = [frozenset(filter(None, one)) for one in domains]
+    parent = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
 
     def root(number: int) -> int:
@@ -83,20 +85,30 @@ def origins_of(domains: Sequence[str], texts: Sequence[str], passages: Sequence[
     shingles = [_shingles(text) for text in texts]
     agencies = [_agency(text) for text in texts]
     counting = [_shingles(passage) for passage in passages] or [frozenset[int]()] * len(texts)
-    for later in range(len(domains)):
+    for later in range(len(published)):
         for earlier in range(later):
-            if domains[later] and domains[later] == domains[earlier]:
-                join(earlier, later, f"one domain: {domains[later]}")
+            if len(published[later]) == 1 and published[later] == published[earlier]:
+                join(earlier, later, _one_domain(published[later]))
             elif agencies[later] and agencies[later] == agencies[earlier]:
                 join(earlier, later, f"one news agency: {agencies[later]}")
             elif _alike(shingles[earlier], shingles[later]):
                 join(earlier, later, "nearly the same text")
             elif len(counting[earlier] & counting[later]) >= _COPIED:
                 join(earlier, later, "one passage copied")
+    fewest_first = sorted(range(len(published)), key=lambda number: len(published[number]))
+    for several in (number for number in range(len(published)) if len(published[number]) > 1):
+        sharing = [other for other in fewest_first if other != several and published[other] & published[several]]
+        publishers = [other for other in sharing if len(published[other]) == 1]
+        if sharing and root(several) not in map(root, publishers):
+            join(sharing[0], several, _one_domain(published[sharing[0]] & published[several]))
     members: dict[int, list[int]] = {}
-    for number in range(len(domains)):
+    for number in range(len(published)):
         members.setdefault(root(number), []).append(number)
     return [Origin(tuple(numbers), tuple(dict.fromkeys(reasons.get(first, [])))) for first, numbers in sorted(members.items())]
+
+
+def _one_domain(shared: Set[str]) -> str:
+    return f"one domain: {min(shared)}"
 
 
 def _agency(text: str) -> str:

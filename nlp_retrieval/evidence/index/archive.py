@@ -75,6 +75,19 @@ class SourceArchive:
         """Return the newest version of every URL, in the order of adding."""
         return self._described([version for version in self._store.all_versions() if version.newest])
 
+    def urls(self, key: str) -> list[str]:
+        """Return the canonical forms of all URLs under which a text was added, later replaced there or not.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+
+        Returns:
+            The URLs in the order of adding; none where there is no such text.
+        """
+        sha256 = self._store.sha256_of(key)
+        text = None if sha256 is None else self._store.texts([sha256]).get(sha256)
+        return [] if text is None else list(text.urls)
+
     def text(self, key: str) -> str:
         """Return a stored text.
 

@@ -93,11 +93,13 @@ class StoredText:
         first: the first added of its live versions, or of all, where none is live.
         quality: the best grade among its live versions.
         live: whether it is the newest version of some URL.
+        urls: canonical forms of all URLs that ever had it, in the order of adding.
     """
 
     first: StoredVersion
     quality: str
     live: bool
+    urls: tuple[str, ...]
 
     @property
     def shown(self) -> StoredVersion:
@@ -271,5 +273,6 @@ def _texts(versions: list[StoredVersion]) -> dict[str, StoredText]:
     for sha256, found in by_text.items():
         live = [version for version in found if version.newest]
         shown = live or found
-        texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live))
+        urls = tuple(dict.fromkeys(version.canonical for version in found))
+        texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live), urls)
     return texts

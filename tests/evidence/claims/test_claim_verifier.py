@@ -75,6 +75,18 @@ def test_one_wire_story_at_two_outlets_is_two_passages_of_one_origin(index: Evid
     assert "one news agency: Reuters" in origin.reasons
 
 
+def test_all_urls_of_a_text_count_for_its_origin(tmp_path: Path) -> None:
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://harbour.example.com/1")
+    index.add_document("Ferries stopped when in 1932 the Long Bridge was opened to all.", "https://ferries.example.org/2")
+    index.build_index()
+    assert verified(index, "1932").independence_count == 2
+    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://ferries.example.org/1")
+    index.build_index()
+    (origin,) = verified(index, "1932").supporting_origins
+    assert origin.reasons == ("one domain: example.org",)
+
+
 def test_contradicting_evidence_is_counted_by_origin_too(index: EvidenceIndex) -> None:
     assert len(verified(index, NOWHERE, "40 million").contradicting_origins) == 1
 

@@ -155,6 +155,17 @@ def test_a_text_that_is_replaced_nowhere_else_keeps_its_passages_in_order(tmp_pa
     assert [one.start for one in passages] == sorted(one.start for one in passages)
 
 
+def test_a_text_has_all_urls_under_which_it_was_added(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, f"{LAKE}#top")
+    index.add_document(LAKE_TEXT, TOWN)
+    key = index.source(LAKE).key
+    index.add_document(TOWN_TEXT, LAKE)
+    assert index.urls(key) == [LAKE, TOWN]
+    assert index.urls(index.source(LAKE).key) == [LAKE]
+    assert index.urls("none") == []
+
+
 def test_many_documents_are_added_as_one_by_one(tmp_path):
     index = lexical(tmp_path)
     documents = [
