@@ -25,23 +25,41 @@ _NEAR = 0.5
 _MOST_WORDS = 20_000
 _COPIED = 20
 """Runs of five words that two passages share where one was copied: a sentence or two may stand in many texts."""
+
+
+def _dateline(mark: str) -> str:
+    """An agency where a dateline ends: before a dash, after a place and a date, or at the very beginning of a text."""
+    dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
+    return rf"\({mark}\){dash}|^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\({mark}\)|\A\s*\({mark}\)"
+
+
+def _credit(name: str) -> str:
+    """An agency where somebody is credited; who only names it, or quotes it, may have written the rest."""
+    named = rf"(?:[Tt]he )?(?:{name})"
+    before = (
+        rf"(?:\b[Bb]y|\b[Vv]ia) {named}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{named}|"
+        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{named}"
+    )
+    return rf"{before}|(?:{name}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)"
+
+
 _AGENCIES = {
-    "Reuters": r"\(Reuters\)|Reuters\s+[-\u2013\u2014]|Reporting by .{3,80}; [Ee]diting by",
-    "Associated Press": r"\(AP\)|Associated Press",
-    "AFP": r"\(AFP\)|Agence France-Presse|AFP\s+[-\u2013\u2014]",
-    "dpa": r"\(dpa\)|Deutsche Presse-Agentur",
-    "PA Media": r"\(PA\)|PA Media|Press Association",
-    "UPI": r"\(UPI\)|United Press International",
-    "Xinhua": r"\(Xinhua\)|Xinhua News Agency",
-    "TASS": r"\(TASS\)|/TASS/",
-    "Bloomberg": r"\(Bloomberg\)",
-    "EFE": r"\(EFE\)",
-    "ANSA": r"\(ANSA\)",
+    "Reuters": rf"{_dateline('Reuters')}|Reuters\s+[-\u2013\u2014]|Reporting by .{{3,80}}; [Ee]diting by",
+    "Associated Press": rf"{_dateline('AP')}|{_credit('Associated Press')}",
+    "AFP": rf"{_dateline('AFP')}|AFP\s+[-\u2013\u2014]|{_credit('Agence France-Presse')}",
+    "dpa": rf"{_dateline('dpa')}|{_credit('Deutsche Presse-Agentur')}",
+    "PA Media": rf"{_dateline('PA')}|{_credit('PA Media|Press Association')}",
+    "UPI": rf"{_dateline('UPI')}|{_credit('United Press International')}",
+    "Xinhua": rf"{_dateline('Xinhua')}|{_credit('Xinhua News Agency')}",
+    "TASS": rf"{_dateline('TASS')}|/TASS/",
+    "Bloomberg": _dateline("Bloomberg"),
+    "EFE": _dateline("EFE"),
+    "ANSA": _dateline("ANSA"),
     "PR Newswire": r"/PRNewswire",
-    "Business Wire": r"\(BUSINESS WIRE\)|BUSINESS WIRE\)",
-    "GlobeNewswire": r"\(GLOBE NEWSWIRE\)|GLOBE NEWSWIRE",
+    "Business Wire": _dateline("BUSINESS WIRE"),
+    "GlobeNewswire": rf"{_dateline('GLOBE NEWSWIRE')}|{_credit('GlobeNewswire')}",
 }
-_WIRE = {agency: re.compile(pattern) for agency, pattern in _AGENCIES.items()}
+_WIRE = {agency: re.compile(pattern, re.MULTILINE) for agency, pattern in _AGENCIES.items()}
 _HEAD, _TAIL = 1500, 600
 
 

@@ -57,10 +57,35 @@ def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
     assert origin.reasons == ("nearly the same text",)
 
 
-@pytest.mark.parametrize("mark", ["DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- "])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- ", "DAMTOWN (AP) \u2014 ", "Damtown (dpa) \u2013 ",
+        "(AFP) ", "DAMTOWN--(BUSINESS WIRE)--", "DAMTOWN, May 3, 2024 (GLOBE NEWSWIRE) -- ", "Damtown, 3 may (EFE).- ",
+        "(PA) - ", "DAMTOWN, May 3. /TASS/. ", "By Ada Winter, Associated Press\n", "By ADA WINTER\nThe Associated Press\n",
+        "Source: Xinhua News Agency\n", "\u00a9 2024 Agence France-Presse\n",
+        "Copyright 2024 The Associated Press. All rights. ", "Associated Press Writer Ada Winter reports. ",
+        "The Associated Press contributed to this report. ", "Via the PA Media: ",
+        "All fled, according to the Associated Press. ", "Nobody knew, United Press International reported. ",
+    ],
+)  # fmt: skip
 def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
     (origin,) = origins_of([{"a.example"}, {"b.example"}], [mark + STORY, mark + OTHER])
     assert origin.reasons[0].startswith("one news agency: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Action potentials (AP) travel along the axon. ", "Advanced placement (AP) courses begin in autumn. ",
+        "A physician assistant (PA) sees most of them. ", "A school of (AP)-level courses opened. ",
+        "The Bloomberg (Bloomberg) tower. ", "He once worked for the Associated Press. ",
+        "The mayor told the Associated Press so. ",
+        "The Press Association and the union agreed. ", "Two photographers of Agence France-Presse were hurt. ",
+    ],
+)  # fmt: skip
+def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
+    assert members([{"a.example"}, {"b.example"}], [f"It is so. {words}{STORY}", f"It is so. {words}{OTHER}"]) == [(0,), (1,)]
 
 
 def test_an_agency_that_is_named_in_the_middle_of_a_long_text_is_no_mark() -> None:
