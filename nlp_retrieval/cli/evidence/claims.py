@@ -141,9 +141,9 @@ def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
     stats = index.stats()
     queries = stats["total_queries"]
     return RetrievalStatistics(
-        stats["document_count"],
-        stats["passage_count"],
-        stats["unique_domains"],
+        stats["indexed_count"],
+        stats["indexed_passage_count"],
+        stats["indexed_domains"],
         queries,
         stats["average_relevance"] if queries else None,
         stats["zero_result_queries"],

@@ -29,7 +29,7 @@ class RetrievalStatistics:
     """What an index holds and how it was searched.
 
     Args:
-        documents: how many texts are indexed.
+        documents: how many texts are indexed; none that was replaced, or that waits for the index to be built.
         passages: into how many passages they were split.
         sources: from how many registrable domains they are.
         queries: how many were asked so far.

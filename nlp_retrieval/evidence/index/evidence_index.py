@@ -239,11 +239,10 @@ class EvidenceIndex(SourceArchive):
 
     def stats(self) -> IndexStatistics:
         """Return figures: documents, sources, passages, domains, bytes, and what was asked."""
-        versions = self._store.all_versions()
         database = self.index_path.parent.glob("evidence.sqlite3*")
         return statistics_of(
             self._store.texts(),
-            {version.canonical for version in versions},
+            self._store.all_versions(),
             self._passages.held(),
             self._counters.read(),
             built=self._passages.is_built,

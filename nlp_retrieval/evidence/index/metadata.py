@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.files.atomic import clear_asides, replace_file
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evidence.index.counters import QueryStatistics
-from nlp_retrieval.evidence.index.store import StoredText
+from nlp_retrieval.evidence.index.store import StoredText, StoredVersion
 from nlp_retrieval.evidence.index.urls import registrable_domain
 
 __all__ = ["IndexMetadata", "IndexStatistics", "bytes_on_disk", "metadata_of", "statistics_of", "write_metadata"]
@@ -58,9 +58,10 @@ class IndexMetadata(TypedDict):
 class IndexStatistics(TypedDict):
     """Figures of an index.
 
-    The texts, how many of them the index holds, their URLs (``source_count``), the passages, the domains that somebody
-    registered (``unique_domains``, and one for all files), the bytes on the disk, and what was asked; relevance is defined
-    in :func:`nlp_retrieval.evidence.index.counters.relevance_of`.
+    The texts, their URLs (``source_count``), the passages, the domains that somebody registered (``unique_domains``, and one
+    for all files), the bytes on the disk, and what was asked; relevance is defined in
+    :func:`nlp_retrieval.evidence.index.counters.relevance_of`. Stored texts count, replaced ones and those that wait for
+    ``build_index`` too; what begins with ``indexed`` counts only what can be found.
     """
 
     index_built: bool
@@ -68,7 +69,9 @@ class IndexStatistics(TypedDict):
     indexed_count: int
     source_count: int
     passage_count: int
+    indexed_passage_count: int
     unique_domains: int
+    indexed_domains: int
     bytes: int
     total_queries: int
     zero_result_queries: int
@@ -113,7 +116,7 @@ def metadata_of(
 
 def statistics_of(
     texts: Mapping[str, StoredText],
-    urls: set[str],
+    versions: Sequence[StoredVersion],
     held: Mapping[str, int],
     asked: QueryStatistics,
     *,
@@ -124,19 +127,24 @@ def statistics_of(
 
     Args:
         texts: the stored texts, by SHA-256.
-        urls: canonical forms of their URLs.
+        versions: of all their URLs.
         held: how many passages of each the index holds.
         asked: what was asked.
         built: whether there is an index to search.
         n_bytes: on the disk.
     """
+    domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
+    indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
+    found = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
     return {
         "index_built": built,
         "document_count": len(texts),
-        "indexed_count": sum(is_held(text, held) for text in texts.values()),
-        "source_count": len(urls),
+        "indexed_count": len(indexed),
+        "source_count": len(domains),
         "passage_count": sum(text.first.passage_count for text in texts.values()),
-        "unique_domains": len({registrable_domain(url) for url in urls}),
+        "indexed_passage_count": sum(text.first.passage_count for text in indexed.values()),
+        "unique_domains": len(set(domains.values())),
+        "indexed_domains": len(found),
         "bytes": n_bytes,
         "total_queries": asked.queries,
         "zero_result_queries": asked.without_results,

@@ -78,6 +78,27 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     assert "http-equiv" in page
 
 
+def test_an_audit_counts_what_is_indexed(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    (world / "changed.txt").write_text("The tram of Altbrunn is closed. It carries nobody.")
+    changed = ("changed.txt", "--url", SOURCES[0]["url"])
+    (world / "new.txt").write_text("A new bridge crosses the river.")
+    new = ("new.txt", "--url", "https://bridge.altdorf.example/", "--no-build")
+
+    def indexed() -> tuple[str, ...]:
+        done = run("evidence", "audit", "project", "report.md", folder=world)
+        assert done.returncode == 0, done.stderr
+        return tuple((world / "project" / "09_qa" / "retrieval_audit.md").read_text().splitlines()[4:7])
+
+    two = ("- Documents indexed 2", "- Total passages 2", "- Unique sources 2")
+    assert indexed() == two
+    for words in (changed, new):
+        assert run("evidence", "add", "project", *words, folder=world).returncode == 0
+        assert indexed() == two
+    assert run("evidence", "add", "project", "new.txt", "--url", SOURCES[1]["url"], folder=world).returncode == 0
+    assert indexed() == ("- Documents indexed 2", "- Total passages 2", "- Unique sources 3")
+
+
 @pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("not-indexed", 1), ("review", 1)])
 def test_a_report_with_wrong_citations_fails_where_it_is_asked_to(fail_on: str, code: int, world: Path) -> None:
     done = run("evidence", "audit", "project", "report.md", "--fail-on", fail_on, folder=world)

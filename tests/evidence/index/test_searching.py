@@ -225,7 +225,7 @@ def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):
     index.search("lake freezes in January")
     found = index.stats()
     assert (found["document_count"], found["indexed_count"], found["source_count"], found["unique_domains"]) == (3, 2, 4, 3)
-    assert found["passage_count"] == 5
+    assert (found["passage_count"], found["indexed_passage_count"], found["indexed_domains"]) == (5, 2, 3)
     assert found["total_queries"] == 1
     assert found["average_relevance"] == 10
     assert found["bytes"] > 10_000
