@@ -1,18 +1,53 @@
 """What a site's robots.txt allows, by RFC 9309: no such file allows everything, a server that fails allows nothing.
 
-The rules are read by ``urllib.robotparser``, in an order in which the longest that fits counts; ``*`` inside a path has no
-meaning.
+All groups that name who asks count as one; without any, those for ``*``. Of their rules that fit the longest decides, and what
+allows where two are as long. ``*`` in a path stands for anything, and ``$`` at its end for the end. No rule is made a regular
+expression: a site cannot have one that takes longer the more stars it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from urllib.robotparser import RobotFileParser
+import codecs
+from dataclasses import dataclass, field
+from urllib.parse import unquote_to_bytes, urlsplit
 
 __all__ = ["LARGEST_ROBOTS", "RobotRules"]
 
 LARGEST_ROBOTS = 512 * 2**10
 """Bytes of a robots.txt; a larger one is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A path as it was written, cut at its stars and percent-decoded."""
+
+    allows: bool
+    parts: list[bytes]
+    ends: bool
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.parts)) + len(self.parts) - 1 + self.ends
+
+    def fits(self, path: bytes) -> bool:
+        first, *middle = self.parts
+        if not middle:
+            return path == first if self.ends else path.startswith(first)
+        last, place = middle.pop(), len(first)
+        if not path.startswith(first):
+            return False
+        for part in middle:  # the first place where it stands leaves the most room for the others
+            found = path.find(part, place)
+            if found < 0:
+                return False
+            place = found + len(part)
+        return path.endswith(last) and len(path) - len(last) >= place if self.ends else path.find(last, place) >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    agents: set[str] = field(default_factory=set)
+    rules: list[_Rule] = field(default_factory=list)
 
 
 class RobotRules:
@@ -24,15 +59,8 @@ class RobotRules:
     """
 
     def __init__(self, status: int, body: bytes = b"") -> None:
-        self._everything = 400 <= status < 500 and status != 429
-        self._parser: RobotFileParser | None = None
-        if status == 200:
-            parser = RobotFileParser()
-            try:
-                parser.parse(_ordered(body.decode("utf-8-sig", "replace").splitlines()))
-            except ValueError:  # of urllib.parse, about a rule that is no path
-                return
-            self._parser = parser
+        self._readable = status == 200 or (400 <= status < 500 and status != 429)
+        self._groups = _groups(body) if status == 200 else []
 
     def allow(self, user_agent: str, url: str) -> bool:
         """Whether a page may be fetched.
@@ -41,26 +69,38 @@ class RobotRules:
             user_agent: who asks; what stands before its first slash is looked for in the rules.
             url: of the page.
         """
-        if self._parser is None:
-            return self._everything
+        if not self._readable:
+            return False
         try:
-            return self._parser.can_fetch(user_agent, url)
+            parts = urlsplit(url)
+            path = unquote_to_bytes((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
         except ValueError:
             return False
+        asking = _name(user_agent)
+        groups = [group for group in self._groups if asking in group.agents]
+        groups = groups or [group for group in self._groups if "*" in group.agents]
+        fitting = [(rule.length, rule.allows) for group in groups for rule in group.rules if rule.fits(path)]
+        return max(fitting, default=(0, True))[1]
 
 
-def _ordered(lines: Iterable[str]) -> list[str]:
-    """The lines that are read; of each group the longest rule first, and what allows before what forbids."""
-    ordered: list[str] = []
-    rules: list[tuple[int, bool, str]] = []
-    for line in lines:
-        key, _, value = line.partition("#")[0].partition(":")
-        name, path = key.strip().lower(), value.strip()
-        if name in ("allow", "disallow"):
-            path = path.rstrip("*")
-            rules.append((-len(path), name == "disallow", f"{name}: {path}"))
-        elif name == "user-agent":
-            ordered += [rule for *_, rule in sorted(rules)]
-            rules = []
-            ordered.append(f"{name}: {path}")
-    return ordered + [rule for *_, rule in sorted(rules)]
+def _groups(body: bytes) -> list[_Group]:
+    groups: list[_Group] = []
+    begun = False
+    for line in body.removeprefix(codecs.BOM_UTF8).splitlines():
+        key, _, value = line.partition(b"#")[0].partition(b":")
+        name, value = key.strip().lower(), value.strip()
+        if name == b"user-agent":
+            if not begun:
+                groups.append(_Group())
+            groups[-1].agents.add(_name(value.decode("utf-8", "replace")))
+            begun = True
+        elif name in (b"allow", b"disallow") and groups:
+            begun = False
+            if value.startswith((b"/", b"*")):
+                parts = [unquote_to_bytes(part) for part in value.removesuffix(b"$").split(b"*")]
+                groups[-1].rules.append(_Rule(name == b"allow", parts, value.endswith(b"$")))
+    return groups
+
+
+def _name(user_agent: str) -> str:
+    return user_agent.partition("/")[0].strip().lower()
