@@ -53,7 +53,7 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
     Args:
         rows: one for each citation.
         statistics: of the index.
-        engine: what retrieved the passages, such as "ColBERT" or "BM25 and dense vectors, fused".
+        engine: what retrieves passages of long sources, such as "ColBERT" or "BM25 and dense vectors, fused".
         rule: what passes, in a sentence.
     """
     share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
@@ -76,7 +76,8 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
         "",
         "## Citation Verification via ColBERT",
         "",
-        f"Passages were retrieved by {_text(engine)}, within the cited source alone.",
+        "Each citation was judged within its own source: by the whole text, or, where that is long, by the passages in it "
+        f"that were retrieved by {_text(engine)}.",
         *([_text(rule)] if rule else []),
         "",
         *(_table(rows) if rows else ["The report has no citations."]),
@@ -97,7 +98,7 @@ def write_retrieval_audit(
         project: folder of the project.
         rows: as in :func:`retrieval_audit`, as are the other arguments.
         statistics: of the index.
-        engine: what retrieved the passages.
+        engine: what retrieves passages of long sources.
         rule: what passes, in a sentence.
 
     Raises:

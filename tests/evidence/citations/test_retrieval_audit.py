@@ -52,7 +52,7 @@ def test_the_audit_has_the_parts_that_are_asked_for():
         "Zero-result queries 3 (2%)",
     ):
         assert f"- {line}\n" in text
-    assert "Passages were retrieved by BM25 and dense vectors, fused" in text
+    assert "by the whole text, or, where that is long, by the passages in it that were retrieved by BM25 and" in text
 
 
 def test_each_citation_has_a_row():
