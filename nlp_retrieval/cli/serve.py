@@ -57,7 +57,9 @@ def command(
     workers: Annotated[int, typer.Option(help="Processes, each with the index opened.")] = 1,
     threads: Annotated[int, typer.Option(help="Requests that a process works on at once.")] = 4,
     waiting: Annotated[int, typer.Option(help="Requests that may wait for a thread; those beyond are refused.")] = 128,
-    seconds: Annotated[float, typer.Option(help="The longest that a request may take.")] = 30.0,
+    seconds: Annotated[
+        float, typer.Option(help="The longest that a request may take; one that adds sources may take ten minutes.")
+    ] = 30.0,
     max_body: Annotated[float, typer.Option("--max-body", help="The largest body of a request, in MiB.")] = 16.0,
     token_env: Annotated[
         str | None,

@@ -24,8 +24,8 @@ class ServiceLimits:
 
     Args:
         body: bytes of a request's body.
-        seconds: how long a request may take, and how long its body may take to arrive.
-        writing_seconds: how long a request that adds sources may take.
+        seconds: how long the body of a request may take to arrive, and how long the answer to one that adds no sources.
+        writing_seconds: how long the answer to a request that adds sources may take; the command line has no option for it.
         threads: requests that are worked on at once.
         waiting: requests that wait for a thread; those beyond are refused.
     """
