@@ -16,6 +16,7 @@ from nlp_retrieval.cli.evidence.projects import (
     Retrievers,
     VerifierOption,
     chosen_verifier,
+    emptied_or_existing_project,
     existing_project,
 )
 
@@ -95,7 +96,7 @@ def audit(
     from nlp_retrieval.evidence.citations.auditor import CitationAuditor
     from nlp_retrieval.evidence.citations.retrieval_audit import write_retrieval_audit
 
-    index = existing_project(project, retriever)
+    index = emptied_or_existing_project(project, retriever)
     text = _report(report)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
     with progress("auditing", None) as advance:

@@ -10,6 +10,7 @@ import typer
 from nlp_retrieval.cli.console import parse_component
 
 if TYPE_CHECKING:
+    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
     from nlp_retrieval.evidence.verifiers.base import BaseVerifier
 
@@ -71,12 +72,28 @@ def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceInd
     Raises:
         SourceError: it has none.
     """
-    from nlp_retrieval.errors import SourceError
-
     index = open_project(project, retrievers)
     if not index.sources():
-        raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+        raise _without_sources(project)
     return index
+
+
+def emptied_or_existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
+    """Return the index of a project that has sources, or had some and they were deleted.
+
+    Raises:
+        SourceError: it never had any.
+    """
+    index = open_project(project, retrievers)
+    if not index.sources() and not index.has_deleted:
+        raise _without_sources(project)
+    return index
+
+
+def _without_sources(project: Path) -> SourceError:
+    from nlp_retrieval.errors import SourceError
+
+    return SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
 
 
 def chosen_verifier(text: str) -> BaseVerifier:

@@ -48,6 +48,11 @@ class SourceArchive:
         """Whether there was a source under this URL that was deleted."""
         return self._store.was_deleted(canonical_url(url))
 
+    @property
+    def has_deleted(self) -> bool:
+        """Whether there is a URL whose source was deleted."""
+        return self._store.any_deleted()
+
     def source(self, url: str, date: str | None = None) -> SourceVersion | None:
         """Return what is known of the source under a URL.
 

@@ -164,6 +164,10 @@ class EvidenceStore:
         """Whether a URL had versions that were deleted, and has none now."""
         return bool(self.database.rows("SELECT 1 FROM deleted WHERE canonical = ?", (canonical,)))
 
+    def any_deleted(self) -> bool:
+        """Whether some URL had versions that were deleted, and has none now."""
+        return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
+
     def versions(self, canonical: str) -> list[StoredVersion]:
         """The versions of a URL, oldest first."""
         return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))

@@ -99,6 +99,19 @@ def test_an_audit_counts_what_is_indexed(tmp_path: Path) -> None:
     assert indexed() == ("- Documents indexed 2", "- Total passages 2", "- Unique sources 3")
 
 
+def test_an_audit_after_the_last_source_was_deleted_says_so_of_each_citation(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    assert run("evidence", "delete", "project", *(source["url"] for source in SOURCES), folder=world).returncode == 0
+    done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
+    assert done.returncode == 0, done.stderr
+    citations = json.loads((world / "audit.json").read_text())["citations"]
+    assert [(row["status"], row["reason"]) for row in citations] == [
+        ("SOURCE_NOT_INDEXED", "deleted source"), ("SOURCE_NOT_INDEXED", "deleted source"), ("SOURCE_NOT_INDEXED", ""),
+    ]  # fmt: skip
+    assert "- Documents indexed 0\n" in (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
+    refused(run("evidence", "verify", "project", CLAIM, folder=world), 2, "project holds no sources")
+
+
 @pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("not-indexed", 1), ("review", 1)])
 def test_a_report_with_wrong_citations_fails_where_it_is_asked_to(fail_on: str, code: int, world: Path) -> None:
     done = run("evidence", "audit", "project", "report.md", "--fail-on", fail_on, folder=world)
