@@ -34,6 +34,7 @@ from nlp_retrieval.evidence.index.metadata import (
 from nlp_retrieval.evidence.index.records import EvidencePassage
 from nlp_retrieval.evidence.index.searchable import place_of
 from nlp_retrieval.evidence.index.store import StoredText, StoredVersion
+from nlp_retrieval.evidence.index.url_filter import by_source
 from nlp_retrieval.evidence.index.urls import canonical_url
 
 __all__ = ["EvidenceIndex"]
@@ -173,8 +174,9 @@ class EvidenceIndex(SourceArchive):
             query: a claim, a question, or keywords.
             k: at most this many passages.
             min_quality: only passages of sources with this grade or a better one.
-            where: only passages whose metadata meet this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (in
-                canonical form), ``quality``, ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
+            where: only passages whose metadata meet this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
+                ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
+                ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
 
         Returns:
             Passages, best first; none before :meth:`build_index`. A text with several URLs is shown under the first, with
@@ -186,7 +188,7 @@ class EvidenceIndex(SourceArchive):
             IndexDamagedError: the index is damaged; ``build_index`` builds it again.
         """
         grades = at_least(min_quality)
-        filters = [dict(where)] if where is not None and parse_filter(where) else []
+        filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
         filters += [{"quality": {"in": grades}}] if grades else []
         texts: dict[str, StoredText] = {}
 

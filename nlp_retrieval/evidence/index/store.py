@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.evidence.index.database import EvidenceDatabase, Row
@@ -172,6 +173,10 @@ class EvidenceStore:
         """The versions of a URL, oldest first."""
         return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))
 
+    def newest_at(self, canonicals: Sequence[str]) -> list[str]:
+        """The SHA-256 of the texts that are the newest versions of some URLs."""
+        return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
+
     def all_versions(self) -> list[StoredVersion]:
         """Every version of every URL, in the order of their adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
@@ -184,13 +189,7 @@ class EvidenceStore:
         """
         if sha256s is None:
             return _texts(self.all_versions())
-        wanted = list(dict.fromkeys(sha256s))
-        found: list[StoredVersion] = []
-        for begin in range(0, len(wanted), _MOST_VALUES):
-            part = wanted[begin : begin + _MOST_VALUES]
-            places = ", ".join("?" * len(part))
-            found += _versions(self.database.rows(f"{_VERSION} WHERE t.sha256 IN ({places}) ORDER BY v.id", part))
-        return _texts(found)
+        return _texts(self._among("t.sha256", sha256s))
 
     def sha256_of(self, key: str) -> str | None:
         """The SHA-256 of the text with a shown key, or with this SHA-256; None where there is none."""
@@ -225,6 +224,16 @@ class EvidenceStore:
                 raise self._damaged(f"a passage of the text {str(text)[:12]} begins or ends nowhere")
             spans.setdefault(text, []).append((start, end))
         return spans
+
+    def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
+        """Versions with one of some values."""
+        wanted = list(dict.fromkeys(values))
+        found: list[StoredVersion] = []
+        for begin in range(0, len(wanted), _MOST_VALUES):
+            part = wanted[begin : begin + _MOST_VALUES]
+            places = ", ".join("?" * len(part))
+            found += _versions(self.database.rows(f"{_VERSION} WHERE {column} IN ({places}) ORDER BY v.id", part))
+        return found
 
     def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
         known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()

@@ -16,6 +16,8 @@ from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError
 from nlp_retrieval.evidence.index.counters import relevance_of
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 
+MIRROR = "https://mirror.example/lake"
+
 
 def held_ids(index):
     return {item.item_id for item in open_generation(index.index_path).items.stream_live()}
@@ -131,6 +133,40 @@ def test_metadata_are_filtered(tmp_path):
     assert [found.url for found in index.search(words, where={"title": "Towns"})] == [TOWN]
     assert [found.url for found in index.search(words, where={"fetch_date": {"lt": "2026-01-31"}})] == [LAKE]
     assert index.search(words, min_quality="B", where={"title": "Towns"}) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "urls"),
+    [
+        ({"url": LAKE}, {LAKE}),
+        ({"url": MIRROR}, {LAKE}),
+        ({"url": "http://mirror.example/lake/#top"}, {LAKE}),
+        ({"metadata.url": {"in": [MIRROR, TOWN]}}, {LAKE, TOWN}),
+        ({"url": {"in": [MIRROR], "gte": "a"}, "title": "Lakes"}, {LAKE}),
+        ({"not": {"url": MIRROR}}, {TOWN}),
+        ({"or": [{"url": MIRROR}, {"url": TOWN}], "and": [{"start": 0}]}, {LAKE, TOWN}),
+        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, set()),
+        ({"url": MIRROR, "source": "another"}, set()),
+        ({"url": "https://elsewhere.example/"}, set()),
+        ({"url": "nowhere"}, set()),
+        ({"url": 7}, set()),
+        ({"url": {"gt": TOWN}}, {url for url in (LAKE, TOWN) if url > TOWN}),
+    ],
+)
+def test_a_text_is_found_by_each_of_its_urls(tmp_path, where, urls):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.build_index()
+    assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where)} == urls
+
+
+def test_a_url_finds_its_newest_text(tmp_path):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.add_document("The lake was drained.", LAKE)
+    index.build_index()
+    assert [found.content for found in index.search("lake", where={"url": LAKE})] == ["The lake was drained."]
+    assert [found.content for found in index.search("lake", where={"url": MIRROR})] == [LAKE_TEXT]
 
 
 def test_one_source_is_searched_alone(tmp_path):
