@@ -20,6 +20,7 @@ from bench.evidence import open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
 from bench.writing import page, table
+from nlp_retrieval.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
@@ -63,7 +64,9 @@ def _measure(data: Path, model: Path, work: Path) -> int:
     values: dict[str, object] = {"short": (_HERE / "short.md").read_text("utf-8")}
     values |= _trained(report) | sets_of(data, work, measured) | audits_of(data, work, measured)
     values |= _open_task(data, work, measured[2], report["base"], {family.partition("/")[2] for family in held})
-    values |= _calibrated(data, work, measured[3]) | _costs(data, measured)
+    eight = PairModelVerifier(str(model), backend="onnx", precision="int8")
+    timed = {"lexical": measured[1].verifier, "pair model": measured[2].verifier, "pair model, 8 bits": eight}
+    values |= _calibrated(data, work, measured[3]) | _eight_bits(data, work, measured[2], eight) | _costs(data, timed)
     (_HERE.parent / "EVIDENCE.md").write_text(page((_HERE / "page.md").read_text("utf-8"), **values))
     return 0
 
@@ -116,10 +119,23 @@ def _calibrated(data: Path, work: Path, one: Measured) -> dict[str, object]:
     return {"calibration": table(["said", "pairs", "mean said", "supported", ""], rows), "calibration_error": f"{error:.3f}"}
 
 
-def _costs(data: Path, measured: list[Measured]) -> dict[str, object]:
+def _eight_bits(data: Path, work: Path, whole: Measured, eight: BaseVerifier) -> dict[str, object]:
+    """What a pair model is worth with 8-bit weights, beside itself."""
+    rows: dict[str, list[str]] = {}
+    for name in _TIMED:
+        of = whole.on_set(data, work, name)
+        families = [pair.family for pair in of.pairs]
+        both = (of, pairs.judged(eight, of.pairs, work / f"model-8-bits-{name}.jsonl"))
+        found = [pairs.figures(name, one, one, pairs.MODEL_SIGNALS) for one in both]
+        rows[name] = [with_interval(one[figure], families) for figure in ("macro-F1", "AUC") for one in found]
+    heads = [f"{figure}{bits}" for figure in ("macro-F1", "AUC") for bits in ("", ", 8 bits")]
+    return {"eight_bits": table(["set", *heads], rows)}
+
+
+def _costs(data: Path, verifiers: dict[str, BaseVerifier]) -> dict[str, object]:
     """Milliseconds of a claim beside a passage, the best of three times over the same pairs, one after the other."""
     rows: dict[str, list[str]] = {}
-    for one in (measured[1], measured[2]):
+    for name, verifier in verifiers.items():
         cells = []
         for collection in _TIMED:
             some = pairs.pairs_of(data, collection)[:_TIMED_PAIRS]
@@ -127,10 +143,10 @@ def _costs(data: Path, measured: list[Measured]) -> dict[str, object]:
             for _ in range(3):
                 begin = time.perf_counter()
                 for pair in some:
-                    one.verifier.judge([pair.claim], [pair.passage])
+                    verifier.judge([pair.claim], [pair.passage])
                 took.append((time.perf_counter() - begin) / len(some))
             cells.append(f"{1000 * min(took):.1f}")
-        rows[one.name] = cells
+        rows[name] = cells
     return {"costs": table(["verifier", *_TIMED], rows)}
 
 

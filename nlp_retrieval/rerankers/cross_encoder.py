@@ -14,7 +14,8 @@ from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.model_folder import ModelFolder
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.rerankers.pair_models import Logits, OnnxPairs, PairModel, TorchPairs, find_pair_model
+from nlp_retrieval.rerankers.pair_export import PairPrecision, onnx_pairs, require_precision
+from nlp_retrieval.rerankers.pair_models import Logits, PairModel, TorchPairs, find_pair_model
 
 
 class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
@@ -27,8 +28,10 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
 
     Args:
         model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx will do.
-        backend: ``torch`` runs the model by sentence-transformers; ``onnx`` runs the export in its folder by onnxruntime
-            on the CPU, and needs no torch.
+        backend: ``torch`` runs the model by sentence-transformers; ``onnx`` by onnxruntime on the CPU: the export in its
+            folder, which needs no torch, or one that is made at first use and kept in the cache.
+        precision: of the weights by ONNX: ``auto`` takes an export in the folder as it is, and where there is none makes one
+            of 8 bits; ``float32`` and ``int8`` make one in any case. By torch they are in float32.
         max_length: tokens that are read of a pair, query and passage together; by default the model's own limit.
         batch_size: pairs that torch reads at once; batches hold passages of similar length.
         blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
@@ -44,6 +47,7 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         self,
         model: str = "cross-encoder/ms-marco-MiniLM-L6-v2",
         backend: Literal["torch", "onnx"] = "torch",
+        precision: PairPrecision = "auto",
         max_length: Annotated[int, Field(ge=8)] | None = None,
         batch_size: Annotated[int, Field(ge=1)] = 32,
         blend: Blend = "replace",
@@ -52,8 +56,10 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     ) -> None:
         if backend == "onnx" and device not in {None, "cpu"}:
             raise ConfigurationError(f"CrossEncoderReranker: device={device!r}: backend='onnx' runs on the CPU; leave it out")
+        require_precision(backend, precision)
         self.model = model
         self.backend = backend
+        self.precision: PairPrecision = precision
         self.max_length = max_length
         self.batch_size = batch_size
         self.blend: Blend = blend
@@ -80,7 +86,6 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
         return logits[:, -1] - logits[:, 0] if labels == 2 else logits[:, 0]
 
     def load_model(self) -> PairModel:
-        folder = self.files.folder
         if self.backend == "onnx":
-            return OnnxPairs(folder, self.max_length)
-        return TorchPairs(folder, self.max_length, self.device)
+            return onnx_pairs(self.files, self.precision, self.max_length)
+        return TorchPairs(self.files.folder, self.max_length, self.device)

@@ -33,7 +33,8 @@ Pair = tuple[str, str]
 
 _ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 _ONNX_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-_HEADS = ("ForSequenceClassification", "ForCausalLM")
+_CLASSIFIER = "ForSequenceClassification"
+_HEADS = (_CLASSIFIER, "ForCausalLM")
 _NO_LIMIT = 1_000_000
 _USUAL_LIMIT = 512
 
@@ -218,6 +219,12 @@ def _require_head(folder: Path) -> None:
     if not isinstance(heads, list) or not any(str(head).endswith(_HEADS) for head in heads):
         head = ", ".join(map(str, heads)) if isinstance(heads, list) else own
         raise ModelError(f"{folder} holds no cross-encoder but {head}, which has no scoring head; pass one that has")
+
+
+def has_classifier(folder: Path) -> bool:
+    """Whether the model in a folder scores pairs by a layer of its own, and not by the words that it would go on with."""
+    heads = _setting(folder / "config.json", "architectures")
+    return isinstance(heads, list) and any(str(head).endswith(_CLASSIFIER) for head in heads)
 
 
 def _require_positions(folder: Path, max_length: int | None) -> None:

@@ -290,11 +290,6 @@ def test_an_export_alone_needs_the_onnx_backend_and_says_so(onnx: Path) -> None:
         scores_of(CrossEncoderReranker(str(onnx)), "red", ["fox"])
 
 
-def test_a_model_without_an_export_needs_the_torch_backend_and_says_so(bert: Path) -> None:
-    with pytest.raises(ModelError, match=r"has no model.onnx or onnx/model.onnx; .* backend='torch'"):
-        scores_of(CrossEncoderReranker(str(bert), backend="onnx"), "red", ["fox"])
-
-
 @pytest.mark.parametrize("file", ["tokenizer.json", "model.onnx"])
 def test_a_damaged_file_is_an_error_that_names_the_folder(tmp_path: Path, file: str) -> None:
     folder = TinyOnnx().save(tmp_path / "broken")

@@ -27,8 +27,9 @@ from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.errors import ModelError, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    import torch
     from sentence_transformers import SentenceTransformer
 
 ExportPrecision = Literal["float32", "int8"]
@@ -98,21 +99,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
 
     whole = Whole()
     whole.model = model
-    with warnings.catch_warnings():  # of the exporter, to its own developers
-        warnings.simplefilter("ignore")
-        try:
-            torch.onnx.export(
-                whole.eval(),
-                tuple(features[name] for name in names),
-                str(folder / GRAPH_FILE),
-                input_names=names,
-                output_names=["vectors"],
-                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in names} | {"vectors": {0: "texts"}},
-                opset_version=_OPSET,
-                dynamo=False,
-            )
-        except Exception as error:
-            raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
+    write_graph(whole.eval(), {name: features[name] for name in names}, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
     wanted: Vectors = model.encode(list(_PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
     settings: dict[str, Any] = {
@@ -125,22 +112,63 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
     _require_agreement(wanted, OnnxModel(folder).encode(_PROBES), "float32")
 
 
-def _quantize(whole: Path, folder: Path) -> None:
-    """Write an export again, with 8-bit weights, and compare what it gives with what the export gives."""
+def write_graph(model: Any, features: Mapping[str, torch.Tensor], file: Path, output: str) -> None:
+    """Write a torch module as an ONNX graph.
+
+    Args:
+        model: takes tensors ``[texts, tokens]`` in the order of the features.
+        features: an example of each, by name.
+        file: to write.
+        output: what the graph calls what the module returns, ``[texts, ...]``.
+
+    Raises:
+        ModelError: the exporter cannot.
+    """
+    import torch
+
+    with warnings.catch_warnings():  # of the exporter, to its own developers
+        warnings.simplefilter("ignore")
+        try:
+            torch.onnx.export(
+                model,
+                tuple(features.values()),
+                str(file),
+                input_names=list(features),
+                output_names=[output],
+                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in features} | {output: {0: "texts"}},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        except Exception as error:
+            raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
+
+
+def write_quantized(whole: Path, file: Path) -> None:
+    """Write a graph again, with 8-bit weights.
+
+    Args:
+        whole: the graph in float32.
+        file: to write.
+    """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    graph = onnx.load_model_from_string((whole / GRAPH_FILE).read_bytes())
+    graph = onnx.load_model_from_string(whole.read_bytes())
     onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises to, at every model
     quantize_dynamic(
         graph,
-        str(folder / GRAPH_FILE),
+        str(file),
         op_types_to_quantize=["MatMul"],
         per_channel=True,
         reduce_range=True,
         weight_type=QuantType.QInt8,
         extra_options={"MatMulConstBOnly": True},
     )
+
+
+def _quantize(whole: Path, folder: Path) -> None:
+    """Write an export again, with 8-bit weights, and compare what it gives with what the export gives."""
+    write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
     for name in (TOKENIZER_FILE, SETTINGS_FILE):
         (folder / name).write_bytes((whole / name).read_bytes())
     _require_agreement(OnnxModel(whole).encode(_PROBES), OnnxModel(folder).encode(_PROBES), "int8")

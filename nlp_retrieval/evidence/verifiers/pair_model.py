@@ -18,7 +18,8 @@ from nlp_retrieval.evidence.verifiers.base import UNREAD, Judgement
 from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
 from nlp_retrieval.evidence.verifiers.windows import Span, window_spans
-from nlp_retrieval.rerankers.pair_models import OnnxPairs, PairModel, TorchPairs, find_pair_model
+from nlp_retrieval.rerankers.pair_export import PairPrecision, onnx_pairs, require_precision
+from nlp_retrieval.rerankers.pair_models import PairModel, TorchPairs, find_pair_model
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import words_of
 
@@ -62,7 +63,10 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             what its config.json says. Where both say something and differ, using the verifier is an error.
         calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are taken as they
             are.
-        backend: ``torch``, or ``onnx`` for an export in the model's folder.
+        backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one that is made at first use and
+            kept in the cache.
+        precision: of the weights by ONNX: ``auto`` takes an export in the folder as it is, and where there is none makes one
+            of 8 bits; ``float32`` and ``int8`` make one in any case. By torch they are in float32.
         window: the longest window, in characters.
         most_windows: how many windows of a passage are read at most: those that share most words with the claim.
         max_length: tokens that are read of a claim and a window; by default the model's own limit.
@@ -81,6 +85,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         labels: list[Meaning] | None = None,
         calibration: str | None = None,
         backend: Literal["torch", "onnx"] = "torch",
+        precision: PairPrecision = "auto",
         window: Annotated[int, Field(ge=50)] = 330,
         most_windows: Annotated[int, Field(ge=1)] = 12,
         max_length: Annotated[int, Field(ge=8)] | None = None,
@@ -91,7 +96,9 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         self.model = model
         self.labels = labels
         self.calibration = calibration
+        require_precision(backend, precision)
         self.backend = backend
+        self.precision: PairPrecision = precision
         self.window = window
         self.most_windows = most_windows
         self.max_length = max_length
@@ -104,10 +111,9 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         return find_pair_model(self.model, self.backend, self.revision, local_only=self.local_only)
 
     def load_model(self) -> PairModel:
-        folder = self.files.folder
-        return (
-            OnnxPairs(folder, self.max_length) if self.backend == "onnx" else TorchPairs(folder, self.max_length, self.device)
-        )
+        if self.backend == "onnx":
+            return onnx_pairs(self.files, self.precision, self.max_length)
+        return TorchPairs(self.files.folder, self.max_length, self.device)
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
