@@ -128,6 +128,7 @@ def _with_names(text: str) -> Iterator[Date]:
 
 def _numeric(text: str) -> Iterator[Date]:
     for match in _NUMERIC.finditer(text):
+        numbers: tuple[tuple[int, int], ...]
         if match["year"]:
             readings = _readings(int(match["year"]), [(int(match["month"]), int(match["day"]))])
             numbers = (match.span("year"), match.span("day"))
