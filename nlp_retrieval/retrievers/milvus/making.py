@@ -18,7 +18,7 @@ MOST_BYTES = 65_535
 """Of a text in Milvus."""
 
 _ON_LITE = ("flat", "hnsw", "ivf")
-_OLDEST, _BM25_SINCE, _RABITQ_SINCE = ((2, 4), ""), ((2, 5), "BM25"), ((2, 6), "index_type='rabitq'")
+_OLDEST, _RABITQ_SINCE = ((2, 5), ""), ((2, 6), "index_type='rabitq'")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ def require_abilities(connections: MilvusConnections, making: Making) -> None:
         ServerError: it is too old, or cannot be reached.
         ConfigurationError: Milvus Lite lacks what a server has.
     """
-    words, rabitq = making.analyzer is not None, making.index_type == "rabitq"
-    connections.require(*(_RABITQ_SINCE if rabitq else _BM25_SINCE if words else _OLDEST))
+    connections.require(*(_RABITQ_SINCE if making.index_type == "rabitq" else _OLDEST))
     if connections.lite and making.index_type not in _ON_LITE:
         raise ConfigurationError(
             f"Milvus Lite has no index_type={making.index_type!r}; use {', '.join(_ON_LITE)}, or a Milvus server (url=)"
