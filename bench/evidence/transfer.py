@@ -2,8 +2,7 @@
 
 A user's claims are from none of the sets. DATA and MODEL are as for ``python -m bench.evidence``, SPLIT is what ``python -m
 bench.evidence.split`` wrote and MODEL was trained on. Three models are trained as MODEL was, each without the two sets of one
-field, in WORK, and are taken up where a run was stopped. With one pass over the short pairs a model has learnt nothing yet
-(AUC .50 on all sets), so there is no shorter way.
+field, in WORK, and are taken up where a run was stopped; the page is written after each.
 """
 
 from __future__ import annotations
@@ -55,6 +54,7 @@ def main(arguments: list[str]) -> int:
     known, report = read_pairs(split), json.loads((whole / "training_report.json").read_text("utf-8"))
     settings = TrainingSettings(**report["settings"])
     rows: dict[str, list[str]] = {}
+    heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
     with torch.autocast("cpu", torch.bfloat16):
         for field, sets in _FIELDS.items():
             apart = work / field
@@ -63,8 +63,7 @@ def main(arguments: list[str]) -> int:
                 of = pairs.pairs_of(data, name)
                 found = [_cells(name, of, model, work) for model in (whole, apart)]
                 rows[name] = [field, f"{len(of):,}", *(cell for cells in found for cell in cells)]
-    heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
-    _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
+            _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
     return 0
 
 

@@ -7,6 +7,7 @@ checkpoint and ends with the same model, on the same machine, as one that was no
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ __all__ = ["LABELS", "Batch", "FineTuning", "TrainingSettings", "batches_of", "p
 
 LABELS = ("support", "contradict", "neutral")
 _PRECISIONS = ("float32", "bfloat16")
+_KEPT_OF_MEAN = 0.995
 _LABEL_NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 
 
@@ -163,7 +165,10 @@ def pooled_logits(logits: torch.Tensor, example: torch.Tensor, n_examples: int) 
 
 
 class FineTuning:
-    """A model that is being trained, and its optimiser.
+    """A model that is being trained, its optimiser, and the running mean of its weights, which is what is judged and kept.
+
+    The mean is over the last few hundred steps (Polyak and Juditsky, 1992): a step sees two dozen pairs, and where the weights
+    stand at its end is chance.
 
     Args:
         model: of transformers, for sequence classification with three labels.
@@ -183,6 +188,7 @@ class FineTuning:
         others = [value for name, value in model.named_parameters() if value.ndim <= 1 and value.requires_grad]
         groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
         self.optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate)
+        self.mean = copy.deepcopy(model).eval()
         self.step = 0
 
     def train(self, batches: Sequence[Batch], epoch: int, first: int, after_step: Callable[[int], None]) -> None:
@@ -209,7 +215,15 @@ class FineTuning:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.step += 1
+            self._take_into_mean()
             after_step(done)
+
+    def _take_into_mean(self) -> None:
+        import torch
+
+        share = max(1 - _KEPT_OF_MEAN, 10 / (10 + self.step))  # the first weights are no model yet
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.mean.parameters()), list(self.model.parameters()), share)
 
     def _warmth(self) -> float:
         share = self.step / max(1, self.total_steps)
@@ -218,7 +232,7 @@ class FineTuning:
     def _loss(self, batch: Batch) -> torch.Tensor:
         import torch
 
-        logits = self._logits(batch)
+        logits = self._logits(self.model, batch)
         probabilities = torch.log_softmax(logits, dim=1)
         labels = torch.from_numpy(batch.labels).to(self.device)
         known = labels < len(LABELS)
@@ -229,18 +243,18 @@ class FineTuning:
             loss = loss - torch.logsumexp(probabilities[~known][:, 1:], dim=1).sum()
         return loss / len(labels)
 
-    def _logits(self, batch: Batch) -> torch.Tensor:
+    def _logits(self, model: Any, batch: Batch) -> torch.Tensor:
         import torch
 
         tokens, mask, types, example = (
             torch.from_numpy(values).to(self.device) for values in (batch.tokens, batch.mask, batch.types, batch.example)
         )
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
-            logits = self.model(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
+            logits = model(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
         return pooled_logits(logits.float(), example, len(batch.labels))
 
     def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:
-        """Return the pooled logits of all examples, ``[examples, 3]``.
+        """Return the pooled logits that the mean gives of all examples, ``[examples, 3]``.
 
         Args:
             batches: of all of them.
@@ -249,15 +263,15 @@ class FineTuning:
         import torch
 
         found = np.zeros((n_examples, len(LABELS)))
-        self.model.eval()
         with torch.inference_mode():
             for batch in batches:
-                found[batch.numbers] = self._logits(batch).cpu().numpy()
+                found[batch.numbers] = self._logits(self.mean, batch).cpu().numpy()
         return found
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The model's and the optimiser's tensors by name, for a checkpoint."""
         tensors = {f"model.{name}": value.detach().contiguous() for name, value in self.model.state_dict().items()}
+        tensors |= {f"mean.{name}": value.detach().contiguous() for name, value in self.mean.state_dict().items()}
         for name, value in self._moments():
             tensors[name] = value
         return tensors
@@ -274,7 +288,8 @@ class FineTuning:
             tensors: as :meth:`tensors` gave them.
             step: how many steps led there.
         """
-        self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        for kind, model in (("model.", self.model), ("mean.", self.mean)):
+            model.load_state_dict({name.removeprefix(kind): tensors[name] for name in tensors if name.startswith(kind)})
         for name, parameter in self.model.named_parameters():
             state = {
                 # the count of steps stays where the optimiser reads it

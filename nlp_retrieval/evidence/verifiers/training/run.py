@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json, read_json_file
@@ -33,8 +34,12 @@ from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 
 __all__ = ["TrainingReport", "train_verifier"]
 
+Logits = NDArray[np.float64]
+
 _CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
 _STEPS_BETWEEN_CHECKPOINTS = 200
+_TEMPERATURES = np.geomspace(0.5, 8, 49)
+_FORMAT = 2
 _SMALL_COLLECTION = 1000
 _WINDOWS_JUDGED = 4
 _PATIENCE = 2
@@ -47,7 +52,8 @@ class TrainingReport:
     Args:
         pairs: how many it was trained on, made-up ones not counted.
         held_out: how many decided when to stop.
-        losses: of the held-out pairs after each epoch: the mean over collections of the mean negative log-likelihood.
+        losses: of the held-out pairs after each epoch: the mean over collections of the mean negative log-likelihood, with
+            logits divided by what makes that least.
         best_epoch: whose model was kept, from 1.
     """
 
@@ -109,12 +115,13 @@ def train_verifier(
     while state.epoch < in_all and not state.stopped:
         batches = prepared.pop(state.epoch, None) or _epoch_batches(trained, chosen, state.epoch, tokenizer)
         _train_epoch(folder, tuning, batches, state)
-        loss = _loss(tuning.predict(held_batches, len(examples)), examples)
+        temperature, loss = _best_temperature(tuning.predict(held_batches, len(examples)), examples)
         if on_progress is not None:
-            on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs")
+            by = f"with logits divided by {temperature:.2f}"
+            on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs, {by}")
         better = loss < min(state.losses, default=math.inf)
         if better:
-            _save(folder, tuning)
+            _save(folder, tuning, temperature)
         losses = (*state.losses, loss)
         stopped = state.epoch >= chosen.short_epochs and int(np.argmin(losses)) < len(losses) - _PATIENCE
         state = replace(state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=losses, stopped=stopped)
@@ -145,7 +152,7 @@ def _train_epoch(folder: Path, tuning: FineTuning, batches: list[Batch], state: 
 
 
 def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Path) -> str:
-    digest = hashlib.sha256(json.dumps([asdict(settings), ModelFiles.of(model).fingerprint]).encode())
+    digest = hashlib.sha256(json.dumps([_FORMAT, asdict(settings), ModelFiles.of(model).fingerprint]).encode())
     for pair in pairs:
         digest.update(json.dumps(asdict(pair)).encode())
     return digest.hexdigest()
@@ -278,7 +285,17 @@ def _read_in(
     return [one for number, one in enumerate(examples) if number not in dropped]
 
 
-def _loss(logits: np.ndarray[Any, np.dtype[np.float64]], examples: Sequence[TrainingExample]) -> float:
+def _best_temperature(logits: Logits, examples: Sequence[TrainingExample]) -> tuple[float, float]:
+    """By what logits are divided so that their loss is least, and that loss.
+
+    A model that has learnt its pairs is too sure of others (Guo et al., ICML 2017): by its loss as it is, one that tells labels
+    apart better would often be thrown away for one that has seen less.
+    """
+    loss, temperature = min((_loss(logits / temperature, examples), temperature) for temperature in _TEMPERATURES)
+    return temperature, loss
+
+
+def _loss(logits: Logits, examples: Sequence[TrainingExample]) -> float:
     raised = logits - logits.max(axis=1, keepdims=True)
     probabilities = np.exp(raised) / np.exp(raised).sum(axis=1, keepdims=True)
     losses: defaultdict[str, list[float]] = defaultdict(list)
@@ -294,12 +311,20 @@ def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:
     write_atomically(folder / _CHECKPOINT, save(tuning.tensors(), metadata={"state": json.dumps(asdict(state))}))
 
 
-def _save(folder: Path, tuning: FineTuning) -> None:
+def _save(folder: Path, tuning: FineTuning, temperature: float) -> None:
+    """Write the model as it was judged: the last layer's weights are divided by the temperature, and so its logits are."""
     from safetensors.torch import save
+    from torch.nn import Linear
 
     tuning.tokenizer.save_pretrained(folder)
     config = tuning.model.config
     config.architectures = [type(tuning.model).__name__]
     config.save_pretrained(folder)
-    weights = {name: value.detach().contiguous() for name, value in tuning.model.state_dict().items()}
+    weights = {name: value.detach().contiguous() for name, value in tuning.mean.state_dict().items()}
+    linear = [
+        name for name, part in tuning.mean.named_modules() if isinstance(part, Linear) and part.out_features == len(LABELS)
+    ]
+    for name in (f"{linear[-1]}.weight", f"{linear[-1]}.bias"):
+        if name in weights:
+            weights[name] = weights[name] / temperature
     write_atomically(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))

@@ -6,12 +6,15 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from rerankers.tiny_models import save_bert
+from safetensors.torch import load_file
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.evidence.verifiers.training.examples import is_short
+from nlp_retrieval.evidence.verifiers.training.examples import held_out_families, is_short
 from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings, batches_of
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.evidence.verifiers.training.run import train_verifier
@@ -156,3 +159,47 @@ def test_another_precision_or_device_is_named_before_anything_is_trained(base: s
     with pytest.raises(ConfigurationError, match="there is no device 'cuda:7' here"):
         train_verifier(judged(), base, tmp_path / "model", SETTINGS, device="cuda:7")
     assert not (tmp_path / "model").exists()
+
+
+def test_what_is_kept_is_as_sure_as_it_is_right_on_held_out_pairs(base: str, tmp_path: Path) -> None:
+    """The temperature is in the weights: of what the saved model says no other one would be better."""
+    sure = replace(SETTINGS, epochs=6, learning_rate=3e-2)
+    pairs = [replace(pair, label="support") if number % 5 == 0 else pair for number, pair in enumerate(judged())]
+    told: list[str] = []
+    report = train_verifier(pairs, base, tmp_path / "model", sure, told.append)
+    divided = [float(line.rpartition(" ")[2]) for line in told]
+    assert abs(divided[report.best_epoch - 1] - 1) > 0.1
+    held = held_out_families(pairs, sure.held_out, sure.seed)
+    some = [pair for pair in pairs if pair.family in held]
+    found = PairModelVerifier(str(tmp_path / "model")).judge([pair.claim for pair in some], [pair.passage for pair in some])
+    labels = np.array([("support", "contradict", "neutral").index(pair.label) for pair in some])
+    logits = np.log([[one.support, one.contradict, one.neutral] for one in found])
+
+    def loss(temperature: float) -> float:
+        scaled = logits / temperature
+        return float((np.log(np.exp(scaled).sum(axis=1)) - scaled[np.arange(len(labels)), labels]).mean())
+
+    assert loss(1) <= min(loss(0.9), loss(1.1))
+    assert loss(1) == pytest.approx(report.losses[report.best_epoch - 1], abs=1e-3)
+
+
+def test_the_running_mean_of_the_weights_is_kept(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "bert.encoder.layer.0.output.dense.weight"
+    weights: list[torch.Tensor] = []
+    take = FineTuning._take_into_mean
+
+    def watched(tuning: FineTuning) -> None:
+        if not weights:
+            weights.append(tuning.mean.get_parameter(name).detach().clone())
+        take(tuning)
+        weights.append(tuning.model.get_parameter(name).detach().clone())
+
+    monkeypatch.setattr(FineTuning, "_take_into_mean", watched)
+    train_verifier(judged(), base, tmp_path / "model", replace(SETTINGS, epochs=1, short_epochs=0))
+    mean, *steps = weights
+    for number, one in enumerate(steps, start=1):
+        mean = torch.lerp(mean, one, max(0.005, 10 / (10 + number)))
+    kept = load_file(tmp_path / "model" / "model.safetensors")[name]
+    torch.testing.assert_close(kept, mean)
+    assert len(steps) > 10
+    assert (kept - steps[-1]).abs().max() > 1e-4
