@@ -73,7 +73,11 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            with files.unchanged():  # or what is kept under their fingerprint would be of others
+            require_dense_extra()
+            import torch
+
+            # or what is kept under their fingerprint would be of others, or in the precision that somebody computes in
+            with files.unchanged(), torch.autocast("cpu", enabled=False):
                 _export(files.folder, folder)
             return
         whole = _exported(files, "float32")
@@ -88,7 +92,6 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
 
 def _export(source: Path, folder: Path) -> None:
     """Write graph and tokenizer of a model, and compare what they give with what the model gives."""
-    require_dense_extra()
     import torch
 
     if not has_classifier(source):

@@ -29,6 +29,12 @@ EVIDENCE = {
         "key_of(text), numbers_of(text), marks._MARK.findall(text), marks._LIST.findall(text)",
         f"{_CITATIONS} import marks\n{_CITATIONS}.marks import key_of, numbers_of",
     ),
+    "evidence/citations/quoted.py": _each(
+        "for said in (text, MARK + text, chr(0x201c) + text[:5_000] + chr(0x201d), *MORE): missing_quotations(said, 'Ice.')",
+        f"{_CITATIONS}.quoted import missing_quotations\nMARK = chr(34)\n"
+        "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
+        "chr(0x201c) + '[' * 2_000 + chr(0x201d))",
+    ),
     "evidence/citations/prose.py": _each("read_report(text[:20_000])", f"{_CITATIONS}.markdown import read_report"),
     "evidence/citations/references.py": _each(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:20_000])", f"{_CITATIONS}.markdown import read_report"

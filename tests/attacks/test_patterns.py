@@ -79,6 +79,14 @@ for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "
     numbers_of(text)
     unmatched_numbers("9", text)
 """,
+    "text/measures/dates.py": """
+from nlp_retrieval.text.measures.dates import dates_of, month_of
+for text in ("1" * N, "1 " * N, "1, " * N, "1-" * N, "1/" * N, "1.1." * N, "1st and " * N, "March " * N, "March 1 " * N,
+             "March 1-" * N, "12 March 2019, " * N, "2019-" * N, "2019-03-" * N, "2019-03-12" * N, "May" * N, "Sept." * N,
+             "1 to 2 " * N, " of March" * N, "," * N, " " * N):
+    dates_of(text)
+month_of("." * N)
+""",
     "text/quantities.py": """
 from nlp_retrieval.text.quantities import changed_quantities, quantities_of, years_of
 for text in ("1" * N, "1,000," * N, "1-" * N, "1 - " * N, "2030 " * N, "2030-" * N, "1 t of " * N, "1% " * N, "one " * N,

@@ -51,6 +51,16 @@ def test_where_a_folder_has_no_export_one_of_8_bits_is_made_once(
     np.testing.assert_array_equal(onnx_pairs(ModelFiles.of(folder), "int8", None).logits(PAIRS), found)
 
 
+def test_an_export_is_in_float32_whatever_this_process_computes_in(tmp_path: Path, own_cache: Path) -> None:
+    import torch
+
+    folder = save_bert(tmp_path / "bert")
+    wanted = TorchPairs(folder, None, "cpu").logits(PAIRS)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = onnx_pairs(ModelFiles.of(folder), "float32", None).logits(PAIRS)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
 def test_the_limit_of_the_model_is_that_of_its_export(tmp_path: Path, own_cache: Path) -> None:
     folder = save_bert(tmp_path / "bert")
     long = [("red", "tree " * 200)]

@@ -159,7 +159,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "language_model": _may("lm", "window", "most_characters", calibration=_FILE),
         "lexical": _may(calibration=_FILE),
         "pair_model": _MODEL
-        | _may("labels", "backend", "window", "most_windows", "max_length", "batch_size")
+        | _may("labels", "backend", "precision", "window", "most_windows", "max_length", "batch_size")
         | _may(calibration=_FILE),
     },
     "search_engines": {
@@ -209,7 +209,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),
             profile=_profile,
         ),
-        "cross_encoder": _may("backend", "max_length", "batch_size", "blend", **_MODEL),
+        "cross_encoder": _may("backend", "precision", "max_length", "batch_size", "blend", **_MODEL),
     },
     "processors": {
         "chain": _may("processors"),

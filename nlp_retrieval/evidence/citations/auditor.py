@@ -8,21 +8,17 @@ and quotations are looked up in all of it. What else is looked up, where it does
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
+from nlp_retrieval.evidence.citations.looked_up import LookedUp, looked_up
 from nlp_retrieval.evidence.citations.markdown import read_report
-from nlp_retrieval.evidence.citations.quoted import missing_quotations
 from nlp_retrieval.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
 from nlp_retrieval.evidence.claims.judged import judge_passages
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
-from nlp_retrieval.evidence.verifiers.signals.counts import Miscounted, miscounted
-from nlp_retrieval.evidence.verifiers.signals.figures import missing_figures
-from nlp_retrieval.evidence.verifiers.signals.names import unmatched_names
 from nlp_retrieval.text.surfaces import words_of
 
 __all__ = ["CitationAudit", "CitationAuditor"]
@@ -67,29 +63,12 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class _LookedUp:
-    """What can be looked up of a sentence in a source, whatever a verifier says."""
-
-    checks: Checks
-    miscounted: list[Miscounted]
-    quotations: tuple[str, ...]
-
-    @property
-    def parted(self) -> bool:
-        """Whether something parts the two, so that the source does not say this."""
-        checks = self.checks
-        return bool(
-            checks.missing_numbers or self.miscounted or self.quotations or checks.contradiction or checks.is_of_another
-        )
-
-
-@dataclass(frozen=True)
 class _ReadCitation:
     """A sentence beside a text of a source: what was read of it, what the verifier says, and what can be looked up."""
 
     read: _Text
     judgement: Judgement
-    there: _LookedUp
+    there: LookedUp
 
 
 class CitationAuditor:
@@ -177,7 +156,7 @@ class CitationAuditor:
         whole = self.index.text(source.key)
         read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([citation.sentence], [read.text])
-        return _ReadCitation(read, judgement, _looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}"))
+        return _ReadCitation(read, judgement, looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}"))
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -265,18 +244,7 @@ class CitationAuditor:
             whole = self.index.text(passage.key)
         except QueryError:  # another process deleted it since it was found
             return True
-        return _looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").parted
-
-
-def _looked_up(claim: str, read: str, whole: str) -> _LookedUp:
-    """What is looked up of a claim: sentences in what was read, and what is missing there in all of the source."""
-    checks = check(claim, read)
-    if checks.missing_numbers:
-        missing = missing_figures(claim, whole)
-        checks = replace(checks, missing_numbers=missing.dates + missing.numbers)
-    if checks.missing_names:
-        checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
-    return _LookedUp(checks, miscounted(claim, whole) if miscounted(claim, read) else [], missing_quotations(claim, whole))
+        return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").parted
 
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.json_text import parse_json, read_json_file
@@ -21,7 +20,8 @@ from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.backends.choice import require_device
 from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
-from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
+from nlp_retrieval.errors import ConfigurationError, first_line
+from nlp_retrieval.evidence.verifiers.training.batches import Batch, batches_of
 from nlp_retrieval.evidence.verifiers.training.examples import (
     TrainingExample,
     examples_of,
@@ -29,16 +29,15 @@ from nlp_retrieval.evidence.verifiers.training.examples import (
     is_short,
     with_plants,
 )
-from nlp_retrieval.evidence.verifiers.training.fine_tuning import LABELS, Batch, FineTuning, TrainingSettings, batches_of
+from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
+from nlp_retrieval.evidence.verifiers.training.model_folder import opened_base, save_model
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.evidence.verifiers.training.temperature import best_temperature
 
 __all__ = ["TrainingReport", "train_verifier"]
 
-Logits = NDArray[np.float64]
-
 _CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
 _STEPS_BETWEEN_CHECKPOINTS = 200
-_TEMPERATURES = np.geomspace(0.5, 8, 49)
 _FORMAT = 2
 _SMALL_COLLECTION = 1000
 _WINDOWS_JUDGED = 4
@@ -104,7 +103,7 @@ def train_verifier(
     finished = _finished(folder, identity)
     if finished is not None:
         return finished
-    model, tokenizer = _opened(model_folder, chosen.seed)
+    model, tokenizer = opened_base(model_folder, chosen.seed)
     in_all = chosen.short_epochs + chosen.epochs
     prepared = {epoch: _epoch_batches(trained, chosen, epoch, tokenizer) for epoch in {0, chosen.short_epochs}}
     total_steps = chosen.short_epochs * len(prepared[0]) + chosen.epochs * len(prepared[chosen.short_epochs])
@@ -115,13 +114,13 @@ def train_verifier(
     while state.epoch < in_all and not state.stopped:
         batches = prepared.pop(state.epoch, None) or _epoch_batches(trained, chosen, state.epoch, tokenizer)
         _train_epoch(folder, tuning, batches, state)
-        temperature, loss = _best_temperature(tuning.predict(held_batches, len(examples)), examples)
+        temperature, loss = best_temperature(tuning.predict(held_batches, len(examples)), examples)
         if on_progress is not None:
             by = f"with logits divided by {temperature:.2f}"
             on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs, {by}")
         better = loss < min(state.losses, default=math.inf)
         if better:
-            _save(folder, tuning, temperature)
+            save_model(folder, tuning, temperature)
         losses = (*state.losses, loss)
         stopped = state.epoch >= chosen.short_epochs and int(np.argmin(losses)) < len(losses) - _PATIENCE
         state = replace(state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=losses, stopped=stopped)
@@ -223,43 +222,6 @@ def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
     return state
 
 
-def _opened(folder: Path, seed: int) -> tuple[Any, Any]:
-    import torch
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    torch.manual_seed(seed)  # the layer that gives the labels is new
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        config = AutoConfig.from_pretrained(
-            folder,
-            num_labels=len(LABELS),
-            id2label=dict(enumerate(LABELS)),
-            label2id={label: number for number, label in enumerate(LABELS)},
-            local_files_only=True,
-            trust_remote_code=False,
-        )
-        for name in ("attention_probs_dropout_prob", "attention_dropout"):
-            if hasattr(config, name):
-                setattr(config, name, 0.0)  # a quarter of a step's time on a processor goes into drawing it
-        model = AutoModelForSequenceClassification.from_pretrained(
-            folder,
-            config=config,
-            ignore_mismatched_sizes=True,  # a base that gave other labels, or one score, gets a new layer for these
-            attn_implementation="eager",  # the fused kernel's way back takes 40% of a step on a processor
-            local_files_only=True,
-            trust_remote_code=False,
-        )
-    except Exception as error:
-        reason = first_line(error)
-        raise ModelError(f"{folder} does not load as a model to fine-tune: {reason}") from error
-    for parameter in model.get_input_embeddings().parameters():
-        parameter.requires_grad = False  # half of a small model's parameters, and rare words are seen too seldom to learn
-    return model, tokenizer
-
-
 def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoch: int, tokenizer: Any) -> list[Batch]:
     rng = random.Random(f"{settings.seed}-{epoch}")  # noqa: S311  # nothing secret is drawn
     sizes: defaultdict[str, int] = defaultdict(int)
@@ -285,46 +247,7 @@ def _read_in(
     return [one for number, one in enumerate(examples) if number not in dropped]
 
 
-def _best_temperature(logits: Logits, examples: Sequence[TrainingExample]) -> tuple[float, float]:
-    """By what logits are divided so that their loss is least, and that loss.
-
-    A model that has learnt its pairs is too sure of others (Guo et al., ICML 2017): by its loss as it is, one that tells labels
-    apart better would often be thrown away for one that has seen less.
-    """
-    loss, temperature = min((_loss(logits / temperature, examples), temperature) for temperature in _TEMPERATURES)
-    return temperature, loss
-
-
-def _loss(logits: Logits, examples: Sequence[TrainingExample]) -> float:
-    raised = logits - logits.max(axis=1, keepdims=True)
-    probabilities = np.exp(raised) / np.exp(raised).sum(axis=1, keepdims=True)
-    losses: defaultdict[str, list[float]] = defaultdict(list)
-    for row, example in zip(probabilities, examples, strict=True):
-        likely = 1 - row[0] if example.label == "not_support" else row[LABELS.index(example.label)]
-        losses[example.collection].append(-float(np.log(max(likely, 1e-12))))
-    return float(np.mean([np.mean(some) for some in losses.values()]))
-
-
 def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:
     from safetensors.torch import save
 
     write_atomically(folder / _CHECKPOINT, save(tuning.tensors(), metadata={"state": json.dumps(asdict(state))}))
-
-
-def _save(folder: Path, tuning: FineTuning, temperature: float) -> None:
-    """Write the model as it was judged: the last layer's weights are divided by the temperature, and so its logits are."""
-    from safetensors.torch import save
-    from torch.nn import Linear
-
-    tuning.tokenizer.save_pretrained(folder)
-    config = tuning.model.config
-    config.architectures = [type(tuning.model).__name__]
-    config.save_pretrained(folder)
-    weights = {name: value.detach().contiguous() for name, value in tuning.mean.state_dict().items()}
-    linear = [
-        name for name, part in tuning.mean.named_modules() if isinstance(part, Linear) and part.out_features == len(LABELS)
-    ]
-    for name in (f"{linear[-1]}.weight", f"{linear[-1]}.bias"):
-        if name in weights:
-            weights[name] = weights[name] / temperature
-    write_atomically(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))

@@ -14,8 +14,9 @@ from safetensors.torch import load_file
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
+from nlp_retrieval.evidence.verifiers.training.batches import batches_of
 from nlp_retrieval.evidence.verifiers.training.examples import held_out_families, is_short
-from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings, batches_of
+from nlp_retrieval.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
 from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.evidence.verifiers.training.run import train_verifier
 
