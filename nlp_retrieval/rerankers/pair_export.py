@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.encoders.model_folder import require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 from nlp_retrieval.rerankers.pair_models import Logits, OnnxPairs, Pair, has_classifier, onnx_file
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["PairPrecision", "onnx_pairs", "require_precision"]
 
@@ -92,8 +95,6 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
 
 def _export(source: Path, folder: Path) -> None:
     """Write graph and tokenizer of a model, and compare what they give with what the model gives."""
-    import torch
-
     if not has_classifier(source):
         raise ModelError(
             f"{source} is no model for sequence classification, which is what can be exported; pass backend='torch'"
@@ -105,14 +106,11 @@ def _export(source: Path, folder: Path) -> None:
     features = tokenizer(*map(list, zip(*_PROBES[:2], strict=True)), padding=True, return_tensors="pt")
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in features]
 
-    class Whole(torch.nn.Module):
-        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-            found: torch.Tensor = model(**dict(zip(names, tensors, strict=True))).logits
-            return found
+    def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
+        found: torch.Tensor = model(**read).logits
+        return found
 
-    whole = Whole()
-    whole.model = model
-    write_graph(whole.eval(), {name: features[name] for name in names}, folder / GRAPH_FILE, "logits")
+    write_graph(model, compute, {name: features[name] for name in names}, folder / GRAPH_FILE, "logits")
     backend.no_padding()
     backend.no_truncation()
     (folder / TOKENIZER_FILE).write_text(backend.to_str(), "utf-8")

@@ -6,7 +6,6 @@ best scores into ties.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -19,11 +18,11 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.encoders.backends.choice import require_device
-from nlp_retrieval.encoders.backends.model import in_threads, session_options
+from nlp_retrieval.encoders.backends.model import in_threads, require_onnx_extra, session_options
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
+from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -124,7 +123,7 @@ class OnnxPairs:
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
-        _require_onnx_extra()
+        require_onnx_extra()
         from tokenizers import Tokenizer
 
         _require_positions(folder, max_length)
@@ -172,7 +171,7 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
         DependencyError: what runs it is not installed.
         ModelError: it is not to be found anywhere, or has no files for this backend.
     """
-    (_require_onnx_extra if backend == "onnx" else require_dense_extra)()
+    (require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()
     if not local_only and folder.is_dir() and onnx_file(folder):
         if backend == "onnx":
@@ -185,12 +184,6 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
 def onnx_file(folder: Path) -> Path | None:
     """The ONNX export in a model's folder, or None."""
     return next((folder / name for name in _ONNX_FILES if (folder / name).is_file()), None)
-
-
-def _require_onnx_extra() -> None:
-    for package in ("onnxruntime", "tokenizers"):
-        if importlib.util.find_spec(package) is None:
-            raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
 
 
 def _session(file: Path) -> onnxruntime.InferenceSession:

@@ -80,8 +80,6 @@ def exported(
 
 def _export(model: SentenceTransformer, folder: Path) -> None:
     """Write graph, tokenizer and settings of a model, and compare what they give with what the model gives."""
-    import torch
-
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
     if tokenizer is None:
         raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
@@ -92,14 +90,11 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
     if "attention_mask" not in names:
         raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
 
-    class Whole(torch.nn.Module):
-        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-            found: torch.Tensor = model(dict(zip(names, tensors, strict=True)))["sentence_embedding"]
-            return found
+    def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
+        found: torch.Tensor = model(read)["sentence_embedding"]
+        return found
 
-    whole = Whole()
-    whole.model = model
-    write_graph(whole.eval(), {name: features[name] for name in names}, folder / GRAPH_FILE, "vectors")
+    write_graph(model, compute, {name: features[name] for name in names}, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
     wanted: Vectors = model.encode(list(_PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
     settings: dict[str, Any] = {
@@ -112,25 +107,38 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
     _require_agreement(wanted, OnnxModel(folder).encode(_PROBES), "float32")
 
 
-def write_graph(model: Any, features: Mapping[str, torch.Tensor], file: Path, output: str) -> None:
-    """Write a torch module as an ONNX graph.
+def write_graph(
+    model: torch.nn.Module,
+    compute: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    features: Mapping[str, torch.Tensor],
+    file: Path,
+    output: str,
+) -> None:
+    """Write what a model computes as an ONNX graph.
 
     Args:
-        model: takes tensors ``[texts, tokens]`` in the order of the features.
-        features: an example of each, by name.
+        model: whose weights the graph holds.
+        compute: what it computes of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
+        features: an example of each tensor, by name.
         file: to write.
-        output: what the graph calls what the module returns, ``[texts, ...]``.
+        output: what the graph calls what is returned.
 
     Raises:
         ModelError: the exporter cannot.
     """
     import torch
 
+    class Whole(torch.nn.Module):
+        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+            return compute(dict(zip(features, tensors, strict=True)))
+
+    whole = Whole()
+    whole.model = model
     with warnings.catch_warnings():  # of the exporter, to its own developers
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(
-                model,
+                whole.eval(),
                 tuple(features.values()),
                 str(file),
                 input_names=list(features),
