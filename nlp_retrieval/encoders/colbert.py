@@ -11,10 +11,12 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
+from nlp_retrieval.encoders.backends.choice import Precision, check_choice, require_device, resolved_precision
+from nlp_retrieval.encoders.backends.export import ExportPrecision
+from nlp_retrieval.encoders.backends.token_export import compute_by_graph
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
-from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
@@ -51,8 +53,10 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). If the checkpoint
             asks for it, shorter queries are filled up to this number.
         max_length: tokens that are read of a passage; by default what the checkpoint says.
-        precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
-            vectors are float32 in any case.
+        precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
+            by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
+        backend: ``torch``, or ``onnx``, on the CPU, for ``int8`` or ``float32``: an export of the model's transformer is
+            made at first use, compared with the model, and kept in the cache.
         batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
@@ -72,12 +76,14 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         passage_prompt: str | None = None,
         query_length: Annotated[int, Field(ge=4)] | None = None,
         max_length: Annotated[int, Field(ge=4)] | None = None,
-        precision: TorchPrecision = "auto",
+        precision: Precision = "auto",
+        backend: Literal["torch", "onnx"] = "torch",
         batch_size: Annotated[int, Field(ge=1)] = 32,
         device: str | None = None,
         revision: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
+        check_choice(backend, precision, device)
         self.model = model
         self.projection = projection
         self.seed = seed
@@ -85,7 +91,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         self.passage_prompt = passage_prompt
         self.query_length = query_length
         self.max_length = max_length
-        self.precision: TorchPrecision = precision
+        self.precision: Precision = "int8" if backend == "onnx" and precision == "auto" else precision
+        self.backend: Literal["torch", "onnx"] = backend
         self.batch_size = batch_size
         self.device = device
         self.revision = revision
@@ -108,7 +115,17 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def index_identity(self) -> Config:
         unused = {"projection", "seed"} if self.is_multi_vector else set()
-        return {key: value for key, value in super().index_identity().items() if key not in unused}
+        if self.backend == "torch":  # which indexes do not say that were made before there was another
+            unused.add("backend")
+        return {key: value for key, value in super().index_identity().items() if key not in unused} | self._told()
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | self._told()
+
+    def _told(self) -> Config:
+        """What identities and manifests say of the precision of an export, where ``auto`` is written."""
+        return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def provenance(self) -> dict[str, str]:
         read = "" if self.is_multi_vector else ", read token by token"
@@ -158,11 +175,12 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if not not_blank:
             return results
         encode = model.encode_query if task == "query" else model.encode_document
-        with turn_of(model), blamed_on(self.model):
+        read = [texts[place] for place in not_blank]
+        with turn_of(model), blamed_on(self.model), alone_for(read):
             encoded = encode(
-                [texts[place] for place in not_blank],
+                read,
                 prompt=prompt,
-                batch_size=self.batch_size,
+                batch_size=1 if self.backend == "onnx" and task == "query" else self.batch_size,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
@@ -209,10 +227,12 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             require_device(self.device)
+            exports = self.backend == "onnx"
+            precision = "float32" if exports else resolved_precision(self.precision, self.device)
             settings: dict[str, Any] = {
-                "device": self.device,
+                "device": "cpu" if exports else self.device,
                 "trust_remote_code": self.trust_remote_code,
-                "model_kwargs": {"dtype": getattr(torch, resolved_precision(self.precision, self.device))},
+                "model_kwargs": {"dtype": getattr(torch, precision)} | ({"attn_implementation": "eager"} if exports else {}),
                 "local_files_only": True,
             }
             model = MultiVectorEncoder(path, **settings) if self.is_multi_vector else token_by_token(path, settings)
@@ -229,6 +249,8 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
         own_weights(model)
         self._set_lengths(model)
+        if exports:
+            compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
         return model
 
     def _set_lengths(self, model: MultiVectorEncoder) -> None:

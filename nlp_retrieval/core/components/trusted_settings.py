@@ -183,7 +183,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
     "answerers": {"language_model": _may("lm", "passages", "passage_characters")},
     "encoders": {
         "sentence-transformers": _ENCODER | _may("normalize", "backend"),
-        "colbert": _ENCODER | _may("projection", "seed", "query_length"),
+        "colbert": _ENCODER | _may("backend", "projection", "seed", "query_length"),
         "openai": _ENDPOINT | _may(model=_given("send texts to the embedding model")),
         "splade": _may("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size", **_MODEL)
         | _may(trust_remote_code=_code),

@@ -36,7 +36,7 @@ ExportPrecision = Literal["float32", "int8"]
 
 _FORMAT = 1
 _OPSET = 17
-_PROBES = (
+PROBES = (
     "A red fox jumps over the lazy dog.",
     "who",
     "Köln liegt am Rhein; 東京 is in Japan, and İstanbul is not Kyiv 🦊!",
@@ -85,7 +85,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
         raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
     if not all(getattr(module, "include_prompt", True) for module in model):
         raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
-    features = model.tokenizer(list(_PROBES[:2]), padding=True, return_tensors="pt")
+    features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in features]
     if "attention_mask" not in names:
         raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
@@ -96,7 +96,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
 
     write_graph(model, compute, {name: features[name] for name in names}, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
-    wanted: Vectors = model.encode(list(_PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
+    wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
     settings: dict[str, Any] = {
         "prompts": dict(model.prompts),
         "default_prompt": model.prompts.get(model.default_prompt_name or "") or "",
@@ -104,7 +104,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
         "max_seq_length": model.max_seq_length,
     }
     (folder / SETTINGS_FILE).write_text(json.dumps(settings, ensure_ascii=False), "utf-8")
-    _require_agreement(wanted, OnnxModel(folder).encode(_PROBES), "float32")
+    require_agreement(wanted, OnnxModel(folder).encode(PROBES), "float32")
 
 
 def write_graph(
@@ -179,10 +179,20 @@ def _quantize(whole: Path, folder: Path) -> None:
     write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
     for name in (TOKENIZER_FILE, SETTINGS_FILE):
         (folder / name).write_bytes((whole / name).read_bytes())
-    _require_agreement(OnnxModel(whole).encode(_PROBES), OnnxModel(folder).encode(_PROBES), "int8")
+    require_agreement(OnnxModel(whole).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
 
 
-def _require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
+def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
+    """Compare the vectors of an export with those that it should give.
+
+    Args:
+        wanted: ``[probes, dimension]``.
+        found: as ``wanted``.
+        precision: of the export's weights.
+
+    Raises:
+        ModelError: a pair of vectors points apart.
+    """
     lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
     lowest = float(((wanted * found).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
     if not lowest >= _AGREES[precision]:

@@ -44,7 +44,6 @@ class OnnxModel:
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
         require_onnx_extra()
-        import onnxruntime
         from tokenizers import Tokenizer
 
         try:
@@ -54,8 +53,7 @@ class OnnxModel:
             self.dimension: int = settings["dimension"]
             self.max_seq_length: int | None = max_length or settings["max_seq_length"]
             self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-            graph = (folder / GRAPH_FILE).read_bytes()  # not by its path, which could be mapped and overwritten
-            self._session = onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
+            self._session = open_session(folder / GRAPH_FILE)
         except Exception as error:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
@@ -99,6 +97,14 @@ class OnnxModel:
                 "set max_length to what the model can read"
             ) from error
         return vector
+
+
+def open_session(file: Path) -> onnxruntime.InferenceSession:
+    """Open a graph that was made on this machine."""
+    import onnxruntime
+
+    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
+    return onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
 
 
 def session_options() -> onnxruntime.SessionOptions:

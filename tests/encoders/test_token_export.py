@@ -1,0 +1,115 @@
+"""Late interaction by ONNX gives the vectors that torch gives, of queries filled up with mask tokens too, in any batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+from colbert_checkpoints import save_bert, save_pylate, save_stanford
+from hashed_words import items_of, rows_of
+
+from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders.backends import token_export
+from nlp_retrieval.encoders.colbert import ColbertEncoder
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+
+LONG = "A passage, about bridges and boats. " * 3
+TEXTS = ["Stanley Kubrick filmed The Shining.", "red", "", "Köln: 東京 ,", LONG, "red fox", "who"]
+
+
+@pytest.fixture(scope="module", params=["stanford", "pylate"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    above = tmp_path_factory.mktemp("models")
+    return {"stanford": save_stanford, "pylate": save_pylate}[request.param](save_bert(above / "bert"), above / "colbert")
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+
+
+def by_torch(model: Path, **settings: object) -> ColbertEncoder:
+    return ColbertEncoder(str(model), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
+
+
+def by_onnx(model: Path, **settings: object) -> ColbertEncoder:
+    return ColbertEncoder(str(model), backend="onnx", **settings)  # type: ignore[arg-type]
+
+
+SETTINGS = [{}, {"query_length": 24, "max_length": 9}, {"query_prompt": "red ", "passage_prompt": "a "}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "lengths", "prompts"])
+def test_in_float32_vectors_are_those_of_torch(model: Path, own_cache: Path, settings: dict[str, object]) -> None:
+    ours, theirs = by_onnx(model, precision="float32", **settings), by_torch(model, **settings)
+    for found, wanted in [
+        (ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS)),
+        (ours.encode_passages(TEXTS), theirs.encode_passages(TEXTS)),
+    ]:
+        assert [len(tokens) for tokens in found] == [len(tokens) for tokens in wanted]
+        np.testing.assert_allclose(np.concatenate(found), np.concatenate(wanted), atol=1e-4)
+    assert ours.cut_passages(TEXTS) == theirs.cut_passages(TEXTS)
+    assert ours.dimension == theirs.dimension
+
+
+def test_8_bits_are_near_and_depend_on_no_other_text(model: Path, own_cache: Path) -> None:
+    encoder = by_onnx(model)
+    assert encoder.precision == "int8"
+    together, theirs = encoder.encode_passages(TEXTS), by_torch(model).encode_passages(TEXTS)
+    assert (np.concatenate(together) * np.concatenate(theirs)).sum(axis=1).min() > 0.9
+    assert not np.allclose(np.concatenate(together), np.concatenate(theirs), atol=1e-5)
+    for text, found in zip(TEXTS, together, strict=True):
+        np.testing.assert_allclose(encoder.encode_passages([text])[0], found, atol=1e-6)
+    for text, found in zip(TEXTS, encoder.encode_queries(TEXTS), strict=True):
+        np.testing.assert_array_equal(encoder.encode_queries([text])[0], found)
+
+
+def test_an_export_is_made_once_and_is_part_of_the_identity_of_an_index(
+    model: Path, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ColbertRetriever(by_onnx(model), bits=None).index(items_of(TEXTS[:4]), tmp_path / "index")
+    wanted = by_onnx(model).encode_passages(TEXTS)
+    monkeypatch.setattr(token_export, "write_graph", None)
+    monkeypatch.setattr(token_export, "write_quantized", None)
+    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    again = by_onnx(model)
+    for one, other in zip(again.encode_passages(TEXTS), wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+    (hits,) = ColbertRetriever(again, bits=None).retrieve([["Kubrick filmed"]], tmp_path / "index", 1)
+    assert rows_of(hits) == [0]
+    with pytest.raises(IndexMismatchError, match=r"encoder\.precision: indexed with 'int8', now 'float32'"):
+        ColbertRetriever(by_torch(model), bits=None).retrieve([["red"]], tmp_path / "index", 1)
+
+
+def test_an_index_of_torch_says_what_it_said_before_there_was_another_backend(model: Path) -> None:
+    assert "backend" not in by_torch(model).index_identity()
+    assert by_onnx(model).index_identity()["backend"] == "onnx"
+
+
+def test_an_export_that_does_not_match_its_model_is_not_kept(
+    model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = token_export._run
+    monkeypatch.setattr(token_export, "_run", lambda opened, file: run(opened, file) or turned(opened))
+
+    def turned(opened: object) -> None:
+        whole = opened[0].forward  # type: ignore[index]
+        opened[0].forward = lambda features, **settings: (  # type: ignore[index]
+            whole(features) | {"token_embeddings": whole(features)["token_embeddings"].flip(-1)}
+        )
+
+    with pytest.raises(ModelError, match=r"the float32 export does not match its model: .* pass backend='torch'"):
+        by_onnx(model).encode_queries(["red"])
+    assert not list((own_cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="precision='bfloat16' is for backend='torch'"):
+        ColbertEncoder("any", backend="onnx", precision="bfloat16")
+    with pytest.raises(ConfigurationError, match="precision='int8' is for backend='onnx'"):
+        ColbertEncoder("any", precision="int8")
+    with pytest.raises(ConfigurationError, match="device='cuda'"):
+        ColbertEncoder("any", backend="onnx", device="cuda")
