@@ -1,4 +1,4 @@
-"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP`` until the file STOP is there.
+"""A process of many readers: ``python -m concurrency.readers INDEX THREADS STOP ENGINE`` until the file STOP is there.
 
 Each thread opens the index, searches, and refreshes now and then; one never refreshes and must keep its generation. What they
 saw goes to standard output as JSON.
@@ -23,10 +23,11 @@ class Readers:
         index: which is written to meanwhile.
         count: how many.
         stop: a file; once it is there, nothing more is published.
+        engine: what they search with.
     """
 
-    def __init__(self, index: Path, count: int, stop: Path) -> None:
-        self.index, self.count, self.stop = index, count, stop
+    def __init__(self, index: Path, count: int, stop: Path, engine: str) -> None:
+        self.index, self.count, self.stop, self.engine = index, count, stop, engine
         self.ready = threading.Barrier(count + 1)
         self.searches, self.refreshes = 0, 0
         self.generations: set[int] = set()
@@ -56,7 +57,7 @@ class Readers:
             self.ready.abort()
 
     def _read(self, number: int) -> None:
-        mine = searcher().open(self.index)
+        mine = searcher(self.engine).open(self.index)
         first = told(mine.search(QUERIES))
         current = generation_of(mine.search(QUERIES))
         self.ready.wait()
@@ -69,7 +70,7 @@ class Readers:
                 assert found >= current if taken else found == current, f"refresh() from {current} to {found}: {taken}"
                 current = found
             elif number > 0 and rounds % 7 == 0:
-                mine = searcher().open(self.index)
+                mine = searcher(self.engine).open(self.index)
                 found = generation_of(mine.search(QUERIES))
                 assert found >= current, f"generation {found} was opened after {current}"
                 current = found
@@ -88,4 +89,4 @@ class Readers:
 
 
 if __name__ == "__main__":
-    Readers(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])).run()
+    Readers(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]).run()
