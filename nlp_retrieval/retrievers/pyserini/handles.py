@@ -94,10 +94,7 @@ def join_arguments(handle: Java, returns: str, takes: str, copies: int) -> Java:
 
 def call(handle: Java, *arguments: Java) -> Java:
     """Invoke a handle."""
-    listed = java_class("java.util.ArrayList")()
-    for argument in arguments:
-        listed.add(argument)
-    return handle.invokeWithArguments(listed)
+    return handle.invokeWithArguments(java_class("java.util.Arrays").asList(*arguments))
 
 
 def java_list(texts: Sequence[str]) -> Java:
@@ -119,7 +116,7 @@ def apply_to_all(values: Java, function: Java, threads: int) -> Java:
 def for_each_index(count: int, action: Java) -> Java:
     """Return a handle without arguments that runs ``action`` for 0, 1, ... ``count`` - 1, in that order."""
     numbers = java_class(_INTS).range(0, count)
-    run = fill(_bridge("forEach"), 1, constant(_HANDLE, action)).bindTo(numbers)
+    run = _by("forEach", action).bindTo(numbers)
     return run.asType(signature(_OBJECT))
 
 
@@ -149,17 +146,16 @@ def pool(use: str, threads: int) -> Java:
 
 def lengths(arrays: Java, array_type: str) -> NDArray[np.int64]:
     """Return the length of each array in a Java list of arrays."""
-    return np.array(call(_bridge("mapToInt"), arrays.stream(), _length(array_type)).toArray(), np.int64)
+    return np.array(call(_lengths(array_type), arrays), np.int64)
 
 
-def columns(arrays: Java, array_type: str, total: int, *fields: Java) -> NDArray[np.int32]:
+def columns(arrays: Java, total: int, *fields: Java) -> NDArray[np.int32]:
     """Copy int fields of all objects in a Java list of arrays to Python, at once.
 
     Args:
         arrays: a Java list of arrays of objects.
-        array_type: the type of each array.
         total: how many objects there are in all.
-        fields: handles from an object to an int.
+        fields: what :func:`column` returned.
 
     Returns:
         ``[fields, total]``.
@@ -168,24 +164,40 @@ def columns(arrays: Java, array_type: str, total: int, *fields: Java) -> NDArray
     memory.order(java_class("java.nio.ByteOrder").LITTLE_ENDIAN)
     numbers = memory.asIntBuffer()
     for field in fields:
-        flat = call(_bridge("flatMap"), arrays.stream(), _spread(array_type))
-        call(_append(), numbers, call(_bridge("mapToInt"), flat, field))
+        call(field, numbers, arrays)
     return np.frombuffer(memory.array().tostring(), "<i4").reshape(len(fields), total)
 
 
+def column(array_type: str, field: Java) -> Java:
+    """Return a handle that puts an int of each object into a buffer, from a Java list of arrays of objects.
+
+    Args:
+        array_type: the type of each array.
+        field: a handle from an object to the int.
+    """
+    append = fill(method("java.nio.IntBuffer", "put", "java.nio.IntBuffer", "[I"), 1, method(_INTS, "toArray", "[I"))
+    return fill(append, 1, chain(_streamed(), _by("flatMap", _spread(array_type)), _by("mapToInt", field)))
+
+
 @cache
-def _length(array_type: str) -> Java:
-    return _handles().arrayLength(type_of(array_type))
+def _lengths(array_type: str) -> Java:
+    length = _handles().arrayLength(type_of(array_type))
+    return chain(_streamed(), _by("mapToInt", length), method(_INTS, "toArray", "[I"))
+
+
+@cache
+def _streamed() -> Java:
+    return method("java.util.List", "stream", _STREAM)
+
+
+def _by(name: str, function: Java) -> Java:
+    """Return a bridge that has its function."""
+    return fill(_bridge(name), 1, constant(_HANDLE, function))
 
 
 @cache
 def _spread(array_type: str) -> Java:
     return static("java.util.Arrays", "stream", _STREAM, "[Ljava.lang.Object;").asType(signature(_STREAM, array_type))
-
-
-@cache
-def _append() -> Java:
-    return fill(method("java.nio.IntBuffer", "put", "java.nio.IntBuffer", "[I"), 1, method(_INTS, "toArray", "[I"))
 
 
 _BRIDGES = {

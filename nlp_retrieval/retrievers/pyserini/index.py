@@ -259,7 +259,7 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
 def _top_lists(lists: Java) -> list[_List]:
     """Copy a Java list of ``ScoreDoc[]`` to Python."""
     counts = calls.lengths(lists, _SCORE_DOCS)
-    rows, scores = calls.columns(lists, _SCORE_DOCS, int(counts.sum()), *_row_and_score())
+    rows, scores = calls.columns(lists, int(counts.sum()), *_row_and_score())
     cuts = np.cumsum(counts)[:-1]
     return list(zip(np.split(rows, cuts), np.split(scores.view("<f4"), cuts), strict=True))
 
@@ -267,7 +267,8 @@ def _top_lists(lists: Java) -> list[_List]:
 @cache
 def _row_and_score() -> tuple[Java, Java]:
     bits = calls.static("java.lang.Float", "floatToRawIntBits", "int", "float")
-    return calls.getter(_SCORE_DOC, "doc", "int"), calls.chain(calls.getter(_SCORE_DOC, "score", "float"), bits)
+    score = calls.chain(calls.getter(_SCORE_DOC, "score", "float"), bits)
+    return calls.column(_SCORE_DOCS, calls.getter(_SCORE_DOC, "doc", "int")), calls.column(_SCORE_DOCS, score)
 
 
 def _scored_lists(lists: Java) -> list[_List]:
