@@ -55,15 +55,15 @@ def main(arguments: list[str]) -> int:
     settings = TrainingSettings(**report["settings"])
     rows: dict[str, list[str]] = {}
     heads = ["set", "field", "pairs", *_FIGURES, *(f"{figure}, field left out" for figure in _FIGURES)]
-    with torch.autocast("cpu", torch.bfloat16):
-        for field, sets in _FIELDS.items():
-            apart = work / field
-            train_verifier([pair for pair in known if pair.collection not in sets], report["base"], apart, settings, print)
-            for name in sets:
-                of = pairs.pairs_of(data, name)
+    for field, sets in _FIELDS.items():
+        apart = work / field
+        train_verifier([pair for pair in known if pair.collection not in sets], report["base"], apart, settings, print)
+        for name in sets:
+            of = pairs.pairs_of(data, name)
+            with torch.autocast("cpu", torch.bfloat16):
                 found = [_cells(name, of, model, work) for model in (whole, apart)]
-                rows[name] = [field, f"{len(of):,}", *(cell for cells in found for cell in cells)]
-            _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
+            rows[name] = [field, f"{len(of):,}", *(cell for cells in found for cell in cells)]
+        _PAGE.write_text(page(_TEXT, rows=table(heads, rows)), "utf-8")
     return 0
 
 

@@ -173,6 +173,7 @@ class FineTuning:
         )
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
             logits = model(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
+        torch.clear_autocast_cache()  # inside a caller's autocast it would hold the weights of the first step for all others
         return pooled_logits(logits.float(), example, len(batch.labels))
 
     def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:

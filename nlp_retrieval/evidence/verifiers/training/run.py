@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import random
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +21,7 @@ from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.backends.choice import require_device
 from nlp_retrieval.encoders.model_folder import find_model, require_dense_extra
-from nlp_retrieval.errors import ConfigurationError, first_line
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, first_line
 from nlp_retrieval.evidence.verifiers.training.batches import Batch, batches_of
 from nlp_retrieval.evidence.verifiers.training.examples import (
     TrainingExample,
@@ -42,6 +43,9 @@ _FORMAT = 2
 _SMALL_COLLECTION = 1000
 _WINDOWS_JUDGED = 4
 _PATIENCE = 2
+_SAME = 0.03
+"""Logits whose standard deviation over the held-out pairs is less are those of a model that does not read them."""
+_NOTHING_LEARNT = "the model gives all held-out pairs the same answer; pass a lower learning_rate, or more pairs"
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,10 @@ def train_verifier(
     while state.epoch < in_all and not state.stopped:
         batches = prepared.pop(state.epoch, None) or _epoch_batches(trained, chosen, state.epoch, tokenizer)
         _train_epoch(folder, tuning, batches, state)
-        temperature, loss = best_temperature(tuning.predict(held_batches, len(examples)), examples)
+        logits = tuning.predict(held_batches, len(examples))
+        if float(logits.std(axis=0).max()) < _SAME:
+            warnings.warn(_NOTHING_LEARNT, RetrievalWarning, stacklevel=2)
+        temperature, loss = best_temperature(logits, examples)
         if on_progress is not None:
             by = f"with logits divided by {temperature:.2f}"
             on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs, {by}")

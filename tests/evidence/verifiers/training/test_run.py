@@ -12,7 +12,7 @@ import torch
 from rerankers.tiny_models import save_bert
 from safetensors.torch import load_file
 
-from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.evidence.verifiers.training.batches import batches_of
 from nlp_retrieval.evidence.verifiers.training.examples import held_out_families, is_short
@@ -78,6 +78,20 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
     train_verifier(judged(), base, tmp_path / "stopped", SETTINGS)
     assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
     assert not list((tmp_path / "stopped").glob("*checkpoint*"))
+
+
+def test_a_run_inside_a_callers_autocast_is_the_same(base: str, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, epochs=1, precision="bfloat16")
+    report = train_verifier(judged(), base, tmp_path / "alone", settings)
+    assert min(report.losses) < 0.3  # chance is 1.1
+    with torch.autocast("cpu", torch.bfloat16):
+        assert train_verifier(judged(), base, tmp_path / "inside", settings) == report
+    assert weights(tmp_path / "inside") == weights(tmp_path / "alone")
+
+
+def test_a_model_that_gives_every_pair_the_same_answer_is_told(base: str, tmp_path: Path) -> None:
+    with pytest.warns(RetrievalWarning, match="all held-out pairs the same answer; pass a lower learning_rate"):
+        train_verifier(judged(), base, tmp_path / "model", replace(SETTINGS, learning_rate=1.0, epochs=1, short_epochs=0))
 
 
 def test_a_finished_run_is_not_done_again(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
