@@ -13,6 +13,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import Precision, check_choice, require_device, resolved_precision
 from nlp_retrieval.encoders.backends.export import ExportPrecision
+from nlp_retrieval.encoders.backends.model import texts_for_all_cores
 from nlp_retrieval.encoders.backends.token_export import compute_by_graph
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
@@ -123,6 +124,9 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     def recorded_config(self) -> Config:
         return super().recorded_config | self._told()
 
+    def opened_by(self) -> Config:
+        return super().opened_by() | self._told()
+
     def _told(self) -> Config:
         """What identities and manifests say of the precision of an export, where ``auto`` is written."""
         return {"precision": self.precision} if self.backend == "onnx" else {}
@@ -180,7 +184,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             encoded = encode(
                 read,
                 prompt=prompt,
-                batch_size=1 if self.backend == "onnx" and task == "query" else self.batch_size,
+                batch_size=max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
@@ -218,6 +222,17 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         return model
 
     def load_model(self) -> MultiVectorEncoder:
+        if self.backend == "torch":
+            model = self._load(resolved_precision(self.precision, self.device), self.device)
+        else:
+            with self.files.unchanged():  # or the export that is kept under their fingerprint would be of others
+                model = self._load("float32", "cpu", attn_implementation="eager")
+            with blamed_on(self.model):
+                compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
+        self._set_lengths(model)
+        return model
+
+    def _load(self, precision: str, device: str | None, **settings: str) -> MultiVectorEncoder:
         path = str(self.files.folder)
         try:
             import torch
@@ -226,16 +241,14 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
             # its progress bar would disturb the one of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            require_device(self.device)
-            exports = self.backend == "onnx"
-            precision = "float32" if exports else resolved_precision(self.precision, self.device)
-            settings: dict[str, Any] = {
-                "device": "cpu" if exports else self.device,
+            require_device(device)
+            arguments: dict[str, Any] = {
+                "device": device,
                 "trust_remote_code": self.trust_remote_code,
-                "model_kwargs": {"dtype": getattr(torch, precision)} | ({"attn_implementation": "eager"} if exports else {}),
+                "model_kwargs": {"dtype": getattr(torch, precision), **settings},
                 "local_files_only": True,
             }
-            model = MultiVectorEncoder(path, **settings) if self.is_multi_vector else token_by_token(path, settings)
+            model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
         except ImportError as error:
             raise DependencyError(
                 f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
@@ -248,9 +261,6 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 reason = f"its weights hold no {error.args[0]}; download it again"
             raise ModelError(f"{self.model} ({path}) does not load as a multi-vector model: {reason}") from error
         own_weights(model)
-        self._set_lengths(model)
-        if exports:
-            compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
         return model
 
     def _set_lengths(self, model: MultiVectorEncoder) -> None:

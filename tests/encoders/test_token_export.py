@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from colbert_checkpoints import save_bert, save_pylate, save_stanford
 from hashed_words import items_of, rows_of
+from named_models import NAMED
 
 from nlp_retrieval.encoders import shared_models
 from nlp_retrieval.encoders.backends import token_export
@@ -20,10 +23,22 @@ LONG = "A passage, about bridges and boats. " * 3
 TEXTS = ["Stanley Kubrick filmed The Shining.", "red", "", "Köln: 東京 ,", LONG, "red fox", "who"]
 
 
-@pytest.fixture(scope="module", params=["stanford", "pylate"])
+pytestmark = pytest.mark.filterwarnings("ignore:.* is not a multi-vector checkpoint")
+
+
+@pytest.fixture(scope="module", params=["stanford", "pylate", "attending", "no checkpoint"])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     above = tmp_path_factory.mktemp("models")
-    return {"stanford": save_stanford, "pylate": save_pylate}[request.param](save_bert(above / "bert"), above / "colbert")
+    if request.param == "no checkpoint":
+        NAMED["encoder"].save(above / "encoder", 0)
+        return above / "encoder"
+    if request.param == "pylate":
+        return save_pylate(save_bert(above / "bert"), above / "colbert")
+    folder = save_stanford(save_bert(above / "bert"), above / "colbert")
+    if request.param == "attending":
+        settings = json.loads((folder / "artifact.metadata").read_text()) | {"attend_to_mask_tokens": True}
+        (folder / "artifact.metadata").write_text(json.dumps(settings))
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +47,18 @@ def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_torch(model: Path, **settings: object) -> ColbertEncoder:
-    return ColbertEncoder(str(model), precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
+    return ColbertEncoder(str(model), None, precision="float32", device="cpu", **settings)  # type: ignore[arg-type]
 
 
 def by_onnx(model: Path, **settings: object) -> ColbertEncoder:
-    return ColbertEncoder(str(model), backend="onnx", **settings)  # type: ignore[arg-type]
+    return ColbertEncoder(str(model), None, backend="onnx", **settings)  # type: ignore[arg-type]
 
 
 SETTINGS = [{}, {"query_length": 24, "max_length": 9}, {"query_prompt": "red ", "passage_prompt": "a "}]
+
+
+def exports(cache: Path) -> list[Path]:
+    return list((cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "lengths", "prompts"])
@@ -64,7 +83,7 @@ def test_8_bits_are_near_and_depend_on_no_other_text(model: Path, own_cache: Pat
     for text, found in zip(TEXTS, together, strict=True):
         np.testing.assert_allclose(encoder.encode_passages([text])[0], found, atol=1e-6)
     for text, found in zip(TEXTS, encoder.encode_queries(TEXTS), strict=True):
-        np.testing.assert_array_equal(encoder.encode_queries([text])[0], found)
+        np.testing.assert_allclose(encoder.encode_queries([text])[0], found, atol=1e-6)
 
 
 def test_an_export_is_made_once_and_is_part_of_the_identity_of_an_index(
@@ -72,14 +91,15 @@ def test_an_export_is_made_once_and_is_part_of_the_identity_of_an_index(
 ) -> None:
     ColbertRetriever(by_onnx(model), bits=None).index(items_of(TEXTS[:4]), tmp_path / "index")
     wanted = by_onnx(model).encode_passages(TEXTS)
+    (first,) = ColbertRetriever(by_onnx(model), bits=None).retrieve([["Kubrick filmed"]], tmp_path / "index", 3)
     monkeypatch.setattr(token_export, "write_graph", None)
     monkeypatch.setattr(token_export, "write_quantized", None)
     monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
     again = by_onnx(model)
     for one, other in zip(again.encode_passages(TEXTS), wanted, strict=True):
         np.testing.assert_array_equal(one, other)
-    (hits,) = ColbertRetriever(again, bits=None).retrieve([["Kubrick filmed"]], tmp_path / "index", 1)
-    assert rows_of(hits) == [0]
+    (hits,) = ColbertRetriever(again, bits=None).retrieve([["Kubrick filmed"]], tmp_path / "index", 3)
+    assert rows_of(hits) == rows_of(first)
     with pytest.raises(IndexMismatchError, match=r"encoder\.precision: indexed with 'int8', now 'float32'"):
         ColbertRetriever(by_torch(model), bits=None).retrieve([["red"]], tmp_path / "index", 1)
 
@@ -103,7 +123,43 @@ def test_an_export_that_does_not_match_its_model_is_not_kept(
 
     with pytest.raises(ModelError, match=r"the float32 export does not match its model: .* pass backend='torch'"):
         by_onnx(model).encode_queries(["red"])
-    assert not list((own_cache / "nlp-retrieval" / "models" / "onnx").glob("[0-9a-f]*"))
+    assert not exports(own_cache)
+
+
+def test_lengths_of_one_encoder_decide_nothing_for_another(model: Path, own_cache: Path) -> None:
+    short, whole = by_onnx(model, precision="float32", max_length=4), by_onnx(model, precision="float32")
+    assert len(short.encode_passages([LONG])[0]) < len(whole.encode_passages([LONG])[0])
+    np.testing.assert_allclose(whole.encode_passages([LONG])[0], by_torch(model).encode_passages([LONG])[0], atol=1e-4)
+
+
+def test_files_that_change_while_they_are_read_leave_no_export(
+    model: Path, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing = Path(shutil.copytree(model, tmp_path / "changing"))
+    load = ColbertEncoder._load
+
+    def changed(self: ColbertEncoder, *settings: object, **more: str) -> object:
+        loaded = load(self, *settings, **more)  # type: ignore[arg-type]
+        (changing / "config.json").write_text((changing / "config.json").read_text() + " ")
+        return loaded
+
+    monkeypatch.setattr(ColbertEncoder, "_load", changed)
+    with pytest.raises(ModelError, match="chang"):
+        by_onnx(changing).encode_queries(["red"])
+    assert not exports(own_cache)
+
+
+def test_a_graph_that_does_not_open_is_the_models_error(model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = by_onnx(model)
+    encoder.encode_queries(["red"])
+    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+
+    def broken(file: Path) -> object:
+        raise RuntimeError("no protobuf")
+
+    monkeypatch.setattr(token_export, "open_session", broken)
+    with pytest.raises(ModelError, match="no protobuf"):
+        by_onnx(model).encode_queries(["red"])
 
 
 def test_what_does_not_go_together_is_refused() -> None:

@@ -67,7 +67,7 @@ def check_choice(backend: Backend, precision: Precision, device: str | None) -> 
         ConfigurationError: the backend does not compute in this precision, or not on this device.
     """
     if backend == "torch" and precision == "int8":
-        raise ConfigurationError("precision='int8' is for backend='onnx' (or 'auto'): torch's own 8 bits lose too much")
+        raise ConfigurationError("precision='int8' is for backend='onnx': torch's own 8 bits lose too much")
     if backend == "onnx" and precision in ("bfloat16", "float16"):
         raise ConfigurationError(f"precision={precision!r} is for backend='torch'; backend='onnx' takes int8 and float32")
     if (backend == "onnx" or precision == "int8") and device not in (None, "cpu"):

@@ -186,7 +186,7 @@ def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecisio
     """Compare the vectors of an export with those that it should give.
 
     Args:
-        wanted: ``[probes, dimension]``.
+        wanted: ``[vectors, dimension]``, of texts or of their tokens.
         found: as ``wanted``.
         precision: of the export's weights.
 

@@ -135,6 +135,11 @@ def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
         list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
 
 
+def texts_for_all_cores() -> int:
+    """How many texts at once have all usable cores work."""
+    return _AT_LEAST * usable_cores()
+
+
 def require_onnx_extra(*also: str) -> None:
     """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
     for package in ("onnxruntime", "tokenizers", *also):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.backends.export import PROBES, ExportPrecision, require_agreement, write_graph, write_quantized
 from nlp_retrieval.encoders.backends.model import GRAPH_FILE, in_threads, open_session, require_onnx_extra
@@ -30,8 +31,8 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
     """Have onnxruntime compute what a model's transformer does, by an export that is made where there is none.
 
-    Passages are computed one by one, in threads and without what fills up a batch, so a passage's vectors do not depend on
-    the others. A query has to be given alone: the mask tokens that fill it up count.
+    Texts are computed one by one, in threads and without what fills up a batch, so a text's vectors do not depend on the
+    others; the mask tokens that fill up a query count.
 
     Args:
         model: in float32, on the CPU; its transformer's weights are gone afterwards.
@@ -49,7 +50,8 @@ def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: Ex
 
 
 def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> Path:
-    identity = {"format": _FORMAT, "kind": "tokens", "model": files.fingerprint, "precision": precision}
+    identity: Config = {"format": _FORMAT, "kind": "tokens", "model": files.fingerprint, "precision": precision}
+    identity["trust_remote_code"] = files.trust_remote_code
 
     def write(folder: Path) -> None:
         import torch
@@ -91,8 +93,9 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
     def forward(features: dict[str, Any], **_: Any) -> dict[str, Any]:
         n_texts, width = features["input_ids"].shape
         read = {name: features[name].numpy() for name in names}
-        found: list[Vectors] = [np.zeros((0, 0), np.float32)] * n_texts
-        spans = [_span(row) if n_texts > 1 else slice(0, width) for row in features["attention_mask"].numpy()]
+        found: dict[int, Vectors] = {}
+        counts = features["attention_mask"].bool() | features.get("query_expansion_positions", False)
+        spans = [_span(row) for row in counts.numpy()]
 
         def fill(rows: range) -> None:
             for row in rows:
@@ -108,16 +111,17 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
 
         in_threads(n_texts, fill)
         tokens = np.zeros((n_texts, width, found[0].shape[1]), np.float32)
-        for row, vectors in enumerate(found):
+        for row, vectors in found.items():
             tokens[row, spans[row]] = vectors
         return features | {"token_embeddings": torch.from_numpy(tokens)}
 
     model[0].forward = forward  # type: ignore[method-assign]
 
 
-def _span(attended: np.ndarray[Any, Any]) -> slice:
-    places = np.flatnonzero(attended)
-    return slice(int(places[0]), int(places[-1]) + 1)
+def _span(counts: np.ndarray[Any, Any]) -> slice:
+    """From the first token that counts to the last; one token of a text that has none."""
+    places = np.flatnonzero(counts)
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
 
 
 def _probed(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:

@@ -169,7 +169,7 @@ def columns(arrays: Java, total: int, *fields: Java) -> NDArray[np.int32]:
 
 
 def column(array_type: str, field: Java) -> Java:
-    """Return a handle that puts an int of each object into a buffer, from a Java list of arrays of objects.
+    """Return a handle of a buffer of ints and a Java list of arrays of objects, which appends an int of each object.
 
     Args:
         array_type: the type of each array.
