@@ -15,7 +15,8 @@ from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
     "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "checkpoints", "memory",
-    "updates", "encoders", "quality", "links", "multihop", "colbert", "sparse", "sweep", "tools", "concurrency", "loaders",
+    "updates", "encoders", "token_encoders", "quality", "links", "multihop", "colbert", "sparse",
+    "sweep", "tools", "concurrency", "loaders",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}
 _HERE = Path(__file__).parent

@@ -21,7 +21,6 @@ import numpy as np
 import torch
 
 from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, seconds_of
-from bench.token_encoders import measure_tokens
 from nlp_retrieval import (
     BaseEncoder,
     BeirLoader,
@@ -42,7 +41,7 @@ _ONE_CORE_S = 10.0
 
 
 def measure(data: Data) -> list[Row]:
-    """Passages, queries, quality alone and as a seed of the link graph; the same of token vectors."""
+    """Passages, queries, quality alone, quality as a seed of the link graph."""
     torch_f32 = SentenceTransformerEncoder(precision="float32")
     eight = SentenceTransformerEncoder(backend="onnx")
     static = StaticEncoder(distill_static(torch_f32, BeirLoader(str(data.corpus)).stream()))
@@ -52,7 +51,6 @@ def measure(data: Data) -> list[Row]:
         _one_core(data, Path(static.model)),
         *_quality(data, torch_f32, eight),
         *_seeds(data, torch_f32, static),
-        *measure_tokens(data),
     ]
 
 

@@ -14,7 +14,7 @@ _PASSAGES, _QUERIES, _DEPTH = 300, 100, 20
 _ALLOWED = 0.005
 
 
-def measure_tokens(data: Data) -> list[Row]:
+def measure(data: Data) -> list[Row]:
     """Passages and queries, against torch in float32; claims of HoVer whose first 20 passages are put in order."""
     encoders = {"float32": ColbertEncoder(MODEL, precision="float32"), "8 bits": ColbertEncoder(MODEL, backend="onnx")}
     with warnings.catch_warnings():
