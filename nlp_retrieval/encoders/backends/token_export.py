@@ -115,7 +115,7 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
             tokens[row, spans[row]] = vectors
         return features | {"token_embeddings": torch.from_numpy(tokens)}
 
-    model[0].forward = forward  # type: ignore[method-assign]
+    model[0].forward = forward
 
 
 def _span(counts: np.ndarray[Any, Any]) -> slice:
