@@ -113,6 +113,17 @@ def apply_to_all(values: Java, function: Java, threads: int) -> Java:
     return submit(pool("search", threads), method(_STREAM, "toList", "java.util.List").bindTo(mapped))
 
 
+def apply_to_one(values: Java, function: Java) -> Java:
+    """Apply a handle to the one element of a Java list, in this thread, and return its result."""
+    return function.invokeWithArguments(values)
+
+
+def listed(function: Java, returns: str) -> Java:
+    """Return a handle like ``function``, which returns what is named, whose result is a list of that alone."""
+    single = static("java.util.Collections", "singletonList", "java.util.List", _OBJECT)
+    return chain(function, single.asType(signature("java.util.List", returns)))
+
+
 def for_each_index(count: int, action: Java) -> Java:
     """Return a handle without arguments that runs ``action`` for 0, 1, ... ``count`` - 1, in that order."""
     numbers = java_class(_INTS).range(0, count)
@@ -149,34 +160,37 @@ def lengths(arrays: Java, array_type: str) -> NDArray[np.int64]:
     return np.array(call(_lengths(array_type), arrays), np.int64)
 
 
-def columns(arrays: Java, total: int, *fields: Java) -> NDArray[np.int32]:
-    """Copy int fields of all objects in a Java list of arrays to Python, at once.
+def columns(arrays: Java, most: int, fields: Java) -> NDArray[np.int32]:
+    """Copy two int fields of all objects in a Java list of arrays to Python, at once.
 
     Args:
         arrays: a Java list of arrays of objects.
-        total: how many objects there are in all.
-        fields: what :func:`column` returned.
+        most: how many objects there may be in all.
+        fields: what :func:`two_columns` returned.
 
     Returns:
-        ``[fields, total]``.
+        ``[2, objects]``.
     """
-    memory = java_class("java.nio.ByteBuffer").allocate(4 * total * len(fields))
+    memory = java_class("java.nio.ByteBuffer").allocate(8 * most)
     memory.order(java_class("java.nio.ByteOrder").LITTLE_ENDIAN)
     numbers = memory.asIntBuffer()
-    for field in fields:
-        call(field, numbers, arrays)
-    return np.frombuffer(memory.array().tostring(), "<i4").reshape(len(fields), total)
+    call(fields, numbers, arrays)
+    return np.frombuffer(memory.array().tostring(), "<i4")[: numbers.position()].reshape(2, -1)
 
 
-def column(array_type: str, field: Java) -> Java:
-    """Return a handle of a buffer of ints and a Java list of arrays of objects, which appends an int of each object.
+def two_columns(array_type: str, one: Java, other: Java) -> Java:
+    """Return a handle of a buffer of ints and a Java list of arrays of objects, which appends one field of all, then the other.
 
     Args:
         array_type: the type of each array.
-        field: a handle from an object to the int.
+        one: a handle from an object to an int.
+        other: as ``one``.
     """
     append = fill(method("java.nio.IntBuffer", "put", "java.nio.IntBuffer", "[I"), 1, method(_INTS, "toArray", "[I"))
-    return fill(append, 1, chain(_streamed(), _by("flatMap", _spread(array_type)), _by("mapToInt", field)))
+    spread = _by("flatMap", _spread(array_type))
+    first, second = (fill(append, 1, chain(_streamed(), spread, _by("mapToInt", field))) for field in (one, other))
+    buffer, lists = "java.nio.IntBuffer", "java.util.List"
+    return _handles().permuteArguments(fill(second, 0, first), signature(buffer, buffer, lists), 0, 1, 1)
 
 
 @cache

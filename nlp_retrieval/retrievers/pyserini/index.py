@@ -30,6 +30,8 @@ __all__ = ["LuceneIndex", "Rm3", "build_index"]
 _HITS_AT_ONCE = 2_000_000
 _FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini keeps a stored document in memory for each
 _QUERIES_AT_ONCE = 10_000
+_SHORT_LIST = 1000
+"""Hits of a list whose number is not asked for before they are copied."""
 _FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
 
@@ -100,7 +102,7 @@ class LuceneIndex:
                 self._reader = cast(f"{_INDEX}.IndexReader", java_class(f"{_INDEX}.MultiReader")(readers, True))
             self._has_vectors = _has_vectors(self._reader)
             self.sizes = [int(reader.maxDoc()) for reader in readers]
-        self._finders: dict[_Finder, Java] = {}
+        self._finders: dict[_Finder, tuple[Java, Java]] = {}
         self.folder = folders[0]
         weakref.finalize(self, _left.append, self._reader).atexit = False
 
@@ -184,10 +186,15 @@ class LuceneIndex:
         step = max(1, min(_QUERIES_AT_ONCE, (_FEEDBACK_HITS_AT_ONCE if rm3 else _HITS_AT_ONCE) // k))
         lists: list[_List] = []
         try:
+            if len(queries) == 1 and rm3 is None:  # waiting for a task would take longer than most searches
+                with calls.calling:
+                    _, alone = self._finder((k1, b, k, rm3, allowed))
+                    return _top_lists(calls.apply_to_one(calls.java_list(queries), alone), k if k <= _SHORT_LIST else None)
             for start in range(0, len(queries), step):
                 with calls.calling:
                     batch = calls.java_list(queries[start : start + step])
-                    task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed)), threads)
+                    each, _ = self._finder((k1, b, k, rm3, allowed))
+                    task = calls.apply_to_all(batch, each, threads)
                 calls.wait(task)
                 with calls.calling:
                     lists += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
@@ -195,13 +202,14 @@ class LuceneIndex:
             raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
         return lists
 
-    def _finder(self, wanted: _Finder) -> Java:
-        """Return the handle from a query string to its hits; cached, because creating it costs more than a query."""
+    def _finder(self, wanted: _Finder) -> tuple[Java, Java]:
+        """Return the handles from a query string to its hits and to a list of these; kept, as making them takes long."""
         finder = self._finders.get(wanted)
         if finder is None:
             if len(self._finders) >= 32:
                 self._finders.clear()  # other threads go on with those that they have
-            finder = self._finders[wanted] = self._make_finder(*wanted)
+            made = self._make_finder(*wanted)
+            finder = self._finders[wanted] = made, calls.listed(made, _SCORE_DOCS if wanted[3] is None else _SCORED)
         return finder
 
     def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None, allowed: bytes | None) -> Java:
@@ -256,19 +264,22 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
     return calls.join_arguments(both, _SCORED, _STRING, 3)
 
 
-def _top_lists(lists: Java) -> list[_List]:
-    """Copy a Java list of ``ScoreDoc[]`` to Python."""
+def _top_lists(lists: Java, most: int | None = None) -> list[_List]:
+    """Copy a Java list of ``ScoreDoc[]`` to Python; of one list it may be said how many it holds at most."""
+    if most is not None:
+        rows, scores = calls.columns(lists, most, _row_and_score())
+        return [(rows, scores.view("<f4"))]
     counts = calls.lengths(lists, _SCORE_DOCS)
-    rows, scores = calls.columns(lists, int(counts.sum()), *_row_and_score())
+    rows, scores = calls.columns(lists, int(counts.sum()), _row_and_score())
     cuts = np.cumsum(counts)[:-1]
     return list(zip(np.split(rows, cuts), np.split(scores.view("<f4"), cuts), strict=True))
 
 
 @cache
-def _row_and_score() -> tuple[Java, Java]:
+def _row_and_score() -> Java:
     bits = calls.static("java.lang.Float", "floatToRawIntBits", "int", "float")
     score = calls.chain(calls.getter(_SCORE_DOC, "score", "float"), bits)
-    return calls.column(_SCORE_DOCS, calls.getter(_SCORE_DOC, "doc", "int")), calls.column(_SCORE_DOCS, score)
+    return calls.two_columns(_SCORE_DOCS, calls.getter(_SCORE_DOC, "doc", "int"), score)
 
 
 def _scored_lists(lists: Java) -> list[_List]:
