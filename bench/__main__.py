@@ -46,14 +46,16 @@ def _write(data: Data) -> None:
     environment = describe_environment()
     hardware, versions = environment["hardware"], environment["versions"]
     shown = ("python", "numpy", "faiss-cpu", "bm25s", "pyserini", "torch", "sentence-transformers")
+    whole = all((data.work / f"{part}.json").exists() for part in _PARTS)
+    last, others = ("run", "") if whole else ("last run, of some parts", "; other rows are of earlier runs, here or elsewhere")
     lines = [
         "# Measured",
         "",
         "Written by `make bench DATA=path/to/collections`; ratios are of two things timed in turn in one run, best of each.",
         "What the collections are, and what each row measures, stands in [README.md](README.md).",
         "",
-        f"- {datetime.now(UTC):%Y-%m-%d}, {hardware['cores']} cores ({hardware['cpu']}), "
-        f"{hardware.get('memory_bytes', 0) / 2**30:.0f} GiB",
+        f"- {last}: {datetime.now(UTC):%Y-%m-%d}, {hardware['cores']} cores ({hardware['cpu']}), "
+        f"{hardware.get('memory_bytes', 0) / 2**30:.0f} GiB{others}",
         "- " + ", ".join(f"{name} {versions[name]}" for name in shown if name in versions),
     ]
     for part in _PARTS:
