@@ -30,8 +30,7 @@ __all__ = ["LuceneIndex", "Rm3", "build_index"]
 _HITS_AT_ONCE = 2_000_000
 _FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini keeps a stored document in memory for each
 _QUERIES_AT_ONCE = 10_000
-_SHORT_LIST = 1000
-"""Hits of a list whose number is not asked for before they are copied."""
+_SHORT_LIST = 1000  # hits of a list whose number is not asked for before they are copied
 _FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
 
@@ -193,8 +192,7 @@ class LuceneIndex:
             for start in range(0, len(queries), step):
                 with calls.calling:
                     batch = calls.java_list(queries[start : start + step])
-                    each, _ = self._finder((k1, b, k, rm3, allowed))
-                    task = calls.apply_to_all(batch, each, threads)
+                    task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed))[0], threads)
                 calls.wait(task)
                 with calls.calling:
                     lists += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
@@ -208,8 +206,8 @@ class LuceneIndex:
         if finder is None:
             if len(self._finders) >= 32:
                 self._finders.clear()  # other threads go on with those that they have
-            made = self._make_finder(*wanted)
-            finder = self._finders[wanted] = made, calls.listed(made, _SCORE_DOCS if wanted[3] is None else _SCORED)
+            each = self._make_finder(*wanted)
+            finder = self._finders[wanted] = each, calls.listed(each, _SCORED if wanted[3] else _SCORE_DOCS)
         return finder
 
     def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None, allowed: bytes | None) -> Java:
