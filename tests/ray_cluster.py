@@ -18,7 +18,9 @@ def ray_cluster(cores_of_head: int, n_nodes: int) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     kept = dict(os.environ)
-    os.environ |= threads_of(1) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    own = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    own["RAY_memory_monitor_refresh_ms"] = "0"  # or workers are killed for the memory that other tests hold
+    os.environ |= threads_of(1) | own
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": cores_of_head, "include_dashboard": False})
     for _ in range(n_nodes):
         nodes.add_node(num_cpus=1)
