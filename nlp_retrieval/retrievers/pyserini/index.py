@@ -69,8 +69,8 @@ class Rm3:
     query_weight: float = 0.5
 
 
-_Finder = tuple[float, float, int, Rm3 | None, bytes | None]
-"""k1, b, depth, feedback, and the bits of the rows that a search is restricted to."""
+_Finder = tuple[float, float, int, Rm3 | None, bytes | None, bool]
+"""k1, b, depth, feedback, the bits of the rows that a search is restricted to, and whether hits come as a list of one array."""
 
 
 class LuceneIndex:
@@ -101,7 +101,7 @@ class LuceneIndex:
                 self._reader = cast(f"{_INDEX}.IndexReader", java_class(f"{_INDEX}.MultiReader")(readers, True))
             self._has_vectors = _has_vectors(self._reader)
             self.sizes = [int(reader.maxDoc()) for reader in readers]
-        self._finders: dict[_Finder, tuple[Java, Java]] = {}
+        self._finders: dict[_Finder, Java] = {}
         self.folder = folders[0]
         weakref.finalize(self, _left.append, self._reader).atexit = False
 
@@ -187,12 +187,12 @@ class LuceneIndex:
         try:
             if len(queries) == 1 and rm3 is None:  # waiting for a task would take longer than most searches
                 with calls.calling:
-                    _, alone = self._finder((k1, b, k, rm3, allowed))
-                    return _top_lists(calls.apply_to_one(calls.java_list(queries), alone), k if k <= _SHORT_LIST else None)
+                    found = calls.apply_to_one(calls.java_list(queries), self._finder((k1, b, k, rm3, allowed, True)))
+                    return _top_lists(found, k if k <= _SHORT_LIST else None)
             for start in range(0, len(queries), step):
                 with calls.calling:
                     batch = calls.java_list(queries[start : start + step])
-                    task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed))[0], threads)
+                    task = calls.apply_to_all(batch, self._finder((k1, b, k, rm3, allowed, False)), threads)
                 calls.wait(task)
                 with calls.calling:
                     lists += _scored_lists(task.get()) if rm3 else _top_lists(task.get())
@@ -200,17 +200,16 @@ class LuceneIndex:
             raise EngineError(f"Lucene failed while searching {self.folder}: {reason(error)}") from error
         return lists
 
-    def _finder(self, wanted: _Finder) -> tuple[Java, Java]:
-        """Return the handles from a query string to its hits and to a list of these; kept, as making them takes long."""
+    def _finder(self, wanted: _Finder) -> Java:
+        """Return the handle from a query string to its hits; cached, because creating it costs more than a query."""
         finder = self._finders.get(wanted)
         if finder is None:
             if len(self._finders) >= 32:
                 self._finders.clear()  # other threads go on with those that they have
-            each = self._make_finder(*wanted)
-            finder = self._finders[wanted] = each, calls.listed(each, _SCORED if wanted[3] else _SCORE_DOCS)
+            finder = self._finders[wanted] = self._make_finder(*wanted)
         return finder
 
-    def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None, allowed: bytes | None) -> Java:
+    def _make_finder(self, k1: float, b: float, k: int, rm3: Rm3 | None, allowed: bytes | None, alone: bool) -> Java:
         searcher = java_class(_SEARCHER)(self._reader)
         searcher.setSimilarity(java_class(f"{_SEARCH}.similarities.BM25Similarity")(float(k1), float(b)))
         generator = "io.anserini.search.query.BagOfWordsQueryGenerator"
@@ -223,7 +222,8 @@ class LuceneIndex:
         search = calls.method(_SEARCHER, "search", _TOP_DOCS, _QUERY, "int").bindTo(searcher)
         search = calls.chain(build, calls.fill(search, 1, calls.constant("int", depth)))
         if rm3 is None:
-            return calls.chain(search, calls.getter(_TOP_DOCS, "scoreDocs", _SCORE_DOCS))
+            search = calls.chain(search, calls.getter(_TOP_DOCS, "scoreDocs", _SCORE_DOCS))
+            return calls.listed(search, _SCORE_DOCS) if alone else search
         return _with_feedback(search, searcher, self._analyzer, k, rm3)
 
 
