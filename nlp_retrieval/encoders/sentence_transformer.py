@@ -161,7 +161,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         used = self.chosen
         if used.backend == "onnx":
             load = partial(self._load_torch, "float32", "cpu", attn_implementation="eager")
-            folder = exported(self.files, used.weights, load, trusted=self.trust_remote_code)
+            folder = exported(self.files, used.weights, load)
             return OnnxModel(folder, self.max_length)
         model = self._load_torch(used.precision, self.device)
         if self.max_length is not None:

@@ -104,13 +104,12 @@ def _export(source: Path, folder: Path) -> None:
     if backend is None:
         raise ModelError(f"{source} has no tokenizer.json, which onnxruntime's pairs need; pass backend='torch'")
     features = tokenizer(*map(list, zip(*_PROBES[:2], strict=True)), padding=True, return_tensors="pt")
-    names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in features]
 
     def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
         found: torch.Tensor = model(**read).logits
         return found
 
-    write_graph(model, compute, {name: features[name] for name in names}, folder / GRAPH_FILE, "logits")
+    write_graph(model, compute, features, folder / GRAPH_FILE, "logits")
     backend.no_padding()
     backend.no_truncation()
     (folder / TOKENIZER_FILE).write_text(backend.to_str(), "utf-8")

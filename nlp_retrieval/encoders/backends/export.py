@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.backends.model import (
     GRAPH_FILE,
+    OF_TOKENS,
     SETTINGS_FILE,
     TOKENIZER_FILE,
     OnnxModel,
@@ -48,23 +50,21 @@ _AGREES = {"float32": 0.9999, "int8": 0.9}
 """The lowest cosine between the vectors of an export and of its model."""
 
 
-def exported(
-    files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer], *, trusted: bool = False
-) -> Path:
+def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
     """Return the folder of an export in the cache; make it where there is none.
 
     Args:
         files: of the model.
         precision: of the weights.
         load: loads the model in float32, on the CPU.
-        trusted: whether code that comes with the model was run.
 
     Raises:
         DependencyError: a package is missing that exports or runs graphs.
         ModelError: the model cannot be exported, or its export gives other vectors.
     """
     require_onnx_extra()
-    identity = {"format": _FORMAT, "model": files.fingerprint, "precision": precision, "trust_remote_code": trusted}
+    identity: Config = {"format": _FORMAT, "model": files.fingerprint, "precision": precision}
+    identity["trust_remote_code"] = files.trust_remote_code
 
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
@@ -73,7 +73,7 @@ def exported(
                 model = load()
             _export(model, folder)
         else:
-            _quantize(exported(files, "float32", load, trusted=trusted), folder)
+            _quantize(exported(files, "float32", load), folder)
 
     return kept_model("onnx", identity, write)
 
@@ -86,15 +86,14 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
     if not all(getattr(module, "include_prompt", True) for module in model):
         raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
     features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
-    names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in features]
-    if "attention_mask" not in names:
+    if "attention_mask" not in features:
         raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
 
     def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
         found: torch.Tensor = model(read)["sentence_embedding"]
         return found
 
-    write_graph(model, compute, {name: features[name] for name in names}, folder / GRAPH_FILE, "vectors")
+    write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
     wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
     settings: dict[str, Any] = {
@@ -110,7 +109,7 @@ def _export(model: SentenceTransformer, folder: Path) -> None:
 def write_graph(
     model: torch.nn.Module,
     compute: Callable[[dict[str, torch.Tensor]], torch.Tensor],
-    features: Mapping[str, torch.Tensor],
+    features: Mapping[str, Any],
     file: Path,
     output: str,
 ) -> None:
@@ -119,7 +118,7 @@ def write_graph(
     Args:
         model: whose weights the graph holds.
         compute: what it computes of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
-        features: an example of each tensor, by name.
+        features: what a tokenizer gives of two texts, by name; what is no tensor of tokens is left out.
         file: to write.
         output: what the graph calls what is returned.
 
@@ -128,9 +127,11 @@ def write_graph(
     """
     import torch
 
+    read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
+
     class Whole(torch.nn.Module):
         def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-            return compute(dict(zip(features, tensors, strict=True)))
+            return compute(dict(zip(read, tensors, strict=True)))
 
     whole = Whole()
     whole.model = model
@@ -139,11 +140,11 @@ def write_graph(
         try:
             torch.onnx.export(
                 whole.eval(),
-                tuple(features.values()),
+                tuple(read.values()),
                 str(file),
-                input_names=list(features),
+                input_names=list(read),
                 output_names=[output],
-                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in features} | {output: {0: "texts"}},
+                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in read} | {output: {0: "texts"}},
                 opset_version=_OPSET,
                 dynamo=False,
             )

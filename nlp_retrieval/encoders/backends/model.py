@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import onnxruntime
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
-_OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+"""The inputs that a graph may have, by what a tokenizer calls them."""
 _NO_LIMIT = 1_000_000
 _AT_LEAST = 4
 """Texts for a thread: fewer are not worth starting one."""
@@ -58,7 +59,7 @@ class OnnxModel:
             raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
         self._name = str(folder)
         self._inputs = [wanted.name for wanted in self._session.get_inputs()]
-        if unknown := set(self._inputs) - set(_OF_TOKENS):
+        if unknown := set(self._inputs) - set(OF_TOKENS):
             raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -88,7 +89,7 @@ class OnnxModel:
     def _vector_of(self, text: str) -> Vectors:
         with blamed_on(self._name):
             encoded = self._tokenizer.encode(text)
-        feed = {name: np.array([getattr(encoded, _OF_TOKENS[name])], np.int64) for name in self._inputs}
+        feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
         try:
             vector: Vectors = self._session.run(None, feed)[0][0]
         except Exception as error:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
 _FORMAT = 1
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
@@ -71,16 +70,11 @@ def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPre
 
 
 def _export(model: MultiVectorEncoder, file: Path) -> None:
-    features = model.preprocess(list(PROBES[:2]), task="document")
-    read = {name: features[name] for name in _INPUTS if name in features}
-    if "attention_mask" not in read:
-        raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
-
     def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
         found: torch.Tensor = model[0](tensors)["token_embeddings"]
         return found
 
-    write_graph(model[0], compute, read, file, "tokens")
+    write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), file, "tokens")
 
 
 def _run(model: MultiVectorEncoder, file: Path) -> None:
