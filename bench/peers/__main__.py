@@ -25,6 +25,7 @@ PACKAGES = {
     "haystack": ("haystack-ai",),
     "txtai": ("txtai",),
     "lancedb": ("lancedb",),
+    "pyterrier": ("pyterrier", "pyterrier-pisa", "pyterrier-dr"),
 }
 CUTOFF = 5
 Gold = list[set[int]]

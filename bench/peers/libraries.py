@@ -218,7 +218,32 @@ def lancedb() -> Callable[[Vectors, Path], Many]:
     return made
 
 
-LIBRARIES = {one.__name__: one for one in (nlp_retrieval, langchain, llama_index, haystack, txtai, lancedb)}
+def pyterrier() -> Callable[[Vectors, Path], Many]:
+    """RRFusion over PisaIndex.bm25 and FlexIndex (pyterrier-pisa, pyterrier-dr)."""
+    from pandas import DataFrame
+    from pyterrier_alpha.fusion import RRFusion
+    from pyterrier_dr import FlexIndex
+    from pyterrier_pisa import PisaIndex
+
+    def made(vectors: Vectors, folder: Path) -> Many:
+        lexical, dense = PisaIndex(str(folder / "pisa"), text_field="text"), FlexIndex(folder / "flex", verbose=False)
+        lexical.index({"docno": str(row), "text": text} for row, text in enumerate(vectors.texts))
+        dense.index({"docno": str(row), "doc_vec": vector} for row, vector in enumerate(vectors.passages))
+        parts = lexical.bm25(num_results=DEPTH), dense.np_retriever(num_results=DEPTH, drop_query_vec=True)
+        both = RRFusion(*parts, k=CONSTANT, num_results=K)
+
+        def many(texts: list[str]) -> Lists:
+            names = [str(number) for number in range(len(texts))]
+            found = both.transform(DataFrame({"qid": names, "query": texts, "query_vec": list(vectors(texts))}))
+            lists = {name: rows["docno"].astype(int).tolist() for name, rows in found.groupby("qid")}
+            return [lists.get(name, []) for name in names]
+
+        return many
+
+    return made
+
+
+LIBRARIES = {one.__name__: one for one in (nlp_retrieval, langchain, llama_index, haystack, txtai, lancedb, pyterrier)}
 
 
 def peak() -> float:
