@@ -1,24 +1,26 @@
-"""Workers of one core each against one process on one core: ``python -m bench.cluster DATA MODEL [PASSAGES]``.
+"""Encoding by workers of one core each, against one process on one core, and against Ray Data by hand.
 
-All encode the same blocks of passages with a sentence-transformers model, in float32, after a block that is not timed; the
-bytes are compared. The time by hand is that of Ray Data's ``map_batches`` over as many actors, its start counted, and is
-compared with ours counted likewise. Nothing of it is kept.
+All encode the same blocks of passages with MiniLM in float32, after a block that is not timed; the bytes are compared. The
+time by hand is that of Ray Data's ``map_batches`` over as many actors, its start counted; ours is counted likewise.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.common import Data, seconds_of
+from bench.common import Data, Row, aside, at_least, at_most, noted, seconds_of
 from nlp_retrieval import BaseEncoder, SentenceTransformerEncoder
 from nlp_retrieval.core.blocks.encoded import encoded_here
 from nlp_retrieval.core.cores import limit_cores, threads_of
@@ -28,7 +30,8 @@ from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
 
-BLOCK = 64
+BLOCK, PASSAGES = 64, 2048
+CORES = os.cpu_count() or 1
 
 
 class Nothing(BaseEncoder):
@@ -49,43 +52,51 @@ class Nothing(BaseEncoder):
 class ByHand:
     """An actor of Ray Data."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self) -> None:
         limit_cores(1)
-        self.encoder = SentenceTransformerEncoder(model, precision="float32")
+        self.encoder = SentenceTransformerEncoder(precision="float32")
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         return {"row": batch["row"], "vector": self.encoder.encode_passages(list(batch["text"]))}
 
 
-def main(data: Data, model: str, n_passages: int) -> None:
-    """Print a line for each way of encoding."""
+def measure(data: Data) -> list[Row]:
+    """In a process of its own, which keeps to one core."""
+    return [Row(**row) for row in aside("bench.cluster", data.root)]
+
+
+def _measured(data: Data) -> Iterator[Row]:
     limit_cores(1)
-    texts = data.texts()[:n_passages]
-    task = PassageTask(SentenceTransformerEncoder(model, precision="float32"))
+    texts = data.texts()[:PASSAGES]
+    task = PassageTask(SentenceTransformerEncoder(precision="float32"))
     task(texts[:BLOCK])
     digest = hashlib.sha256()
     alone = seconds_of(lambda: _consume(iter(encoded_here(task, _blocks(texts))), digest))
     expected = digest.hexdigest()
-    _tell("one process, one core", len(texts), alone, alone)
+    yield noted(f"{PASSAGES:,} passages by one process, one core", f"{PASSAGES / alone:.1f} passages/s")
+    sent, encoded = _seconds_sent(texts), alone / PASSAGES
+    shown = f"{1e6 * sent:.0f} µs of {1e6 * encoded:,.0f} µs"
+    yield at_most("blocks: a passage sent to a worker, its vector back", 1.03, 1 + sent / encoded, shown)
 
-    def timed(what: str, pool: WorkerPool) -> None:
+    def by(what: str, pool: WorkerPool, n_workers: int) -> Row:
         warm = [texts[:BLOCK]] * (4 * pool.n_workers)
         _consume(iter(pool.encoded(task, iter(warm))), hashlib.sha256())
         made = hashlib.sha256()
         seconds = seconds_of(lambda: _consume(iter(pool.encoded(task, _blocks(texts))), made))
         pool.close()
-        _tell(what, len(texts), seconds, alone, made.hexdigest() == expected)
+        shown = f"{PASSAGES / seconds:.1f} passages/s, {_compared(made.hexdigest() == expected)}, {CORES} cores"
+        if n_workers > CORES:
+            return noted(what, f"{alone / seconds:.2f} times one process ({shown})")
+        return at_least(f"{what}, against one process", 0.9 * n_workers, alone / seconds, shown)
 
-    sent = _seconds_sent(texts)
-    print(f"blocks: {1e6 * sent:.0f} us of {1e6 * alone / len(texts):,.0f} us per passage (budget 3%)", flush=True)
-    timed("two workers", local_pool(2))
+    yield by("two workers of this machine", local_pool(2), 2)
     for n_nodes in (2, 4):
         with _Nodes(n_nodes) as address:
-            timed(f"Ray, {n_nodes} nodes of one core", cluster_pool(address, n_nodes))
+            yield by(f"Ray, {n_nodes} nodes of one core", cluster_pool(address, n_nodes), n_nodes)
             ours = seconds_of(partial(_from_start, address, n_nodes, task, texts))
-            hand, same = _by_hand(address, model, texts, n_nodes, expected)
-            _tell(f"Ray Data by hand, {n_nodes} nodes", len(texts), hand, alone, same)
-            print(f"ours, its start counted: {ours:.1f} s, {ours / hand:.2f} times Ray Data's (budget 1.1)", flush=True)
+            hand, same = _by_hand(address, texts, n_nodes, expected)
+            shown = f"{ours:.1f} s, by hand {hand:.1f} s, {_compared(same)}"
+            yield at_most(f"Ray, {n_nodes} nodes, their start counted, against Ray Data by hand", 1.1, ours / hand, shown)
 
 
 def _from_start(address: str, n_nodes: int, task: PassageTask, texts: list[str]) -> None:
@@ -96,8 +107,6 @@ def _from_start(address: str, n_nodes: int, task: PassageTask, texts: list[str])
 
 def _seconds_sent(texts: list[str]) -> float:
     """What sending a passage to a worker, and its vector back, takes by itself: less than timings of minutes differ by."""
-    from bench.cluster import Nothing  # a worker imports it by this name
-
     pool, task = local_pool(1), PassageTask(Nothing())
     _consume(iter(pool.encoded(task, _blocks(texts[:BLOCK]))), hashlib.sha256())
     seconds = seconds_of(lambda: _consume(iter(pool.encoded(task, _blocks(texts))), hashlib.sha256()))
@@ -105,7 +114,7 @@ def _seconds_sent(texts: list[str]) -> float:
     return seconds / len(texts)
 
 
-def _by_hand(address: str, model: str, texts: list[str], n_actors: int, expected: str) -> tuple[float, bool]:
+def _by_hand(address: str, texts: list[str], n_actors: int, expected: str) -> tuple[float, bool]:
     import ray
 
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
@@ -116,7 +125,6 @@ def _by_hand(address: str, model: str, texts: list[str], n_actors: int, expected
     def run() -> None:
         mapped = rows.map_batches(
             ByHand,
-            fn_constructor_args=(model,),
             batch_size=BLOCK,
             num_cpus=1,
             compute=ray.data.ActorPoolStrategy(size=n_actors),
@@ -160,11 +168,10 @@ def _consume(encoded: Iterator[tuple[list[str], Any]], digest: Any) -> None:
         digest.update(batch.rows.tobytes())
 
 
-def _tell(what: str, n: int, seconds: float, alone: float, same: bool = True) -> None:
-    compared = "equal bytes" if same else "OTHER BYTES"
-    speed = f"{n / seconds:.1f} passages/s, {alone / seconds:.2f} times one process"
-    print(f"{what}: {seconds:.1f} s, {speed}, {compared}", flush=True)
+def _compared(same: bool) -> str:
+    return "equal bytes" if same else "OTHER BYTES"
 
 
 if __name__ == "__main__":
-    main(Data.of(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 2048)
+    named = import_module("bench.cluster")  # workers import what is in it by this name
+    print(json.dumps([asdict(row) for row in named._measured(Data.of(sys.argv[1]))]))

@@ -1,13 +1,10 @@
-"""Milvus against pymilvus called by hand, on an embedded Milvus Lite: ``python -m bench.milvus [ROWS]``.
+"""Milvus against pymilvus called by hand, each on an embedded Milvus Lite of its own.
 
-Both send the same vectors in batches of the same size to a server of the same kind, and ask it for the same queries. Ours also
-writes and compares checksums. What is printed is no part of a report; the budget is 1.1 times the time by hand.
+Both send the same seeded vectors in batches of the same size, and ask for the same queries. Ours also compares checksums.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -19,11 +16,12 @@ from typing import Any
 import numpy as np
 from pymilvus import DataType, MilvusClient
 
+from bench.common import Data, Row, at_most, noted
 from nlp_retrieval import BaseEncoder, MilvusRetriever, SearchableItem
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 
-DIMENSION, QUERIES, BATCH, K = 384, 200, 4096, 10
+ROWS, DIMENSION, QUERIES, BATCH, K = 20_000, 384, 200, 4096, 10
 
 
 class SeededNumbers(BaseEncoder):
@@ -43,11 +41,11 @@ class SeededNumbers(BaseEncoder):
         return self.encode_passages(queries)
 
 
-def main(n_rows: int) -> dict[str, Any]:
-    """Build, ask one by one, and ask in batches: seconds of ours and by hand, and their ratio."""
-    items = [SearchableItem(item_id=f"d{row}", content=str(row)) for row in range(n_rows)]
+def measure(_: Data) -> list[Row]:
+    """Building, one query a call, and batches."""
+    items = [SearchableItem(item_id=f"d{row}", content=str(row)) for row in range(ROWS)]
     encoder = SeededNumbers()
-    asked = [str(n_rows + number) for number in range(QUERIES)]
+    asked = [str(ROWS + number) for number in range(QUERIES)]
     queries = encoder.encode_queries(asked)
     with tempfile.TemporaryDirectory() as folder:
         retriever = MilvusRetriever(encoder)
@@ -78,9 +76,14 @@ def main(n_rows: int) -> dict[str, Any]:
         server.close()
         running.close()
     one, one_by_hand, batch, batch_by_hand = (median(column) for column in zip(*rounds, strict=True))
-    figures = {"build": (built, built_by_hand), "one query": (one, one_by_hand), "64 at once": (batch, batch_by_hand)}
-    told: dict[str, Any] = {"rows": n_rows, "lists that agree": float(agreed)}
-    return told | {name: f"{mine:.4f} s, by hand {his:.4f} s: {mine / his:.2f}" for name, (mine, his) in figures.items()}
+    figures = {"building": (built, built_by_hand), "one query": (one, one_by_hand), "64 queries": (batch, batch_by_hand)}
+    return [
+        *(
+            at_most(f"{what}, {ROWS:,} vectors, against pymilvus", 1.1, mine / his, f"{1000 * mine:,.1f} ms, {1000 * his:,.1f}")
+            for what, (mine, his) in figures.items()
+        ),
+        noted("the same ten found", f"{agreed:.3f} of {QUERIES} queries"),
+    ]
 
 
 def _build(client: MilvusClient, vectors: Vectors) -> None:
@@ -108,7 +111,3 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     begin = time.perf_counter()
     result = work()
     return result, time.perf_counter() - begin
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000), indent=1))
