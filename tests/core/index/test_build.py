@@ -384,11 +384,13 @@ def test_readers_and_a_writer_in_threads_never_meet_a_mixture(path):
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for round_ in range(1, 15):
-        TermCount().index(documents([f"alpha {round_}-{n}" for n in range(5)]), path, replace=True)
-    stop.set()
-    for reader in readers:
-        reader.join()
+    try:
+        for round_ in range(1, 15):
+            TermCount().index(documents([f"alpha {round_}-{n}" for n in range(5)]), path, replace=True)
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
     assert wrong == []
 
 
