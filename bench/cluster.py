@@ -30,7 +30,7 @@ from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
 
-BLOCK, PASSAGES = 64, 2048
+BLOCK, PASSAGES = 64, 1024
 CORES = os.cpu_count() or 1
 
 
@@ -119,7 +119,10 @@ def _by_hand(address: str, texts: list[str], n_actors: int, expected: str) -> tu
 
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    rows = ray.data.from_items([{"row": row, "text": text} for row, text in enumerate(texts)], override_num_blocks=n_actors)
+    items = [{"row": row, "text": text} for row, text in enumerate(texts)]
+    rows = ray.data.from_items(
+        items, override_num_blocks=len(texts) // BLOCK
+    )  # by one a batch, none of the actors waits at the end
     made: list[dict[str, Any]] = []
 
     def run() -> None:

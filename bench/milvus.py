@@ -46,7 +46,6 @@ def measure(_: Data) -> list[Row]:
     items = [SearchableItem(item_id=f"d{row}", content=str(row)) for row in range(ROWS)]
     encoder = SeededNumbers()
     asked = [str(ROWS + number) for number in range(QUERIES)]
-    queries = encoder.encode_queries(asked)
     with tempfile.TemporaryDirectory() as folder:
         retriever = MilvusRetriever(encoder)
         Path(folder, "ours").mkdir()
@@ -57,9 +56,11 @@ def measure(_: Data) -> list[Row]:
         client = MilvusClient(server.uri(), dedicated=True)
         _, built_by_hand = _timed(lambda: _build(client, encoder.encode_passages([item.content for item in items])))
 
-        def ask(first: int, end: int) -> list[Any]:
+        def ask(first: int, end: int) -> list[list[tuple[int, float]]]:
             options = {"search_params": {"metric_type": "IP"}, "output_fields": ["row"]}
-            return [*client.search("by_hand", data=[*queries[first:end]], anns_field="embedding", limit=K, **options)]
+            queries = [*encoder.encode_queries(asked[first:end])]
+            found = client.search("by_hand", data=queries, anns_field="embedding", limit=K, **options)
+            return [[(hit["row"], hit["distance"]) for hit in hits] for hits in found]
 
         def ours(first: int, end: int) -> list[Any]:
             return retriever.retrieve([[query] for query in asked[first:end]], Path(folder, "ours"), K)
@@ -67,7 +68,7 @@ def measure(_: Data) -> list[Row]:
         found, by_hand = ours(0, QUERIES), ask(0, QUERIES)
         agreed = np.mean(
             [
-                {hit.item.item_id for hit in hits} == {f"d{hit['row']}" for hit in his}
+                {hit.item.item_id for hit in hits} == {f"d{row}" for row, _ in his}
                 for hits, his in zip(found, by_hand, strict=True)
             ]
         )
