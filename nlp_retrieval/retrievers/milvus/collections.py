@@ -22,7 +22,7 @@ from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedEr
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded, let_go
 from nlp_retrieval.retrievers.milvus.making import MOST_BYTES, VECTORS, WORDS, Making, index_params_of, schema_of
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, new_name
-from nlp_retrieval.servers.checksums import ids_sum, row_sum, stored_id
+from nlp_retrieval.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -73,17 +73,17 @@ def make_collection(
         client.create_collection(
             name, schema=schema_of(directory, dimension, making.analyzer), consistency_level=level, retry_times=0
         )
-        content = 0
+        ids = content = 0
         for batch, its_sum in _batches(items, vectors, with_text=making.analyzer is not None):
             connections.patiently(partial(client.insert, name, batch, retry_times=0, retry_on_rate_limit=False))
-            content += its_sum
+            ids, content = ids + sum(row["id_sum"] for row in batch), content + its_sum
         client.flush(name, retry_times=0)
         client.create_index(name, index_params_of(dimension, making, lite=connections.lite), retry_times=0)
         client.load_collection(name, retry_times=0)
         return CollectionRecord(
             token=token,
             rows=len(items),
-            ids=ids_sum(items.ids()),
+            ids=str(ids),
             server=connections.version[:100],
             database=connections.database,
             collection=name,

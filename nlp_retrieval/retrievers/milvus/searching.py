@@ -72,13 +72,13 @@ class Search:
         n_found = self.record.rows if allowed is None else int(np.count_nonzero(allowed))
 
         def search(numbers: Rows, depth: int) -> Matrix:
-            rows, scores = np.full((len(numbers), depth), -1, np.int64), np.full((len(numbers), depth), -np.inf)
+            rows, scores = np.full((len(numbers), depth), -1, np.int64), np.zeros((len(numbers), depth))
             asked = [queries[number] for number in numbers.tolist()]
             pages = [self._page(field, asked, depth, allowed)] if depth <= MOST_AT_ONCE else []
             lists = pages[0] if pages else [self._paged(field, query, depth, allowed) for query in asked]
             for place, (some, their) in enumerate(lists):
-                rows[place, : len(some)], scores[place, : len(some)] = some, their[first_of_level(their)]
-            return rows, scores
+                rows[place, : len(some)], scores[place, : len(some)] = some, their
+            return rows, np.take_along_axis(scores, first_of_level(scores), axis=1)
 
         return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
 
@@ -111,7 +111,6 @@ class Search:
                 limit=depth,
                 filter=expression,
                 filter_params=values,
-                output_fields=["row"],
                 search_params={"metric_type": metric, "params": self.params(depth) if field == VECTORS else {}},
                 consistency_level=self.consistency.title(),
                 retry_times=0,
@@ -119,8 +118,7 @@ class Search:
 
         found = []
         for hits in loaded(self.client, self.record, search):
-            rows = np.fromiter((hit["row"] for hit in hits), np.int64, len(hits))
-            scores = np.fromiter((hit["distance"] for hit in hits), np.float64, len(hits))
+            rows, scores = np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)
             found.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite gives those of BM25 below 0
         return found
 
@@ -136,12 +134,15 @@ class Search:
 
 
 def first_of_level(scores: Scores) -> Rows:
-    """The place of each score, best first, or of the first that rounding alone keeps apart from it.
+    """The place of each score in its list, best first, or of the first that rounding alone keeps apart from it.
 
     A server rounds the products of equal vectors differently.
+
+    Args:
+        scores: ``[..., length]``.
     """
     apart = -np.diff(scores, prepend=np.inf) > ROUNDING * np.maximum(1.0, np.abs(scores))
-    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(len(scores)), 0))
+    places: Rows = np.maximum.accumulate(np.where(apart, np.arange(scores.shape[-1]), 0), axis=-1)
     return places
 
 
