@@ -30,7 +30,7 @@ from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
 
-BLOCK, PASSAGES = 64, 1024
+BLOCK, PASSAGES = 64, 2048
 CORES = os.cpu_count() or 1
 
 
