@@ -78,8 +78,9 @@ def _measured(data: Data) -> Iterator[Row]:
     shown = f"{1e6 * sent:.0f} µs of {1e6 * encoded:,.0f} µs"
     yield at_most("blocks: a passage sent to a worker, its vector back", 1.03, 1 + sent / encoded, shown)
 
-    def by(what: str, pool: WorkerPool, n_workers: int) -> Row:
-        warm = [texts[:BLOCK]] * (4 * pool.n_workers)
+    def by(what: str, pool: WorkerPool) -> Row:
+        n_workers = pool.n_workers
+        warm = [texts[:BLOCK]] * (4 * n_workers)
         _consume(iter(pool.encoded(task, iter(warm))), hashlib.sha256())
         made = hashlib.sha256()
         seconds = seconds_of(lambda: _consume(iter(pool.encoded(task, _blocks(texts))), made))
@@ -89,10 +90,10 @@ def _measured(data: Data) -> Iterator[Row]:
             return noted(what, f"{alone / seconds:.2f} times one process ({shown})")
         return at_least(f"{what}, against one process", 0.9 * n_workers, alone / seconds, shown)
 
-    yield by("two workers of this machine", local_pool(2), 2)
+    yield by("two workers of this machine", local_pool(2))
     for n_nodes in (2, 4):
         with _Nodes(n_nodes) as address:
-            yield by(f"Ray, {n_nodes} nodes of one core", cluster_pool(address, n_nodes), n_nodes)
+            yield by(f"Ray, {n_nodes} nodes of one core", cluster_pool(address, n_nodes))
             ours = seconds_of(partial(_from_start, address, n_nodes, task, texts))
             hand, same = _by_hand(address, texts, n_nodes, expected)
             shown = f"{ours:.1f} s, by hand {hand:.1f} s, {_compared(same)}"
@@ -120,9 +121,8 @@ def _by_hand(address: str, texts: list[str], n_actors: int, expected: str) -> tu
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     items = [{"row": row, "text": text} for row, text in enumerate(texts)]
-    rows = ray.data.from_items(
-        items, override_num_blocks=len(texts) // BLOCK
-    )  # by one a batch, none of the actors waits at the end
+    # a block for each batch: with as many blocks as actors, one actor may take them all
+    rows = ray.data.from_items(items, override_num_blocks=len(texts) // BLOCK)
     made: list[dict[str, Any]] = []
 
     def run() -> None:

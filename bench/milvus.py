@@ -52,13 +52,13 @@ def measure(_: Data) -> list[Row]:
         running.use()  # starting one takes as long by hand
         server = MilvusLiteServer(Path(folder, "by_hand"))
         client = MilvusClient(server.uri(), dedicated=True)
-        corpora = [
-            iter([items[cut:] + items[:cut] for cut in range(_BUILDS)][::-1]) for _ in range(2)
-        ]  # ours keeps an equal one
+        # each build has another order of the items, since ours keeps an index of the same; the last one is theirs
+        orders = [items[cut:] + items[:cut] for cut in reversed(range(_BUILDS))]
+        our_turns, their_turns = iter(orders), iter(orders)
         built, built_by_hand = best_of_each(
             _BUILDS,
-            lambda: retriever.index(next(corpora[0]), Path(folder, "ours"), replace=True),
-            lambda: _build(client, encoder.encode_passages([item.content for item in next(corpora[1])])),
+            lambda: retriever.index(next(our_turns), Path(folder, "ours"), replace=True),
+            lambda: _build(client, encoder.encode_passages([item.content for item in next(their_turns)])),
         )
 
         def ask(first: int, end: int) -> list[list[tuple[int, float]]]:
