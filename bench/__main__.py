@@ -15,7 +15,7 @@ from nlp_retrieval.benchmarks.environment import describe_environment
 
 _PARTS = (
     "startup", "lucene", "composition", "evaluation", "significance", "coverage", "encoding", "checkpoints", "memory",
-    "updates", "encoders", "token_encoders", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
+    "updates", "encoders", "token_encoders", "gpu", "cluster", "milvus", "quality", "links", "multihop", "colbert", "sparse",
     "sweep", "tools", "concurrency", "loaders",
 )  # fmt: skip
 _SCRIPTS = {"multihop": "bench.multihop.__main__"}
