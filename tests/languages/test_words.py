@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import unicodedata
 import warnings
 from pathlib import Path
 
 import pytest
+from bm25s.tokenization import Tokenizer
 from hashed_words import items_of, rows_of
 
 from languages.passages import SAMPLES
@@ -15,6 +18,7 @@ from nlp_retrieval.core.queries import says_nothing
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
 from nlp_retrieval.text.words.languages import LANGUAGES
+from nlp_retrieval.text.words.stop_lists import STOP_LISTS, stop_words
 from nlp_retrieval.text.words.words import Words
 
 LUCENE_FINDS_LESS = {
@@ -210,3 +214,21 @@ def test_the_stemmers_and_lists_of_all_languages_are_there() -> None:
     for code in LANGUAGES:
         words = Words(code)
         assert words.term("zzzzzz") is not None
+
+
+@pytest.mark.parametrize("name", STOP_LISTS)
+def test_a_list_of_stop_words_is_that_of_bm25s(name: str) -> None:
+    assert stop_words(name) == tuple(Tokenizer(stopwords=name).stopwords)
+
+
+def test_a_search_starts_neither_a_compiler_nor_what_takes_a_gpu(tmp_path: Path) -> None:
+    """bm25s imports numba, and jax, where they are installed; its lists of stop words need neither."""
+    Bm25sRetriever().index(items_of(["a red fox", "a dog"]), tmp_path)
+    script = (
+        "import sys; from nlp_retrieval import Bm25sRetriever\n"
+        f"print(len(Bm25sRetriever().retrieve([['fox']], {str(tmp_path)!r}, 1)[0]), *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
+    found, *modules = done.stdout.split()
+    assert found == "1"
+    assert not set(modules) & {"bm25s", "numba", "jax", "scipy", "torch"}

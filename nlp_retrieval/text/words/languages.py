@@ -1,18 +1,16 @@
 """What each language brings to the words of a text: a stemmer, a list of stop words, its own rule of case.
 
-The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer; the lists of stop words are those that
-bm25s holds ("en" is Lucene's). A language without either is split and normalised, as all are.
+The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. A language without stemmer and stop words
+is split and normalised, as all are.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LANGUAGES", "NO_STEMMER", "STOP_LISTS", "TURKIC", "Language"]
+__all__ = ["LANGUAGES", "NO_STEMMER", "TURKIC", "Language"]
 
 NO_STEMMER = "none"
-STOP_LISTS = ("en", "en_plus", "da", "de", "nl", "fr", "es", "pt", "it", "ru", "sv", "no", "zh", "tr", "ko")
-"""Names of the lists of stop words."""
 
 TURKIC = frozenset(["tr", "az"])
 """Languages in which the small letter of I is \u0131, and that of \u0130 is i."""

@@ -21,10 +21,11 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, STOP_LISTS, TURKIC, Language
+from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, TURKIC, Language
 from nlp_retrieval.text.words.linear_patterns import LinearPattern
 from nlp_retrieval.text.words.scripts import ACCENTS, HAN, HANGUL, POINTS, UNSPACED, marks
 from nlp_retrieval.text.words.segmenters import Segmenter, segmenting
+from nlp_retrieval.text.words.stop_lists import STOP_LISTS, stop_words
 
 __all__ = ["Accents", "Words", "language_of"]
 
@@ -109,7 +110,6 @@ class Words:
         segmenter: Segmenter | None = None,
     ) -> None:
         import Stemmer
-        from bm25s.tokenization import Tokenizer
 
         self._turkic = language in TURKIC
         self._folds = accents == "fold"
@@ -119,7 +119,7 @@ class Words:
             raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
         if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
             raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
-        listed = Tokenizer(stopwords=chosen.stopwords or []).stopwords
+        listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
         self._segment = None if segmenter is None else segmenting(segmenter)
