@@ -28,6 +28,18 @@ def units_of(dimension: int) -> float:
     return float(_MOST_UNITS - math.ceil(math.sqrt(dimension) / 2))
 
 
+def units_per_length(longest: float, dimension: int, most: int = _MOST_UNITS) -> float:
+    """How many units a length of 1 has, so that no vector is longer than ``most`` after rounding each component.
+
+    Args:
+        longest: length of the longest vector; 1 is returned for 0.
+        dimension: of the vectors.
+        most: at most 2**12.
+    """
+    room = most - math.ceil(math.sqrt(dimension) / 2)
+    return float(np.float32(room / longest * (1 - 2e-7))) if longest > 0 else 1.0
+
+
 def directions(vectors: NDArray[np.floating]) -> Vectors:
     """Vectors scaled to length 1, in whole units; a zero vector stays zero."""
     exact = vectors.astype(np.float64)

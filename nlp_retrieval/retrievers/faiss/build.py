@@ -1,7 +1,9 @@
 """Writing vector indexes: from the vectors of a build, and from segments that are joined.
 
 Vectors are read from disk in blocks; besides a block, memory holds the index itself, and a sample for training. The same
-vectors give the same bytes, on any number of threads and any CPU of an architecture.
+vectors give the same bytes, on any number of threads and any CPU of an architecture. For a graph they are rounded to whole
+units while it is linked, and products of whole numbers are exact by any instructions (see ``exact_kmeans``): so the fastest
+are used, which would round floats differently. A graph stores the vectors themselves.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexWriteError
+from nlp_retrieval.retrievers.exact_kmeans import units_per_length
 from nlp_retrieval.retrievers.faiss.index import (
     ANN_FILE,
     VECTORS_FILE,
@@ -36,6 +39,8 @@ _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
 """How many items an index had when its quantiser was trained."""
 _OUTGROWN = 4
+_MOST_UNLIKE = 8
+"""How many times as long as the shortest vector the longest may be, for a graph to be linked in whole units."""
 _adding = Lock()
 """FAISS's choice of instructions holds for the whole process; searches that run meanwhile are right with any."""
 
@@ -74,9 +79,16 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) 
         np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
     _make_room(index, n_items)
     with progress(f"faiss: building {index_type}", n_items) as advance:
+        scale = _scale_of(path, dimension) if index_type == "hnsw" else None
         for block in read_blocks(path, _AT_ONCE):
-            _add(index, block)
+            if scale is None:
+                _add(index, block)
+            else:
+                index.add(np.rint(block * scale))
             advance(len(block))
+    stored = whole_vectors(index)
+    if scale is not None and stored is not None:
+        _fill(stored, path)
     path.unlink()
     _write(index, folder)
 
@@ -131,6 +143,27 @@ def _add(index: Any, vectors: Vectors) -> None:
             index.add(vectors)
         finally:
             faiss.SIMDConfig.set_level(level)
+
+
+def _scale_of(path: Path, dimension: int) -> float | None:
+    """How many units a length of 1 has, where the links of a graph are found in whole units, which all CPUs add up alike.
+
+    None where one vector is much shorter than another, and would have few units left.
+    """
+    longest, shortest = 0.0, math.inf
+    for block in read_blocks(path, _AT_ONCE):
+        squares = np.square(block, dtype=np.float64).sum(axis=1)
+        longest, shortest = max(longest, squares.max()), min(shortest, squares[squares > 0].min(initial=math.inf))
+    few = longest > shortest * _MOST_UNLIKE**2
+    return None if few else units_per_length(math.sqrt(longest), dimension)
+
+
+def _fill(stored: Vectors, path: Path) -> None:
+    """Put the vectors of a file in place of those that are stored."""
+    first = 0
+    for block in read_blocks(path, _AT_ONCE):
+        stored[first : first + len(block)] = block
+        first += len(block)
 
 
 def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:

@@ -21,6 +21,7 @@ from nlp_retrieval.retrievers.exact_kmeans import (
     kmeans_by_distance,
     kmeans_by_product,
     less_half_square,
+    units_per_length,
     with_one,
 )
 
@@ -86,7 +87,5 @@ def _closest(residuals: Vectors, centroids: Vectors) -> Numbers:
 def _in_units(vectors: NDArray[np.floating], most: int) -> tuple[Vectors, float]:
     """Vectors in whole units, the longest of them just below ``most``, and the number of units in a length of 1."""
     exact = vectors.astype(np.float64)
-    longest = math.sqrt(np.square(exact).sum(axis=1).max())
-    room = most - math.ceil(math.sqrt(vectors.shape[1]) / 2)
-    scale = float(np.float32(room / longest * (1 - 2e-7))) if longest > 0 else 1.0
+    scale = units_per_length(math.sqrt(np.square(exact).sum(axis=1).max()), vectors.shape[1], most)
     return np.rint(exact * scale).astype(np.float32), scale

@@ -114,6 +114,29 @@ def test_approximate_indexes_come_close_to_flat(flat: Path, ann: tuple[FaissRetr
     assert recall > {"hnsw": 0.95, "sq8": 0.9, "ivfpq": 0.4}[retriever.index_type]
 
 
+class OneOutlier(HashedWords):
+    """One vector is ten thousand times as long as the others."""
+
+    name = "one-outlier"
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return super().encode_passages(passages) * np.float32([[1e4 if text == TEXTS[7] else 1] for text in passages])
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return HashedWords().encode_queries(queries)
+
+
+def test_a_vector_of_another_length_spoils_no_graph(tmp_path: Path) -> None:
+    asked = [[query] for query in QUERIES]
+    found = {}
+    for index_type in ("flat", "hnsw"):
+        retriever = FaissRetriever(OneOutlier(), index_type=index_type)
+        retriever.index(items_of(TEXTS), tmp_path / index_type)
+        found[index_type] = [set(rows_of(hits)) for hits in retriever.retrieve(asked, tmp_path / index_type, 10)]
+    shared = [len(exact & near) / len(exact) for exact, near in zip(found["flat"], found["hnsw"], strict=True)]
+    assert np.mean(shared) > 0.9
+
+
 def test_approximate_indexes_find_a_document_by_its_own_text(ann: tuple[FaissRetriever, Path]) -> None:
     retriever, path = ann
     found = retriever.retrieve([[text] for text in TEXTS[:60]], path, 15)
