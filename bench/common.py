@@ -14,7 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval import BaseLoader, BaseQueryLoader, BaseRetriever, Benchmarker, BenchmarkRun, HoverLoader, Query, Searcher
+from nlp_retrieval import (
+    BaseEncoder,
+    BaseLoader,
+    BaseQueryLoader,
+    BaseRetriever,
+    BaseTokenEncoder,
+    Benchmarker,
+    BenchmarkRun,
+    HoverLoader,
+    Query,
+    Searcher,
+)
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 
 
@@ -92,6 +103,11 @@ def record_of(path: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Pa
 def median_ms(call: Callable[[Any], object], arguments: Iterable[object]) -> float:
     """The median time of a call, in milliseconds, with each argument once."""
     return 1000 * statistics.median(seconds_of(partial(call, argument)) for argument in arguments)
+
+
+def query_ms(encoder: BaseEncoder | BaseTokenEncoder, queries: list[str]) -> float:
+    """The median time of encoding one query, in milliseconds, by an encoder that is open."""
+    return median_ms(lambda query: encoder.encode_queries([query]), queries)
 
 
 def seconds_of(call: Callable[[], object]) -> float:

@@ -5,17 +5,26 @@ Ours cuts the wiki collection into the blocks that an index has. By hand, the li
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
-from bench.common import Data, Row, at_most, best_of_each, median_ms, noted, seconds_of
+from bench.common import Data, Row, at_most, best_of_each, noted, query_ms, seconds_of
 from bench.stored_tokens import MODEL
-from nlp_retrieval import BeirLoader, ColbertEncoder, FaissRetriever, Searcher, SentenceTransformerEncoder, Vectors
+from nlp_retrieval import (
+    BaseEncoder,
+    BaseTokenEncoder,
+    BeirLoader,
+    ColbertEncoder,
+    FaissRetriever,
+    Searcher,
+    SentenceTransformerEncoder,
+)
 
-_BLOCK, _TOKEN_BLOCK, _TOKEN_PASSAGES, _COMPARED, _QUERIES = 1024, 256, 8192, 1024, 100
+_BLOCK, _TOKEN_BLOCK, _TOKEN_PASSAGES, _QUERIES = 1024, 256, 8192, 100
 _BATCHES = (64, 256, 1024)
 
 
@@ -30,29 +39,19 @@ def measure(data: Data) -> list[Row]:
 def _passages(data: Data) -> Iterator[Row]:
     from sentence_transformers import SentenceTransformer
 
-    texts, found = data.texts(), dict[str, Vectors]()
+    texts = data.texts()
     by_hand = SentenceTransformer(str(SentenceTransformerEncoder().folder.path), model_kwargs={"dtype": torch.bfloat16})
     for size in _BATCHES:
-        encoder = SentenceTransformerEncoder(batch_size=size)
-
-        def ours(encoder: SentenceTransformerEncoder = encoder) -> None:
-            for first in range(0, len(texts), _BLOCK):
-                vectors = encoder.encode_passages(texts[first : first + _BLOCK])
-                found.setdefault("ours", vectors)
-
-        def theirs(size: int = size) -> None:
-            by_hand.encode(texts, batch_size=size, normalize_embeddings=True, show_progress_bar=False)
-
+        ours = partial(_encode, SentenceTransformerEncoder(batch_size=size), texts, _BLOCK)
+        theirs = partial(by_hand.encode, texts, batch_size=size, normalize_embeddings=True, show_progress_bar=False)
         ours_s, theirs_s = best_of_each(2, ours, theirs)
         shown = f"{len(texts) / ours_s:,.0f} passages/s, by hand {len(texts) / theirs_s:,.0f}"
         yield at_most(f"passages, {size} in a batch, against sentence-transformers by hand", 1.1, ours_s / theirs_s, shown)
-    exact = SentenceTransformerEncoder(precision="float32", device="cpu").encode_passages(texts[:_COMPARED])
-    cosine = (found["ours"][:_COMPARED] * exact).sum(axis=1)
+    exact = SentenceTransformerEncoder(precision="float32", device="cpu").encode_passages(texts[:_BLOCK])
+    cosine = (SentenceTransformerEncoder().encode_passages(texts[:_BLOCK]) * exact).sum(axis=1)
     yield noted("the same passages by a CPU in float32", f"cosine {cosine.mean():.5f}, lowest {cosine.min():.5f}")
-    place = data.work / "gpu-index"
-    shutil.rmtree(place, ignore_errors=True)
-    seconds = seconds_of(lambda: Searcher([FaissRetriever()]).index(BeirLoader(str(data.corpus)), place))
-    shutil.rmtree(place)
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = seconds_of(lambda: Searcher([FaissRetriever()]).index(BeirLoader(str(data.corpus)), folder))
     yield noted("an index of `faiss`, with settings as they come", f"{seconds:.1f} s, {len(texts) / seconds:,.0f} passages/s")
 
 
@@ -60,8 +59,7 @@ def _queries(data: Data) -> Iterator[Row]:
     questions = data.questions()[:_QUERIES]
     for name, encoder in (("GPU", SentenceTransformerEncoder()), ("CPU", SentenceTransformerEncoder(device="cpu"))):
         encoder.encode_queries(["warm"])
-        milliseconds = median_ms(lambda question, encoder=encoder: encoder.encode_queries([question]), questions)  # type: ignore[misc]
-        yield noted(f"one query on the {name}", f"median {milliseconds:.1f} ms")
+        yield noted(f"one query on the {name}", f"median {query_ms(encoder, questions):.1f} ms")
 
 
 def _tokens(data: Data) -> Iterator[Row]:
@@ -69,8 +67,11 @@ def _tokens(data: Data) -> Iterator[Row]:
     for size in _BATCHES[:2]:
         encoder = ColbertEncoder(MODEL, batch_size=size)
         encoder.encode_passages(texts[:_TOKEN_BLOCK])
-        firsts = range(0, len(texts), _TOKEN_BLOCK)
-        seconds = seconds_of(
-            lambda: [encoder.encode_passages(texts[first : first + _TOKEN_BLOCK]) for first in firsts]  # noqa: B023 -- called here
-        )
+        seconds = seconds_of(partial(_encode, encoder, texts, _TOKEN_BLOCK))
         yield noted(f"token vectors, {size} in a batch", f"{len(texts) / seconds:,.0f} passages/s")
+
+
+def _encode(encoder: BaseEncoder | BaseTokenEncoder, texts: list[str], block: int) -> None:
+    """Encode passages in the blocks that an index has."""
+    for first in range(0, len(texts), block):
+        encoder.encode_passages(texts[first : first + block])

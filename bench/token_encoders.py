@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from bench.common import Data, Row, at_least, best_of_each, compared, median_ms, noted
+from bench.common import Data, Row, at_least, best_of_each, compared, noted, query_ms
 from bench.stored_tokens import MODEL
 from nlp_retrieval import BeirLoader, Bm25sRetriever, ColbertEncoder, HoverLoader, LateInteractionReranker, Searcher, Vectors
 
@@ -38,15 +38,11 @@ def _speed(data: Data, whole: ColbertEncoder, eight: ColbertEncoder) -> list[Row
     cosine = np.concatenate([(one * other).sum(axis=1) for one, other in zip(found["torch"], found["onnx"], strict=True)])
     shown = f"{_PASSAGES / onnx_s:.0f} passages/s; cosine of tokens {cosine.mean():.4f}, lowest {cosine.min():.4f}"
     questions = data.questions()[:_QUERIES]
-    torch_ms, onnx_ms = (_one_by_one(encoder, questions) for encoder in (whole, eight))
+    torch_ms, onnx_ms = (query_ms(encoder, questions) for encoder in (whole, eight))
     return [
         at_least("token vectors by ONNX with 8-bit weights against torch in float32, passages", 2, torch_s / onnx_s, shown),
         noted("token vectors of one query", f"{onnx_ms:.1f} ms; torch in float32 {torch_ms:.1f}"),
     ]
-
-
-def _one_by_one(encoder: ColbertEncoder, questions: list[str]) -> float:
-    return median_ms(lambda question: encoder.encode_queries([question]), questions)
 
 
 def _quality(data: Data, encoders: dict[str, ColbertEncoder]) -> list[Row]:

@@ -23,21 +23,25 @@ _NARROW, _NARROW_AT_ONCE = 32, 2**18  # scores that are cheap to compute are bes
 _ROWS_AT_ONCE = 16_384
 
 
-def units_of(dimension: int) -> float:
-    """How many units a vector of length 1 has: as many as keep its length within 2**12 after rounding each component."""
-    return float(_MOST_UNITS - math.ceil(math.sqrt(dimension) / 2))
+def units_of(dimension: int, most: int = _MOST_UNITS) -> float:
+    """How many units a vector of length 1 has: as many as keep its length within ``most`` after rounding each component.
+
+    Args:
+        dimension: of the vector.
+        most: at most 2**12.
+    """
+    return float(most - math.ceil(math.sqrt(dimension) / 2))
 
 
 def units_per_length(longest: float, dimension: int, most: int = _MOST_UNITS) -> float:
-    """How many units a length of 1 has, so that no vector is longer than ``most`` after rounding each component.
+    """How many units a length of 1 has, where the longest vector is to stay within ``most``; see :func:`units_of`.
 
     Args:
         longest: length of the longest vector; 1 is returned for 0.
         dimension: of the vectors.
         most: at most 2**12.
     """
-    room = most - math.ceil(math.sqrt(dimension) / 2)
-    return float(np.float32(room / longest * (1 - 2e-7))) if longest > 0 else 1.0
+    return float(np.float32(units_of(dimension, most) / longest * (1 - 2e-7))) if longest > 0 else 1.0
 
 
 def directions(vectors: NDArray[np.floating]) -> Vectors:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -81,14 +81,10 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) 
     with progress(f"faiss: building {index_type}", n_items) as advance:
         scale = _scale_of(path, dimension) if index_type == "hnsw" else None
         for block in read_blocks(path, _AT_ONCE):
-            if scale is None:
-                _add(index, block)
-            else:
-                index.add(np.rint(block * scale))
+            _add(index, block, scale)
             advance(len(block))
-    stored = whole_vectors(index)
-    if scale is not None and stored is not None:
-        _fill(stored, path)
+    if scale is not None:
+        _put_back(index, path)
     path.unlink()
     _write(index, folder)
 
@@ -131,10 +127,13 @@ def join_codes(segments: Sequence[SegmentFolder], folder: Path) -> None:
     _write(index, folder)
 
 
-def _add(index: Any, vectors: Vectors) -> None:
-    """Append vectors to a trained index."""
+def _add(index: Any, vectors: Vectors, scale: float | None = None) -> None:
+    """Append vectors to a trained index; with a scale, in whole units."""
     if isinstance(index, faiss.IndexIVFPQ):
         add_to_ivfpq(index, vectors)
+        return
+    if scale is not None:
+        index.add(np.rint(vectors * scale))
         return
     with _adding:
         level = faiss.SIMDConfig.get_level()
@@ -158,9 +157,9 @@ def _scale_of(path: Path, dimension: int) -> float | None:
     return None if few else units_per_length(math.sqrt(longest), dimension)
 
 
-def _fill(stored: Vectors, path: Path) -> None:
-    """Put the vectors of a file in place of those that are stored."""
-    first = 0
+def _put_back(index: Any, path: Path) -> None:
+    """Have a graph store the vectors of a file in place of those in units."""
+    stored, first = cast(Vectors, whole_vectors(index)), 0
     for block in read_blocks(path, _AT_ONCE):
         stored[first : first + len(block)] = block
         first += len(block)

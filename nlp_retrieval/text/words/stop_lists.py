@@ -6,9 +6,10 @@ there is none left. The lists are a file of constants, so that file alone is run
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from pathlib import Path
+from functools import cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 
 __all__ = ["STOP_LISTS", "stop_words"]
@@ -45,14 +46,13 @@ def stop_words(name: str) -> tuple[str, ...]:
     return tuple(getattr(_constants(), f"STOPWORDS_{_CONSTANTS[name]}"))
 
 
+@cache
 def _constants() -> ModuleType:
-    """The module, from its file; imported as usual where an installation has none."""
-    package = importlib.util.find_spec("bm25s")
-    places = [Path(place) / "stopwords.py" for place in (package.submodule_search_locations or [])] if package else []
-    for place in filter(Path.is_file, places):
-        spec = importlib.util.spec_from_file_location(_MODULE, place)
-        if spec is not None and spec.loader is not None:
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-    return importlib.import_module(_MODULE)
+    """The module by itself; imported as usual where its file is not found."""
+    package = find_spec("bm25s")
+    alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
+    if alone is None or alone.loader is None:
+        return import_module(_MODULE)
+    module = module_from_spec(alone)
+    alone.loader.exec_module(module)
+    return module
