@@ -13,7 +13,6 @@ from string import Template
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from nlp_retrieval.cli.console import say
 
@@ -173,5 +172,7 @@ def _shipped(name: str) -> bytes:
 
 def yaml_value(value: object) -> str:
     """Return a value as it can stand inside a line of YAML."""
+    import yaml
+
     in_a_list = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)
     return in_a_list.strip()[1:-1]

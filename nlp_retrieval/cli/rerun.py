@@ -12,7 +12,6 @@ import typer
 from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.table_output import TableFormat, print_comparison
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import RetrievalError, SourceError
 
 NAME = "rerun"
@@ -33,6 +32,7 @@ def command(
     """
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
+    from nlp_retrieval.core.files.json_text import read_json_file
     from nlp_retrieval.reports.write import results_of, write_run_files
 
     before = read_manifest(manifest)

@@ -14,7 +14,6 @@ import typer
 from nlp_retrieval.cli.console import parse_component, say
 from nlp_retrieval.cli.streams import takes_all_text
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.core.files.json_text import parse_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -101,6 +100,7 @@ def parse_filter(where: str) -> Any:
     Raises:
         QueryError: it is not JSON.
     """
+    from nlp_retrieval.core.files.json_text import parse_json
     from nlp_retrieval.errors import QueryError
 
     try:

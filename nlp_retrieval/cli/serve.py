@@ -13,7 +13,6 @@ from nlp_retrieval.cli.console import say
 from nlp_retrieval.cli.evidence.projects import VerifierOption, chosen_verifier, open_project
 from nlp_retrieval.cli.search import composed
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError
 
 if TYPE_CHECKING:
@@ -146,6 +145,8 @@ def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: 
 
 
 def _is_project(path: Path, *, asked: bool) -> bool:
+    from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+
     if os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
         if asked:
             return True

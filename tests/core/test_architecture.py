@@ -358,6 +358,12 @@ def test_importing_the_package_imports_nothing_else():
     assert not modules_after("import nlp_retrieval") & {"numpy", "pyarrow", "pydantic", "faiss", "torch"}
 
 
+def test_the_command_line_imports_what_a_command_needs_when_it_runs():
+    imported = modules_after("import nlp_retrieval.cli.app")
+    assert "nlp_retrieval.cli.serve" in imported
+    assert not imported & {"numpy", "pyarrow", "pydantic", "yaml"}
+
+
 def test_a_searcher_needs_no_extra():
     extras = {
         "torch",
