@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.ranking import best_of, foremost, search_past_ties
+from nlp_retrieval.core.ranking import among_best, best_of, foremost, search_past_ties
 
 from .ranked import in_order, lists_of
 
@@ -88,3 +88,5 @@ def test_the_best_of_a_list_are_those_that_sorting_all_of_it_gives(values: list[
     best, best_scores = best_of(rows, scores, k)
     assert best.tolist() == [3 * place for place in order]
     assert best_scores.tolist() == [values[place] for place in order]
+    if k <= len(values):
+        assert np.flatnonzero(among_best(scores, k)).tolist() == sorted(order)

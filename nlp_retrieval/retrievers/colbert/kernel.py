@@ -49,6 +49,15 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
 
 
 @njit(nogil=True, fastmath=_NO_NAN)
+def close_centroids(scores: Vectors, least: np.float32, close: Mask) -> None:
+    for centroid in range(len(scores)):
+        highest = scores[centroid, 0]
+        for token in range(1, scores.shape[1]):
+            highest = max(highest, scores[centroid, token])
+        close[centroid] |= highest >= least
+
+
+@njit(nogil=True, fastmath=_NO_NAN)
 def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:
     n_tokens = scores.shape[1]
     best = np.empty(n_tokens, np.float32)
@@ -107,7 +116,7 @@ def _maxsim(
 ) -> None:
     n_tokens, dimension = query.shape
     spread = np.zeros((_DECODED_AT_ONCE, residuals.shape[1] * pairs.shape[1]), np.uint64)
-    vectors = np.zeros((_DECODED_AT_ONCE, dimension), np.float32)
+    vectors, squares = np.zeros((_DECODED_AT_ONCE, dimension), np.float32), np.zeros(_DECODED_AT_ONCE)
     products = np.empty((_DECODED_AT_ONCE, n_tokens), np.float32)
     best = np.empty(n_tokens, np.float32)
     for number in range(len(rows)):
@@ -116,7 +125,8 @@ def _maxsim(
         for first in range(offsets[rows[number]], last, _DECODED_AT_ONCE):
             count = min(_DECODED_AT_ONCE, last - first)
             _spread(pairs, residuals[first : first + count], spread)
-            _decode(spread.view(np.float32), centroids, codes[first : first + count], units, vectors)
+            _decode(spread.view(np.float32), centroids, codes[first : first + count], vectors, squares)
+            _scale(vectors, squares, count, units)
             _multiply(vectors, count, query, products)
             _keep_best(products, count, best)
         sums[number] = 0.0
@@ -138,25 +148,24 @@ def _spread(pairs: NDArray[np.uint64], residuals: NDArray[np.uint8], spread: NDA
                 spread[number, place] = pairs[residuals[number, place], 0]
 
 
-@njit(nogil=True)
-def _decode(residuals: Vectors, centroids: Vectors, codes: Codes, units: float, vectors: Vectors) -> None:
-    dimension = vectors.shape[1]
-    for number in range(len(codes)):
-        vector, centroid = vectors[number], centroids[codes[number]]
-        for place in range(dimension):
-            vector[place] = residuals[number, place] + centroid[place]
-        squares = _squares(vector)
-        factor = np.float32(units / math.sqrt(squares)) if squares > 0 else np.float32(0)
-        for place in range(dimension):
-            vector[place] = (vector[place] * factor + _ROUNDING) - _ROUNDING
-
-
 @njit(nogil=True, fastmath=_ANY_ORDER)
-def _squares(vector: Vectors) -> float:
-    squares = 0.0
-    for place in range(len(vector)):
-        squares += np.float64(vector[place]) * np.float64(vector[place])
-    return squares
+def _decode(residuals: Vectors, centroids: Vectors, codes: Codes, vectors: Vectors, squares: Scores) -> None:
+    """Tokens before they have a length of 1, and the squares of their lengths; no token waits for another's centroid."""
+    for number in range(len(codes)):
+        code, total = codes[number], 0.0
+        for place in range(vectors.shape[1]):
+            value = residuals[number, place] + centroids[code, place]
+            vectors[number, place] = value
+            total += np.float64(value) * np.float64(value)
+        squares[number] = total
+
+
+@njit(nogil=True)
+def _scale(vectors: Vectors, squares: Scores, count: int, units: float) -> None:
+    for number in range(count):
+        factor = np.float32(units / math.sqrt(squares[number])) if squares[number] > 0 else np.float32(0)
+        for place in range(vectors.shape[1]):
+            vectors[number, place] = (vectors[number, place] * factor + _ROUNDING) - _ROUNDING
 
 
 @njit(nogil=True, fastmath=_ANY_ORDER)

@@ -18,7 +18,7 @@ import numpy as np
 from nlp_retrieval.core.backend import Backend, CompiledLoops
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.ranking import best_of
+from nlp_retrieval.core.ranking import among_best, best_of
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
 from nlp_retrieval.retrievers.colbert.codec import Codec, in_units
@@ -141,11 +141,11 @@ class CompressedIndex:
             if len(rows) >= wanted or nprobe == len(scores):
                 break
             nprobe = min(4 * nprobe, len(scores))
-        close = probed | (scores.max(axis=1) >= settings.prune * self._squared_unit)
+        close = probed.copy()
+        steps.steps.close_centroids(scores, np.float32(settings.prune * self._squared_unit), close)
         for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
             if len(rows) > most:
-                sums = steps.interaction(scores, kept, columns, offsets, rows)
-                rows = np.sort(best_of(rows, sums, most)[0])
+                rows = rows[among_best(steps.interaction(scores, kept, columns, offsets, rows), most)]
         return rows
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.ranking import among_best
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert.blocks import blocks_of
 from nlp_retrieval.retrievers.colbert.codec import Codes
@@ -37,12 +38,19 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
         nprobe: how many per token; at most the number of centroids.
         probed: ``[centroids]``, receives True.
     """
-    by_token = np.ascontiguousarray(scores.T)
-    cut = by_token.shape[1] - nprobe
-    for values, bound in zip(by_token, np.partition(by_token, cut, axis=1)[:, cut], strict=True):
-        above = np.flatnonzero(values > bound)
-        probed[above] = True
-        probed[np.flatnonzero(values == bound)[: nprobe - len(above)]] = True
+    for values in np.ascontiguousarray(scores.T):
+        probed |= among_best(values, nprobe)
+
+
+def close_centroids(scores: Vectors, least: np.float32, close: Mask) -> None:
+    """Mark the centroids that are close to a token of a query.
+
+    Args:
+        scores: ``[centroids, query tokens]``.
+        least: the score from which on one is close.
+        close: ``[centroids]``, receives True.
+    """
+    close |= scores.max(axis=1) >= least
 
 
 def interaction(scores: Vectors, kept: Mask, codes: Codes, offsets: Rows, rows: Rows, sums: Scores) -> None:

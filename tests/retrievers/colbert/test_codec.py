@@ -133,6 +133,17 @@ def test_the_closest_centroids_are_the_lowest_numbers_where_scores_tie(nprobe: i
         assert probed.tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("tokens", [1, 5, 40])
+def test_close_centroids_have_a_token_with_at_least_that_score(tokens: int) -> None:
+    scores = np.random.default_rng(0).integers(0, 50, (30, tokens)).astype(np.float32)
+    least = np.float32(np.median(scores.max(axis=1)))
+    wanted = [number == 0 or any(score >= least for score in row) for number, row in enumerate(scores.tolist())]
+    for steps in (colbert_steps, colbert_kernel):
+        close = np.arange(30) == 0
+        steps.close_centroids(scores, least, close)
+        assert close.tolist() == wanted
+
+
 def test_the_nearest_centroid_is_found_exactly_in_one_level_and_nearly_always_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = in_token_units(directions(6000, 32))
     flat = train_centroids(tokens, 400, 0)
