@@ -6,9 +6,9 @@ opened index has as many vectors as its segment has items, of the same dimension
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,8 +25,9 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.ranking import search_parts, search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.faiss.codes import decoded, longest_of
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding
+from nlp_retrieval.retrievers.faiss.sq8 import Sq8Index
+from nlp_retrieval.retrievers.faiss.threads import threads_for
 
 faiss: Any = _faiss
 """FAISS has types for a part of its Python interface only, and wrong ones."""
@@ -72,25 +73,8 @@ class FlatIndex:
         return self.vectors.at(rows)
 
 
-@contextmanager
-def _threads_for(n_queries: int) -> Iterator[None]:
-    """Use one thread for one query: FAISS divides queries among threads, and idle threads would only slow others down.
-
-    OpenMP keeps the number per calling thread, so other searches running at the same time are not affected.
-    """
-    if n_queries > 1:
-        yield
-        return
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
-
-
 class AnnIndex:
-    """A FAISS index. If its search ends with fewer than k of the items that may be found, all items are compared.
+    """A graph or inverted lists. If its search ends with fewer than k of the items that may be found, all items are compared.
 
     FAISS only finds items, with rounding that depends on the CPU. Their score is the product of the query and the vector,
     or the decoded vector, computed as in exact search.
@@ -110,7 +94,7 @@ class AnnIndex:
     @cached_property
     def _longest(self) -> float:
         """Length of the longest vector, or an upper bound."""
-        return longest_of(self._index) if self._whole is None else self._whole.longest
+        return _longest_decoded(self._index) if self._whole is None else self._whole.longest
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
         selector = None
@@ -133,21 +117,19 @@ class AnnIndex:
     def vectors_of(self, rows: Rows) -> Vectors:
         if self._whole is not None:
             return self._whole.at(rows)
-        if isinstance(self._index, faiss.IndexScalarQuantizer):
-            return decoded(self._index, rows)
         with self._mapping:  # created when it is first needed, because it takes 8 bytes per item; threads may meet here
             if not self._mapped:
                 self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left a partial one
                 self._index.make_direct_map()
                 self._mapped = True
-        with _threads_for(1):
+        with threads_for(1):
             vectors: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(rows))
         return vectors
 
     def _search(self, queries: Vectors, k: int, selector: Any, settings: SearchSettings) -> Hits:
         def search(wanted: Rows, depth: int) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
             parameters = self._parameters(selector, depth, settings)
-            with _threads_for(len(wanted)):
+            with threads_for(len(wanted)):
                 scores, rows = self._index.search(queries[wanted], depth, params=parameters)
             return rows, scores
 
@@ -174,7 +156,7 @@ class ExtendedIndex:
         joined: the vectors of the other rows.
     """
 
-    def __init__(self, first: AnnIndex, joined: Stack) -> None:
+    def __init__(self, first: VectorIndex, joined: Stack) -> None:
         self._first, self._joined = first, FlatIndex(joined)
         self.n_items, self.dimension = first.n_items + len(joined), first.dimension
 
@@ -206,6 +188,18 @@ def whole_vectors(index: Any) -> Vectors | None:
     return vectors
 
 
+def _longest_decoded(index: Any) -> float:
+    """An upper bound on the length of the vectors that the codes of an ivfpq index stand for."""
+    parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
+    residual = math.sqrt(np.square(parts, dtype=np.float64).sum(axis=2).max(axis=1).sum())
+    lists = np.square(index.quantizer.reconstruct_n(0, index.nlist), dtype=np.float64).sum(axis=1)
+    return math.sqrt(lists.max()) + residual
+
+
+def _searchable(index: Any) -> VectorIndex:
+    return Sq8Index(index) if isinstance(index, faiss.IndexScalarQuantizer) else AnnIndex(index)
+
+
 def open_index(folder: Path) -> VectorIndex:
     """Open an index whose files have been checked.
 
@@ -213,7 +207,7 @@ def open_index(folder: Path) -> VectorIndex:
         IndexDamagedError: there is no such index.
     """
     if (folder / ANN_FILE).exists():
-        return AnnIndex(read_ann(folder, None))
+        return _searchable(read_ann(folder, None))
     return FlatIndex(Stack(mapped(folder / VECTORS_FILE, np.float32, (None, None))))
 
 
@@ -229,7 +223,7 @@ def open_segments(segments: Sequence[SegmentFolder]) -> VectorIndex:
     flat = [mapped(s.folder / VECTORS_FILE, np.float32, (len(s), dimension)) for s in segments[1 if is_ann else 0 :]]
     if not is_ann:
         return FlatIndex(Stack(*flat))
-    index = AnnIndex(read_ann(first.folder, len(first)))
+    index = _searchable(read_ann(first.folder, len(first)))
     return ExtendedIndex(index, Stack(*flat)) if flat else index
 
 

@@ -14,6 +14,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.faiss import sq8
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search
 from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
 
@@ -66,6 +67,28 @@ def test_a_query_alone_gets_what_it_gets_in_a_batch_to_the_bit(opened: FaissRetr
         alone = opened.search_vectors(vector[None], k, None)
         assert alone.rows.tolist() == together.rows[part].tolist()
         assert alone.scores.tolist() == together.scores[part].tolist()
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_codes_are_compared_by_several_threads_as_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: bool
+) -> None:
+    retriever = FaissRetriever(Given(), index_type="sq8")
+    retriever.index(items_of([str(number) for number in range(900)]), tmp_path)
+    opened, queries = retriever.open(open_generation(tmp_path)), around_some(20, 195, seed=1)
+    allowed = np.arange(900) % 5 < 2 if filtered else None
+    by_one = [opened.search_vectors(query[None], 40, allowed) for query in queries]
+    monkeypatch.setattr(sq8, "usable_cores", lambda: 7)
+    monkeypatch.setattr(sq8, "_WORTH_A_THREAD", 100)
+    by_seven = [opened.search_vectors(query[None], 40, allowed) for query in queries]
+    assert [hits.rows.tolist() for hits in by_seven] == [hits.rows.tolist() for hits in by_one]
+    assert [hits.scores.tolist() for hits in by_seven] == [hits.scores.tolist() for hits in by_one]
+    decoded = opened.vectors_of(np.arange(900))
+    for query, hits in zip(queries, by_seven, strict=True):
+        own = np.array([np.einsum("ij,j->i", row[None], query)[0] for row in decoded])
+        order = np.lexsort((np.arange(900), -own))
+        wanted = [row for row in order.tolist() if allowed is None or allowed[row]][:40]
+        assert hits.rows.tolist() == wanted
 
 
 def test_a_score_is_the_product_with_the_row_that_is_given_back_and_equal_rows_have_one(opened: FaissRetriever) -> None:
