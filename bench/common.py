@@ -92,6 +92,21 @@ def aside(module: str, *arguments: object, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def python_with(venv: Path, what: str, packages: Sequence[str]) -> Path:
+    """The interpreter of a venv apart, which is made where it is missing, with packages that may contradict this project's.
+
+    Args:
+        venv: its folder.
+        what: name of these packages in it.
+        packages: as pip takes them.
+    """
+    if not (venv / what).exists():
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run([venv / "bin" / "pip", "install", "-q", *packages], check=True)
+        (venv / what).touch()
+    return venv / "bin" / "python"
+
+
 def record_of(path: Path, retriever: BaseRetriever) -> tuple[RetrieverRecord, Path]:
     """What an index says of a retriever, and the folder of its first segment."""
     name = retriever.index_identity()["name"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.common import Data, record_of
+from bench.common import Data, python_with, record_of
 from bench.peers.libraries import ALONE, AT_ONCE, LIBRARIES, LONGEST
 from bench.writing import page, shown, table
 from nlp_retrieval import BeirLoader, FaissRetriever, Searcher, SentenceTransformerEncoder
@@ -55,12 +55,7 @@ def python_of(data: Data, library: str) -> Path:
     """The interpreter that has a library."""
     if library == "nlp_retrieval":
         return Path(sys.executable)
-    venv = data.work / "peers-venv"
-    if not (venv / library).exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([venv / "bin" / "pip", "install", "-q", "torch==2.13.0", *PACKAGES[library]], check=True)
-        (venv / library).touch()
-    return venv / "bin" / "python"
+    return python_with(data.work / "peers-venv", library, ["torch==2.13.0", *PACKAGES[library]])
 
 
 def measured(data: Data, library: str, folder: Path) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import argparse
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ import numpy as np
 import psycopg
 from psycopg.sql import SQL
 
-from bench.common import Data
+from bench.common import Data, python_with
 from nlp_retrieval import BaseEncoder, BeirLoader, PgvectorRetriever, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import open_generation
@@ -153,19 +152,15 @@ FILTERS: dict[str, tuple[Any, Any]] = {
 
 def _peers(url: str, folder: Path, everything: Vectors, queries: Vectors) -> dict[str, Any]:
     """The same of other libraries."""
-    venv = Data.of(".").work / "peers"
-    if not (venv / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        packages = ["langchain-postgres", "llama-index-vector-stores-postgres", "psycopg2-binary"]
-        subprocess.run([venv / "bin" / "pip", "install", "-q", *packages], check=True)
-        (venv / "installed").touch()
+    packages = ["langchain-postgres", "llama-index-vector-stores-postgres", "psycopg2-binary"]
+    python = python_with(Data.of(".").work / "peers", "installed", packages)
     parts = np.arange(len(everything)) % EVERY
     for name, array in (("passages", everything), ("queries", queries), ("parts", parts)):
         np.save(folder / f"{name}.npy", array)
     filters = {name: theirs for name, (theirs, _) in FILTERS.items()}
     (folder / "filters.json").write_text(json.dumps(filters), "utf-8")
     script = Path(__file__).with_name("peer_stores.py")
-    command = [venv / "bin" / "python", "-I", script, url, folder]  # this folder has modules named like theirs
+    command = [python, "-I", script, url, folder]  # this folder has modules named like theirs
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
     measured: dict[str, Any] = {}
     for library, found in told.items():
