@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import signal
 import threading
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.postgres.engine import EMBEDDED
 
 from .conftest import Place, corpus
-from .test_embedded import is_alive, postmaster, until
+from .test_embedded import is_alive, kill, postmaster, until
 from .test_tables import found
 
 SECRET = "s3cret-word"
@@ -110,7 +109,7 @@ def test_a_server_that_is_killed_and_restarted_during_searches_answers_again(tmp
     server = EmbeddedServer(tmp_path / "index" / EMBEDDED)
     try:
         for _ in range(3):
-            os.kill(postmaster(server), signal.SIGKILL)
+            kill(server)
             assert until(lambda: answers(searcher) == before and runs(server))
     finally:
         done.set()
@@ -125,10 +124,10 @@ def test_a_killed_server_holds_what_was_committed_and_the_index_goes_on(tmp_path
     searcher = Searcher([PgvectorRetriever(HashedWords(24)), PostgresTextRetriever()])
     searcher.index(corpus(50), index)
     before = found(searcher)
-    os.kill(postmaster(EmbeddedServer(index / EMBEDDED)), signal.SIGKILL)
+    kill(EmbeddedServer(index / EMBEDDED))
     searcher.add(corpus(5, 50))
     assert until(lambda: len(found(searcher, k=100)) >= len(before) and runs(EmbeddedServer(index / EMBEDDED)))
-    os.kill(postmaster(EmbeddedServer(index / EMBEDDED)), signal.SIGKILL)
+    kill(EmbeddedServer(index / EMBEDDED))
     assert found(Searcher([PgvectorRetriever(HashedWords(24)), PostgresTextRetriever()]).open(index)) == found(searcher)
 
 

@@ -45,9 +45,16 @@ def is_alive(pid: int) -> bool:
 
 def until(condition) -> bool:
     deadline = time.monotonic() + _WITHIN
-    while not condition() and time.monotonic() < deadline:
+    while not (is_met := condition()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return condition()
+    return is_met
+
+
+def kill(server: EmbeddedServer) -> None:
+    """Kill the parent of the server's processes, and wait until it is gone."""
+    killed = postmaster(server)
+    os.kill(killed, signal.SIGKILL)
+    assert until(lambda: not is_alive(killed))
 
 
 def other_user(server: EmbeddedServer) -> subprocess.Popen[str]:
@@ -134,7 +141,7 @@ def test_a_killed_user_keeps_no_server_alive(server):
 
 def test_a_killed_server_is_started_again_with_what_was_committed(server):
     run(server, "CREATE TABLE kept AS SELECT 7 AS number")
-    os.kill(postmaster(server), signal.SIGKILL)
+    kill(server)
 
     def answers() -> bool:
         try:
