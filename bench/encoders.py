@@ -135,7 +135,6 @@ def _their_onnx(data: Data, folder: str, texts: list[str], scratch: str, quantis
             return vectors
 
         yield encode
-        asked.close()
 
 
 def _queries(data: Data, eight: BaseEncoder, static: BaseEncoder) -> list[Row]:

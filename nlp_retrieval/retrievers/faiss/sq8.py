@@ -46,10 +46,11 @@ class Sq8Index:
         del settings  # exact search has none
         if len(queries) >= _WORTH_DECODING:
             return exact_search(queries, self._vectors, k, allowed)
+        selector = None if allowed is None else faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
 
         def search(wanted: Rows, depth: int) -> Matrix:
             n_parts = min(usable_cores(), self.n_items * len(wanted) // _WORTH_A_THREAD)
-            return self._compared(queries[wanted], depth, allowed, max(1, n_parts))
+            return self._compared(queries[wanted], depth, selector, max(1, n_parts))
 
         def score(owner: Rows, rows: Rows) -> NDArray[np.floating]:
             return products_of(queries, self._vectors.at, owner, rows)
@@ -60,18 +61,20 @@ class Sq8Index:
     def vectors_of(self, rows: Rows) -> Vectors:
         return self._vectors.at(rows)
 
-    def _compared(self, queries: Vectors, depth: int, allowed: Mask | None, n_parts: int) -> Matrix:
-        def compare(part: tuple[int, int]) -> Matrix:
-            parameters = faiss.SearchParameters(sel=_selector(allowed, part, self.n_items))
+    def _compared(self, queries: Vectors, depth: int, selector: Any, n_parts: int) -> Matrix:
+        def compare(selected: Any) -> Matrix:
             with threads_for(1):
-                scores, rows = self._index.search(queries, depth, params=parameters)
+                scores, rows = self._index.search(queries, depth, params=faiss.SearchParameters(sel=selected))
             return rows, scores
 
         if n_parts == 1:
-            return compare((0, self.n_items))
+            return compare(selector)
         bounds = [self.n_items * number // n_parts for number in range(n_parts + 1)]
+        parts = [faiss.IDSelectorRange(first, end) for first, end in pairwise(bounds)]
+        if selector is not None:
+            parts = [faiss.IDSelectorAnd(part, selector) for part in parts]
         with ThreadPoolExecutor(n_parts) as threads:
-            found = list(threads.map(compare, pairwise(bounds)))
+            found = list(threads.map(compare, parts))
         rows, scores = (np.concatenate(matrices, axis=1) for matrices in zip(*found, strict=True))
         best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
         return np.take_along_axis(rows, best, axis=1), np.take_along_axis(scores, best, axis=1)
@@ -92,7 +95,10 @@ class _Decoded:
         return float(np.linalg.norm(np.maximum(np.abs(lowest), np.abs(lowest + width))))
 
     def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
-        """Yield all vectors in order, at most ``size`` at a time, each piece with the number of its first row."""
+        """Yield all vectors in order, at most ``size`` at a time, each piece with the number of its first row.
+
+        In fewer steps than :meth:`at`, and rounded differently: they only find candidates, within ``rounding``.
+        """
         steps = self._width / np.float32(255)
         lowest = self._lowest + steps / np.float32(2)  # a code is the middle of its step
         at_once = max(1, min(size, _DECODED_AT_ONCE // len(steps)))
@@ -107,12 +113,3 @@ class _Decoded:
         codes = self._codes[rows].astype(np.float32)
         vectors: Vectors = (codes + np.float32(0.5)) / np.float32(255) * self._width + self._lowest
         return vectors
-
-
-def _selector(allowed: Mask | None, part: tuple[int, int], n_items: int) -> Any:
-    first, end = part
-    if allowed is None:
-        return None if end - first == n_items else faiss.IDSelectorRange(first, end)
-    in_part = np.zeros(n_items, np.bool_)
-    in_part[first:end] = allowed[first:end]
-    return faiss.IDSelectorBitmap(np.packbits(in_part, bitorder="little"))
