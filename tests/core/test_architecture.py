@@ -1,4 +1,4 @@
-"""The floors and rooms of the package, how large they may be, the modules that nobody may import, and the public names."""
+"""The floors and rooms of the package, the modules that nobody may import, and the public names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -56,8 +55,6 @@ ENGINES_MAY_IMPORT = {
     ("hop", "faiss"),
     ("splade", "bm25s"),
 }
-MANY_MODULES = {"cli", "testing"}
-MOST_MODULES, MOST_LINES, LARGEST_ROOM = 15, 300, 0.15
 CODE_IN_DATA = {"pickle", "_pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal", "jsonpickle"}
 
 CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | {
@@ -172,49 +169,6 @@ def test_no_modules_import_one_another_in_a_circle():
             break
         done |= free
     assert sorted(set(arrows) - done) == []
-
-
-def folders() -> dict[Path, list[Path]]:
-    """The modules of each folder, without those that only say what the folder is."""
-    return {
-        folder: [file for file in sorted(folder.glob("*.py")) if file.name != "__init__.py"]
-        for folder in {file.parent for file in FILES}
-    }
-
-
-def test_a_folder_shows_what_it_holds():
-    crowded = {
-        str(folder.relative_to(PACKAGE)): len(files)
-        for folder, files in folders().items()
-        if len(files) > MOST_MODULES and folder.relative_to(PACKAGE).as_posix() not in MANY_MODULES
-    }
-    assert crowded == {}
-
-
-def test_three_modules_with_one_prefix_are_a_folder():
-    alike = []
-    for folder, files in folders().items():
-        prefixes = Counter(file.stem.partition("_")[0] for file in files)
-        alike += [f"{folder.relative_to(PACKAGE)}/{prefix}_*" for prefix, count in prefixes.items() if count > 2]
-    assert alike == []
-
-
-def test_a_module_can_be_read_in_one_go():
-    sources = [*FILES, *PACKAGE.rglob("*.js"), *PACKAGE.rglob("*.css")]
-    long = {str(file.relative_to(PACKAGE)): lines for file in sources if (lines := lines_of(file)) > MOST_LINES}
-    assert long == {}
-
-
-def lines_of(file: Path) -> int:
-    return file.read_text("utf-8").count("\n")
-
-
-def test_no_room_holds_more_than_its_share():
-    total = sum(map(lines_of, FILES))
-    sizes: Counter[str] = Counter()
-    for module, file in MODULES.items():
-        sizes[room_of(module)] += lines_of(file)
-    assert {room: size for room, size in sizes.items() if size > LARGEST_ROOM * total} == {}
 
 
 def test_a_class_name_stands_for_one_class():
