@@ -27,12 +27,14 @@ class Running:
 
     Args:
         words: of the command line, after ``serve``.
+        descriptors: how many files and connections it may have open.
         environment: further variables.
     """
 
-    def __init__(self, words: Sequence[str | Path], **environment: str) -> None:
+    def __init__(self, words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> None:
+        limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "limited"]
         self.process = subprocess.Popen(
-            [COMMAND, "serve", *map(str, words), "--port", "0"],
+            [*limited, COMMAND, "serve", *map(str, words), "--port", "0"],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
@@ -83,9 +85,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(words: Sequence[str | Path], **environment: str) -> Iterator[Running]:
+def running(words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> Iterator[Running]:
     """A service, ended when the block ends; it has to end well."""
-    service = Running(words, **environment)
+    service = Running(words, descriptors, **environment)
     try:
         yield service
     except BaseException:
@@ -95,7 +97,7 @@ def running(words: Sequence[str | Path], **environment: str) -> Iterator[Running
     if service.process.poll() is None:
         code, said = service.end()
         assert code == 0, said
-        assert "Traceback" not in said
+        assert "Traceback" not in said, said[-3000:]
 
 
 def item(number: int, text: str) -> SearchableItem:
