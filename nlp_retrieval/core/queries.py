@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import QueryError
 
 _WORD = re.compile(r"\w+")

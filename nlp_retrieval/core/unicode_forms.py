@@ -34,7 +34,7 @@ def normalize(form: Form, text: str) -> str:
 
 
 def _with_sorted_marks(text: str) -> str:
-    parts = []
+    parts: list[str] = []
     for is_mark, run in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
         parts += sorted(run, key=unicodedata.combining) if is_mark else run
     return "".join(parts)

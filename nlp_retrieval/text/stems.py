@@ -12,8 +12,8 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.text.words.scripts import UNSPACED, marks
 

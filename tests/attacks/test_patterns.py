@@ -1,6 +1,6 @@
 """No text makes a step over it work longer than in proportion to its length: twice the text, at most three times the work.
 
-Every module that has patterns, and every step over a text that has none, is named here with the texts that it is worst at. Each text
+Every module that has patterns, and every step over a text that has none, is named here with the texts that it is worst at. Each
 is measured by itself at two lengths, in processor time, so that neither a slow machine nor a busy one changes the answer.
 """
 
@@ -11,8 +11,9 @@ import json
 import signal
 from pathlib import Path
 
-import nlp_retrieval
 import pytest
+
+import nlp_retrieval
 
 from .conftest import Tally
 from .evidence_patterns import EVIDENCE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import InputError, ItemError, nearest
 from nlp_retrieval.evidence.index.dates import moment_of, now
 from nlp_retrieval.evidence.index.grades import check_grade

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text.sentences import sentence_spans
 
