@@ -47,7 +47,7 @@ class Running:
                 self.url = found[1]
                 break
         else:
-            self.process.wait(60)
+            self.process.wait(300)
             self.process.stderr.close()
             raise AssertionError("".join(self.said))
         self._reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr or []), daemon=True)
@@ -59,7 +59,7 @@ class Running:
 
     def client(self, token: str | None = None) -> httpx.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False)
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Return the exit code after a signal, and all that was said."""
@@ -67,15 +67,15 @@ class Running:
         return self.ended()
 
     def ended(self) -> tuple[int, str]:
-        code = self.process.wait(60)
-        self._reader.join(10)
+        code = self.process.wait(300)
+        self._reader.join(300)
         if self.process.stderr is not None:
             self.process.stderr.close()
         return code, "".join(self.said)
 
     def raw(self, request: bytes) -> bytes:
         """Return what answers to bytes, until the connection ends."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as connection:
             connection.sendall(request)
             parts = []
             with contextlib.suppress(ConnectionResetError):

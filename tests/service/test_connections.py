@@ -20,7 +20,7 @@ def opened(service: Running, sent: bytes, count: int) -> Iterator[list[socket.so
     with contextlib.ExitStack() as stack:
         sockets = []
         for _ in range(count):
-            sockets.append(stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60)))
+            sockets.append(stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=300)))
             with contextlib.suppress(ConnectionError):
                 sockets[-1].sendall(sent)
         yield sockets
