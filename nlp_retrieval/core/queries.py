@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from unicodedata import normalize
 
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import QueryError
 
 _WORD = re.compile(r"\w+")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from nlp_retrieval.core.files.json_text import is_deeper
 from nlp_retrieval.core.queries import says_nothing
 
-_FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 _BULLET = re.compile(
     r"^\s*(?:[-*\u2022\u2013\u2014]+\s+"  # bullets and dashes
     r"|\(?\d{1,2}[.):]\s+"  # 1. (2) 3:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["leave_notes_out", "listen", "serve"]
 
 _BACKLOG = 1024
-_MOST_CONNECTIONS = 2048
+_IDLE_SECONDS = 10
 _LOOKED_AFTER = 0.5
 _GRACE = 5
 _NOT_STARTED = 3
@@ -143,6 +143,9 @@ def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings
 def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: bool = False) -> Config:
     from uvicorn import Config
 
+    from nlp_retrieval.service.connections import BoundedConnection, most_connections
+
+    most = most_connections()
     longest = max(settings.limits.seconds, settings.limits.writing_seconds)
     return Config(
         app,
@@ -155,8 +158,10 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
-        backlog=_BACKLOG,
+        http=BoundedConnection,
+        limit_concurrency=most,
+        timeout_keep_alive=max(1, min(_IDLE_SECONDS, int(settings.limits.seconds))),
+        backlog=min(_BACKLOG, most),  # so many are accepted at once
         timeout_graceful_shutdown=int(longest) + _GRACE,
         timeout_worker_healthcheck=60,
     )

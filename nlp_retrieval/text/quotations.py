@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_right
 
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.text.fence import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 
@@ -40,7 +41,7 @@ def located(quote: str, text: str, begin: int = 0, end: int | None = None, short
     Returns:
         A span of the text; None where the quotation does not stand there word by word, or is too short.
     """
-    written = [_folded(form)[0] for form in (quote, unicodedata.normalize("NFC", quote))]
+    written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
     folded, places = _folded(text[begin:end])
     for wanted in dict.fromkeys(said.strip(around) for around in (" ", _MARKS, _AROUND) for said in written):
         start = folded.find(wanted) if wanted else -1

@@ -25,6 +25,7 @@ _END = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}]+(?P<closers>[{re.escap
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\Z")
 _WORD_AFTER = re.compile(rf"[\s{re.escape(_OPENERS)}]*([^\W_]+(?:['\u2019-][^\W_]+)*)")
 _LOWER_CASE = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f]+\Z")
+_BEFORE_FIRST_WORD = re.compile(rf"[ \t\n{re.escape(_OPENERS)}]*")
 _REACH = 60
 
 _NEVER_LAST = frozenset(
@@ -91,17 +92,25 @@ def _gap(text: str, begin: int, end: int) -> int:
 
 def _ends(text: str) -> Iterator[int]:
     begin = 0
+    first = _first_word(text, 0)
     for match in _END.finditer(text):
         end = match.end()
         if end == len(text):
             return
         unspaced = text[match.end() - len(match["closers"]) - 1] in _UNSPACED
-        if (unspaced or text[end].isspace()) and _ends_here(text, begin, match, unspaced):
+        if (unspaced or text[end].isspace()) and _ends_here(text, begin, first, match, unspaced):
             yield end
             begin = end
+            first = _first_word(text, begin)
 
 
-def _ends_here(text: str, begin: int, match: re.Match[str], unspaced: bool) -> bool:
+def _first_word(text: str, begin: int) -> int:
+    """Return where the first word of a sentence begins, behind white space and opening marks."""
+    found = _BEFORE_FIRST_WORD.match(text, begin)
+    return found.end() if found else begin
+
+
+def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced: bool) -> bool:
     if unspaced:
         return True
     found = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
@@ -116,7 +125,7 @@ def _ends_here(text: str, begin: int, match: re.Match[str], unspaced: bool) -> b
     if found is None:
         return True
     word = found[0]
-    if not text[begin : match.start() - len(word)].strip(_OPENERS + " \t\n") and word.isdigit() and len(word) <= 3:
+    if first == match.start() - len(word) and word.isdigit() and len(word) <= 3:
         return False  # the number of an item
     return not _abbreviated(word, before[: found.start()], following)
 

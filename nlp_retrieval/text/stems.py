@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from functools import lru_cache
 from typing import Any
 
 from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.text.words.scripts import UNSPACED, marks
 
@@ -87,8 +87,8 @@ def _plain(word: str) -> str:
     """A word in lower case, without accents; marks of other scripts, which are parts of their letters, stay."""
     if word.isascii():
         return word.lower()
-    spread = unicodedata.normalize("NFKD", word.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in spread if not "\u0300" <= c <= "\u036f"))
+    spread = normalize("NFKD", word.casefold())
+    return normalize("NFC", "".join(c for c in spread if not "\u0300" <= c <= "\u036f"))
 
 
 @lru_cache(maxsize=1)

@@ -18,10 +18,13 @@ import re
 import unicodedata
 from html import unescape
 
+from nlp_retrieval.core.unicode_forms import normalize
+
 __all__ = ["normalize_title"]
 
 # With the semicolon only: html.unescape alone would read "&copy" in "cut&copy" as a sign.
-_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);\Z")
+_LONGEST_ENTITY = 40
 _QUALIFIER = re.compile(r"[(\uff08]([^()\uff08\uff09]*)[)\uff09]\s*\Z")
 # "Web 2.0" is not "Web 20", while "F.C." is "FC".
 _FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
@@ -81,13 +84,19 @@ def normalize_title(title: str) -> str:
 
 
 def _unescape(title: str) -> str:
-    """Resolve HTML entities, also doubly escaped ones (``&amp;amp;``, as dumps of dumps have them)."""
-    while "&" in title:
-        resolved = _ENTITY.sub(lambda entity: unescape(entity.group()), title)
-        if resolved == title:
-            break
-        title = resolved
-    return title
+    """Resolve HTML entities, also escaped several times over (``&amp;amp;``, as dumps of dumps have them), in linear time."""
+    if "&" not in title or ";" not in title:
+        return title
+    *parts, rest = title.split(";")
+    resolved: list[str] = []
+    for part in parts:
+        resolved += [*part, ";"]
+        while resolved[-1:] == [";"] and (entity := _ENTITY.search("".join(resolved[-_LONGEST_ENTITY:]))):
+            character = unescape(entity.group())
+            if character == entity.group():
+                break
+            resolved[-len(entity.group()) :] = character
+    return "".join(resolved) + rest
 
 
 def _fold(text: str) -> str:
@@ -95,10 +104,10 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     # Composed at the end, so that an accent is part of its letter wherever Unicode has the letter.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+    return normalize("NFC", normalize("NFD", text).casefold())
 
 
 def _words(text: str) -> str:
     """Drop punctuation, unless there is nothing else."""
     bare = " ".join(_FULL_STOP.sub("", text.translate(_PUNCTUATION)).split())
-    return unicodedata.normalize("NFC", bare) if bare else " ".join(text.split())
+    return normalize("NFC", bare) if bare else " ".join(text.split())

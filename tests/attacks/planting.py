@@ -83,7 +83,9 @@ def _folders(value: object) -> Iterator[dict[str, Any]]:
             yield from _folders(inner)
 
 
-def in_child(code: str, *words: str, seconds: int = 5, megabytes: int | None = None) -> subprocess.CompletedProcess[str]:
+def in_child(
+    code: str, *words: str, seconds: int = 5, megabytes: int | None = None, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run Python code in a process that the kernel ends after so many seconds of CPU time.
 
     Args:
@@ -91,6 +93,7 @@ def in_child(code: str, *words: str, seconds: int = 5, megabytes: int | None = N
         words: handed over.
         seconds: of CPU time; a process that uses more is killed (its return code is negative).
         megabytes: of address space.
+        given: what it reads from its standard input.
     """
 
     def limit() -> None:
@@ -100,5 +103,11 @@ def in_child(code: str, *words: str, seconds: int = 5, megabytes: int | None = N
             resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
     return subprocess.run(  # the wall clock is only there for a process that sleeps
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, preexec_fn=limit, check=False, timeout=300
+        [sys.executable, "-c", code, *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        check=False,
+        timeout=300 + 20 * seconds,
     )

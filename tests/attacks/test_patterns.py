@@ -1,14 +1,17 @@
-"""No text makes a pattern work longer than in proportion to its length: 100,000 characters of the worst kind take a second.
+"""No text makes a step over it work longer than in proportion to its length: twice the text, at most three times the work.
 
-What a regular expression does is bounded by the kernel: a process that uses more CPU time than a linear one could is killed.
-Every module that has patterns is named here with the texts that its patterns are worst at.
+Every module that has patterns, and every step over a text that has none, is named here with the texts that it is worst at. Each
+is measured by itself at two lengths, in processor time, so that neither a slow machine nor a busy one changes the answer.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import signal
 from pathlib import Path
+
+import pytest
 
 import nlp_retrieval
 
@@ -16,13 +19,64 @@ from .conftest import Tally
 from .evidence_patterns import EVIDENCE
 from .planting import in_child
 
-FAMILY = "regular expressions that blow up"
-LENGTH = 100_000
-SECONDS = 120
-"""Of CPU time, for all; a quadratic pattern needs minutes for a single one of these texts. The short run tries texts of half
-the length in half the time."""
+FAMILY = "steps over a text that blow up"
+LENGTH = 12_000
+MOST = 3
+"""A quadratic step takes four times as long for twice the text."""
+LEAST_SECONDS = 0.1
+"""Shorter times say nothing about growth; a quadratic step takes longer than this for the texts here."""
+UNENDING = 900
+"""Seconds of processor time after which the kernel ends a module; only there for steps that are exponential."""
 
 ROOM = Path(nlp_retrieval.__file__).parent
+
+MEASURING = """
+import ast, json, sys, time
+
+def seconds(tree, length):
+    times = []
+    def timed(values):
+        for value in values:
+            place = len(times)
+            times.append(0.0)
+            began = time.process_time()
+            yield value
+            times[place] = time.process_time() - began
+    marked = ("a" + chr(0x315) * length + chr(0x300) * length, "a" + (chr(0x315) + chr(0x300)) * length)
+    space = {"N": length, "MARKED": marked, "_timed": timed}
+    began = time.process_time()
+    exec(compile(tree, "attack", "exec"), space)
+    return [*times, time.process_time() - began]
+
+def grown(code):
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            node.iter = ast.Call(ast.Name("_timed", ast.Load()), [node.iter], [])
+    ast.fix_missing_locations(tree)
+    seconds(tree, 500)  # imports, and builds what is built once
+    best = None
+    for _ in range(6):  # what grew too much once may have been disturbed: the shortest times count
+        measured = [seconds(tree, length) for length in (LENGTH, 2 * LENGTH)]
+        best = measured if best is None else [list(map(min, *pair)) for pair in zip(best, measured)]
+        slow = [(n, once, twice) for n, (once, twice) in enumerate(zip(*best)) if twice > max(LEAST, MOST * once)]
+        if not slow:
+            break
+    return slow
+
+for name, code in json.loads(sys.stdin.read()).items():
+    print(json.dumps([name, None]), flush=True)
+    print(json.dumps([name, grown(code)]), flush=True)
+"""
+
+
+def measure(attacks: dict[str, str], length: int, seconds: int) -> tuple[dict[str, list[list[float]]], str]:
+    """Return per module the texts that grew too much, as number, seconds and seconds for twice the text; and how it ended."""
+    code = f"LENGTH, LEAST, MOST = {length}, {LEAST_SECONDS}, {MOST}\n{MEASURING}"
+    done = in_child(code, seconds=seconds, given=json.dumps(attacks))
+    grown = dict(map(json.loads, done.stdout.splitlines()))
+    return grown, "too long" if done.returncode == -signal.SIGXCPU else done.stderr[-2000:]
+
 
 # by module, what is run: N is the length; nothing is looked at but the time
 ATTACKED = {
@@ -129,6 +183,13 @@ for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no
              "what" + " " * N):
     change_asked(text)
     change_asked(text, "added")
+""",
+    "core/unicode_forms.py": """
+from nlp_retrieval.core.unicode_forms import normalize
+for form in ("NFC", "NFD", "NFKC", "NFKD"):
+    for text in (*MARKED, "e" + chr(0x323) + chr(0x301) * N, chr(0x304b) + (chr(0xff9e) + chr(0x315)) * N, chr(0xf73) * N,
+                 (chr(0x344) + chr(0x315)) * N, chr(0x3002) * N, (chr(0x1e09) + chr(0x315)) * N):
+        normalize(form, text)
 """,
     "core/queries.py": """
 from nlp_retrieval.core.queries import says_nothing
@@ -468,23 +529,29 @@ def test_every_module_with_a_pattern_is_attacked() -> None:
     assert modules_with_patterns() - set(ATTACKED) == set()
 
 
-def test_a_pattern_that_blows_up_is_ended_by_the_kernel() -> None:
-    for pattern, text in (
-        (r"(a+)+b", "'a' * 40"),
-        (r"://[^/\s]*:[^/\s]*(?=@)", "'://' + ':' * N"),
-        (r"[.!?]+[)]*(?=\s)", "'.' * N"),
-    ):
-        done = in_child(f"import re\nN = {LENGTH}\nre.findall({pattern!r}, {text})", seconds=1)
-        assert done.returncode == -signal.SIGXCPU, pattern
+@pytest.mark.parametrize(
+    "code",
+    [
+        "re.findall(r'://[^/\\s]*:[^/\\s]*(?=@)', '://' + ':' * (N // 3))",  # a pattern
+        "text = 'Mr. A. ' * N\n[text[:place] for place in range(0, len(text), 3)]",  # copies of all that was read
+        "unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)",  # insertion
+    ],
+)
+def test_a_quadratic_step_is_seen(code: str) -> None:
+    attacks = {"linear": "for text in ('a' * N,): text.split()", "planted": f"import re, unicodedata\n{code}"}
+    grown, _ = measure(attacks, LENGTH, UNENDING)
+    assert grown["linear"] == []
+    assert len(grown["planted"]) == 1
 
 
-def test_no_text_makes_a_pattern_work_without_end(effort: int, tally: Tally) -> None:
-    """One process for all, because importing takes longer than what is tested; the last module that it names is guilty."""
-    part = 1 if effort > 1 else 2
-    code = f"N = {LENGTH // part}\n" + "\n".join(f"print({name!r}, flush=True)\n{attack}" for name, attack in ATTACKED.items())
-    done = in_child(code, seconds=SECONDS // part)
-    reached = done.stdout.split()
+def test_an_exponential_pattern_is_ended_by_the_kernel() -> None:
+    grown, ending = measure({"planted": "import re\nre.findall('(a+)+b', 'a' * 40)"}, LENGTH, 2)
+    assert (grown, ending) == ({"planted": None}, "too long")
+
+
+def test_no_text_makes_a_step_work_longer_than_in_proportion(effort: int, tally: Tally) -> None:
+    """One process for all, because importing takes longer than what is tested."""
+    grown, ending = measure(ATTACKED, LENGTH * (4 if effort > 1 else 1), UNENDING * effort)
     for module in ATTACKED:
         with tally(FAMILY):
-            assert module in reached
-            assert module != reached[-1] or done.returncode == 0, f"{module}: {done.stderr[-2000:] or 'too long'}"
+            assert grown.get(module, "not reached") == [], f"{module}: {grown.get(module)} {ending}"

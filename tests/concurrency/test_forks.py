@@ -110,7 +110,7 @@ def test_a_pool_of_forked_processes_searches(path: Path) -> None:
     parts = [ASKED[first::2] for first in range(2)]
     whole = [told(opened.search(part)) for part in parts]
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map_async(opened.search, parts).get(timeout=60)
+        found = pool.map_async(opened.search, parts).get(timeout=300)
     assert [told(part) for part in found] == whole
 
 

@@ -90,12 +90,12 @@ def test_of_two_threads_the_second_is_told_that_its_own_process_writes(index: Pa
 
     def halting() -> Iterator[SearchableItem]:
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         yield from corpus(1)
 
     first = threading.Thread(target=lambda: searcher().index(halting(), index))
     first.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     with pytest.raises(IndexLockedError) as caught:
         searcher().index(corpus(2), index)
     go_on.set()

@@ -97,7 +97,7 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(20)
+            self._process.wait(300)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -26,7 +26,7 @@ Task = dict[str, Any]
 Result = dict[str, Any]
 
 _SECONDS = 90
-_ATTACHED_WITHIN = 20
+_ATTACHED_WITHIN = 300
 _NOBODY = 65534
 
 

@@ -65,7 +65,7 @@ class Trials:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            self._process.communicate(timeout=10)
+            self._process.communicate(timeout=300)
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:

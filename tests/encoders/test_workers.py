@@ -246,7 +246,7 @@ class Roomless(Worker):
         self._started = started
 
     def ask(self, doing: str, task: PassageTask) -> Confirmed | Failure:
-        self._started.wait(30)
+        self._started.wait(300)
         raise NoRoomError("no core is free")
 
     def do(self, doing: str, work: object) -> object:
@@ -264,7 +264,7 @@ def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(
         try:
             leave(run, why)
         finally:
-            left.wait(30)
+            left.wait(300)
 
     monkeypatch.setattr(_Call, "_leave_to_others", together)
     pool, raised = WorkerPool(lambda: Roomless(started), 2, "free a core"), []
@@ -277,7 +277,7 @@ def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(
 
     encoding = threading.Thread(target=encode, daemon=True)
     encoding.start()
-    encoding.join(60)
+    encoding.join(300)
     assert raised == ["no worker is left: no core is free; free a core"]
 
 
@@ -334,9 +334,9 @@ def test_no_worker_outlives_the_process_that_asked_it(how, tmp_path):
             script.kill()
         else:
             script.send_signal(2)
-        script.wait(60)
+        script.wait(300)
         assert workers
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

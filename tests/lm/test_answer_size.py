@@ -33,7 +33,7 @@ FLOODS = {
 def test_an_answer_without_an_end_is_left_and_counted_and_costs_the_query_alone(server, model, kind):
     flood = Flood(*FLOODS[kind])
     server.answer = lambda body: flood if asked(body, "claim") == CLAIM else fields(phrases=["x y"])
-    lm = model(retries=3, timeout=60.0, calls_at_once=1)
+    lm = model(retries=3, timeout=300, calls_at_once=1)
     with pytest.warns(RetrievalWarning, match=r"1 of 2 queries.*1 times .*longer than 4,194,304 bytes; the rest was not read"):
         assert ClaimDecomposition(lm, keep_query=False).process([CLAIM, "another claim of a whale"]) == [[CLAIM], ["x y"]]
     assert lm.counts == CallCounts(calls=2, tokens_in=100, tokens_out=10, failures=1, degraded=1)
@@ -68,7 +68,7 @@ def test_a_long_answer_and_a_compressed_one_are_read(server, model):
 
 def test_after_floods_for_every_question_the_endpoint_is_given_up(server, model):
     server.answer = lambda body: Flood(*FLOODS["of a length"])
-    lm = model(give_up_after=3, calls_at_once=1, timeout=60.0)
+    lm = model(give_up_after=3, calls_at_once=1, timeout=300)
     with pytest.warns(RetrievalWarning, match="not asked any more"):
         ClaimDecomposition(lm, keep_query=False).process([f"claim {number} of a fox" for number in range(8)])
     assert lm.counts == CallCounts(calls=3, failures=3, degraded=8)

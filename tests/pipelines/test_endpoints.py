@@ -78,7 +78,7 @@ def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(played,
     gate = threading.Event()
 
     def hang(body: dict[str, Any]) -> int:
-        gate.wait(60)
+        gate.wait(300)
         return 500
 
     played.answer = hang

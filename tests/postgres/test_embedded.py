@@ -17,7 +17,7 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWrite
 from nlp_retrieval.postgres import binaries
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 
-_WITHIN = 30
+_WITHIN = 300
 
 
 def value(server: EmbeddedServer, statement: str) -> object:

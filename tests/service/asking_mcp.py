@@ -37,7 +37,7 @@ def over_http(url: str, token: str | None, ask: Callable[[Client], Awaitable[T]]
     async def client_of(address: str) -> AsyncIterator[Client]:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=300, trust_env=False) as http,
             Client(streamable_http_client(f"{address}/mcp", http_client=http), mode=mode) as client,
         ):
             yield client

@@ -27,12 +27,14 @@ class Running:
 
     Args:
         words: of the command line, after ``serve``.
+        descriptors: how many files and connections it may have open.
         environment: further variables.
     """
 
-    def __init__(self, words: Sequence[str | Path], **environment: str) -> None:
+    def __init__(self, words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> None:
+        limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "limited"]
         self.process = subprocess.Popen(
-            [COMMAND, "serve", *map(str, words), "--port", "0"],
+            [*limited, COMMAND, "serve", *map(str, words), "--port", "0"],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
@@ -45,7 +47,7 @@ class Running:
                 self.url = found[1]
                 break
         else:
-            self.process.wait(60)
+            self.process.wait(300)
             self.process.stderr.close()
             raise AssertionError("".join(self.said))
         self._reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr or []), daemon=True)
@@ -57,7 +59,7 @@ class Running:
 
     def client(self, token: str | None = None) -> httpx.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False)
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Return the exit code after a signal, and all that was said."""
@@ -65,15 +67,15 @@ class Running:
         return self.ended()
 
     def ended(self) -> tuple[int, str]:
-        code = self.process.wait(60)
-        self._reader.join(10)
+        code = self.process.wait(300)
+        self._reader.join(300)
         if self.process.stderr is not None:
             self.process.stderr.close()
         return code, "".join(self.said)
 
     def raw(self, request: bytes) -> bytes:
         """Return what answers to bytes, until the connection ends."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as connection:
             connection.sendall(request)
             parts = []
             with contextlib.suppress(ConnectionResetError):
@@ -83,9 +85,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(words: Sequence[str | Path], **environment: str) -> Iterator[Running]:
+def running(words: Sequence[str | Path], descriptors: int | None = None, **environment: str) -> Iterator[Running]:
     """A service, ended when the block ends; it has to end well."""
-    service = Running(words, **environment)
+    service = Running(words, descriptors, **environment)
     try:
         yield service
     except BaseException:
@@ -95,7 +97,7 @@ def running(words: Sequence[str | Path], **environment: str) -> Iterator[Running
     if service.process.poll() is None:
         code, said = service.end()
         assert code == 0, said
-        assert "Traceback" not in said
+        assert "Traceback" not in said, said[-3000:]
 
 
 def item(number: int, text: str) -> SearchableItem:

@@ -51,7 +51,9 @@ def test_no_answer_mixes_two_generations_of_an_index(tmp_path):
         )
         assert writer.stdout is not None
         writer.stdout.readline()
-        with httpx.Client(base_url=service.url, timeout=60, trust_env=False, limits=httpx.Limits(max_connections=64)) as client:
+        with httpx.Client(
+            base_url=service.url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=64)
+        ) as client:
 
             def ask(_, chance):
                 if chance.random() < 0.1:
@@ -80,7 +82,9 @@ def test_clients_of_a_project_ask_everything_while_others_add(tmp_path):
     added: dict[int, str] = {}
     lock = threading.Lock()
     with running([tmp_path, "--project", "-r", "bm25s"]) as service:
-        with httpx.Client(base_url=service.url, timeout=60, trust_env=False, limits=httpx.Limits(max_connections=64)) as client:
+        with httpx.Client(
+            base_url=service.url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=64)
+        ) as client:
 
             def post(path, **body):
                 answer = client.post(path, json=body)

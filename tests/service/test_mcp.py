@@ -265,7 +265,7 @@ def messages_of(process: subprocess.Popen[bytes], *lines: bytes, until: set[int]
         line = process.stdout.readline()
         assert line, "standard output ended before all was answered"
         found.append(json.loads(line))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (0, b""), err
     return found, err.decode()
 
@@ -356,7 +356,7 @@ def test_a_signal_ends_it_while_it_waits_for_input(index):
         assert process.stderr is not None
         assert b"over MCP" in process.stderr.readline()
         process.send_signal(number)
-        assert process.wait(30) == -number
+        assert process.wait(300) == -number
         process.communicate()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from nlp_retrieval.errors import IndexStateError
 
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_SAID = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
 
 
 @contextmanager
@@ -17,17 +19,28 @@ def enough_files(path: Path) -> Iterator[None]:
     """Turn the error of reaching a limit, inside the block, into one that says what to do.
 
     Args:
-        path: the file that is opened.
+        path: the file or folder that is opened.
 
     Raises:
         IndexStateError: no more files can be opened.
     """
     try:
         yield
-    except OSError as error:
-        if error.errno in _EXHAUSTED:
-            raise IndexStateError(
-                f"{path} cannot be opened ({error.strerror}): raise the limit (ulimit -n), or compact() the index, which then "
-                "has fewer files"
-            ) from error
-        raise
+    except Exception as error:
+        if (lacking := _exhausted(error)) is None or _CURE in str(error):
+            raise
+        raise IndexStateError(f"{path} cannot be opened ({lacking}): {_CURE}") from error
+
+
+_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
+
+
+def _exhausted(error: BaseException | None) -> str | None:
+    """Return what an error, or one that led to it, says of a limit; some libraries have no number of it."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return os.strerror(error.errno)
+        if said := [text for text in _SAID if text in str(error)]:
+            return said[0]
+        error = error.__cause__ or error.__context__
+    return None

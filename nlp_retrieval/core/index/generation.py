@@ -160,7 +160,8 @@ def open_generation(path: str | Path) -> Generation:
     directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
         state = manifest_state(directory)  # before reading, so that a manifest replaced meanwhile counts as not current
-        manifest = read_manifest(directory)
+        with enough_files(directory / MANIFEST_FILE):
+            manifest = read_manifest(directory)
         if manifest is None:
             raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")
         try:

@@ -52,7 +52,9 @@ class _ItemFile:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches, read, not mapped, so that a pass over all does not fill the memory of the process."""
-        with pa.OSFile(str(self.path), "rb") as source:
+        with enough_files(self.path):
+            source = pa.OSFile(str(self.path), "rb")
+        with source:
             reader = pa.ipc.open_file(source)
             for number in range(reader.num_record_batches):
                 yield reader.get_batch(number)

@@ -20,6 +20,7 @@ from nlp_retrieval.core.components.component import Component, canonical_json, r
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.files.limits import enough_files
 from nlp_retrieval.core.forks import Lock, compute_alone, forked
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
@@ -261,7 +262,8 @@ class BaseRetriever(Component, ABC):
         opened._live = generation.items.live
         opened._segments = ()
         opened._files = OpenedFiles(generation.path, record.segments)
-        opened.load_segments(generation.checked_segments(record))
+        with enough_files(generation.path):
+            opened.load_segments(generation.checked_segments(record))
         return opened
 
     def candidates(

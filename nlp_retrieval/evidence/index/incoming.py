@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import InputError, ItemError, nearest
 from nlp_retrieval.evidence.index.dates import moment_of, now
 from nlp_retrieval.evidence.index.grades import check_grade
@@ -62,4 +62,4 @@ def _title(title: str) -> str:
         raise InputError(f"a title is a string, not {type(title).__name__}")
     if (half := half_of_pair(title)) is not None:
         raise InputError(no_text("the title", half))
-    return " ".join(unicodedata.normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()
+    return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text.sentences import sentence_spans
 
@@ -62,7 +63,7 @@ def normal_text(content: str) -> str:
         raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are taken; cut it")
     if (half := half_of_pair(content)) is not None:
         raise ItemError(no_text("the content", half))
-    text = unicodedata.normalize("NFC", content)
+    text = normalize("NFC", content)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = _BLANK_LINES.sub("\n\n", _BEGINNING.sub("", text)).rstrip()

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from functools import cache
 
+from nlp_retrieval.core.unicode_forms import normalize
+
 __all__ = ["ACCENTS", "HAN", "HANGUL", "POINTS", "UNSPACED", "marks", "unaccented"]
 
 UNSPACED = (
@@ -50,4 +52,4 @@ def marks() -> str:
 
 def unaccented(text: str) -> str:
     """Return a text without accents and points, in compatibility form; marks that make another letter of one are kept."""
-    return unicodedata.normalize("NFC", _ACCENT_OR_POINT.sub("", unicodedata.normalize("NFKD", text)))
+    return normalize("NFC", _ACCENT_OR_POINT.sub("", normalize("NFKD", text)))

@@ -14,12 +14,12 @@ splits Chinese characters by its dictionary instead.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.text.words.languages import LANGUAGES, NO_STEMMER, TURKIC, Language
 from nlp_retrieval.text.words.linear_patterns import LinearPattern
@@ -128,14 +128,14 @@ class Words:
     def normalized(self, text: str) -> str:
         """Return a text as words are compared in it."""
         if self._turkic:
-            text = unicodedata.normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
+            text = normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
         if text.isascii():
             return text.lower()
-        folded = unicodedata.normalize("NFKC", text).casefold()
+        folded = normalize("NFKC", text).casefold()
         folded = _LEFT_OUT.sub("", folded).replace("i\u0307", "i").replace("\u2019", "'").replace("\u02bc", "'")
         if self._folds:
-            folded = _ACCENT.sub("", unicodedata.normalize("NFD", folded))
-        return unicodedata.normalize("NFKC", folded)
+            folded = _ACCENT.sub("", normalize("NFD", folded))
+        return normalize("NFKC", folded)
 
     def split(self, text: str, *, passage: bool = False) -> list[str]:
         """Return the words of a text, in order.

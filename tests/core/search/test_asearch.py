@@ -32,7 +32,7 @@ class Held(TermCount):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         Held.inside.append(asked_by.get())
         Held.most = max(Held.most, len(Held.inside))
-        assert Held.may.wait(60)
+        assert Held.may.wait(300)
         try:
             return super().search_batch(queries, k, allowed)
         finally:

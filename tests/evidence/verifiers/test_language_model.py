@@ -113,7 +113,7 @@ def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(server,
     gate = threading.Event()
 
     def hang(body: dict[str, Any]) -> int:
-        gate.wait(30)
+        gate.wait(300)
         return 500
 
     server.answer = hang
@@ -138,7 +138,7 @@ def test_pairs_are_asked_about_at_the_same_time_and_keep_their_order(server, mod
     together = threading.Barrier(4)
 
     def answer(body: dict[str, Any]) -> str:
-        together.wait(20)
+        together.wait(300)
         number = int(asked(body, "claim").split()[-1])
         return says("support" if number % 2 else "contradict")
 

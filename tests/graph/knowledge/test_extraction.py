@@ -67,7 +67,7 @@ def test_calls_are_under_way_at_once_and_not_more_than_allowed(server, store, ex
     barrier = threading.Barrier(5)
 
     def answer(body):
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=300)
         return by_the_rule(body)
 
     server.answer = answer

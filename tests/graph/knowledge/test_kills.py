@@ -58,7 +58,7 @@ class Killer:
         environment = os.environ | {"XDG_CACHE_HOME": str(folder / cache)}
         self.at, self.told = (self.server.calls + after if after else 0), False
         self.process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-        said = self.process.communicate(timeout=120)[1]
+        said = self.process.communicate(timeout=300)[1]
         return self.process.returncode, said
 
 

@@ -94,7 +94,7 @@ ChunkTables(sys.argv[1], schema=sys.argv[2], create=True)
 """
     command = [sys.executable, "-c", script, dsn, schema, fails_at]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=120, cwd=Path(nlp_retrieval.__file__).parents[1]
+        command, check=False, capture_output=True, text=True, timeout=300, cwd=Path(nlp_retrieval.__file__).parents[1]
     )
     assert done.returncode == 9, done.stderr
     assert tables_in(sql, schema) == set()

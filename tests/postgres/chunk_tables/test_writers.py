@@ -70,7 +70,7 @@ def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, 
     for writer in writers:
         writer.stdin.write("\n")  # type: ignore[union-attr]
         writer.stdin.flush()  # type: ignore[union-attr]
-    assert [writer.communicate(timeout=120)[0] for writer in writers] == ["done\n", "done\n"]
+    assert [writer.communicate(timeout=300)[0] for writer in writers] == ["done\n", "done\n"]
     found = documents_in(tables)
     assert set(found) == {"a", "b", "c"}
     assert all(is_of_one_writer(contents, ("one", "two")) for contents in found.values())
@@ -109,7 +109,7 @@ tables = ChunkTables(sys.argv[1], schema=sys.argv[2])
 tables.write([*plan("a", "new"), *plan("b", "new")])
 """
     command = [sys.executable, "-c", script, dsn, schema, event, str(at_once)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert done.returncode == 9, done.stderr
     found = documents_in(tables)
     assert found["a"] == [f"{'new' if at_once == 1 else 'old'} {number}" for number in range(40)]
