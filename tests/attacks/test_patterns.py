@@ -184,10 +184,24 @@ for text in ("1" * N, "+" * N, " " * N, " 1" * N):
     re.split(r"[ \\t\\r\\f\\v]+", text)
 """,
     "loaders/queries/topics.py": """
-from nlp_retrieval.loaders.queries.topics import _LABEL, _TAG
-for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<top>" * N, "Number" * N, "a" * N):
-    list(_TAG.finditer(text))
-    _LABEL.match(text)
+import tempfile
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders.queries.topics import TopicsLoader
+for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Number" * N, "a" * N, "<!--" * N, "<![CDATA[" * N,
+             "<?" * N, "<!A" * N, "<!A[" * N, "<!A[]" * N, "<!A" + "[]" * N, "<num>1" + "<b>" * N, "<num>1<title>" + "<x>" * N,
+             "<num>1<title>" + "<x></x>" * N, "<num>1" + "<desc>" * N, "<num>1<title>" + "&" * N, "<num>1<title>" + "&amp" * N,
+             "<num>1<title>" + "&#1" * N, "<num> Number" + " " * N, "<num>1<narr>Narrative" + chr(10) * N, "</num>" * N,
+             "<num>1<con>Concept" * N, "<num " + "a=" * N + ">", "<num>1<title>" + "<br/>" * N, "<p>" * N + "</p>" * N):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        for opening in ("<top>", "<topic a='" + "b='c' " * (N // 10) + ">", "<topic>"):
+            file.seek(0)
+            file.truncate()
+            file.write(opening + text)
+            file.flush()
+            try:
+                list(TopicsLoader(file.name, file.name).read())
+            except SourceError:
+                pass
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
