@@ -104,7 +104,7 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
         ("<a></a>", QRELS, "holds no TREC topics"),
         (XML.replace("title", "heading"), QRELS, 'no "title" field .*pass text_field= and the name of the field'),
         (CLASSIC.replace("</top>\n<top>", ""), QRELS, "line 1: this topic has several numbers .301, 302.; write <top>"),
-        (CLASSIC.replace("<top><num>", "<num>"), QRELS, "line 10: <num> is outside of a topic; write <top> in front of it"),
+        (CLASSIC.replace("<top><num>", "<num>"), QRELS, "line 10: <num> is in no topic; write <top> in front of it"),
         (XML.replace("</topic></topics>", ""), QRELS, "neither TREC topics nor well-formed XML .*cut off: fetch it again"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + CLASSIC, QRELS, "line 1: it declares XML entities"),
         ("301 organised crime\n", QRELS, "holds no TREC topics .*write a tab between id and text"),

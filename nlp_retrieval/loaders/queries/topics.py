@@ -38,7 +38,7 @@ _ENDS = {
     "comment": re.compile("-->"),
     "cdata": re.compile("]]>"),
     "instruction": re.compile(r"\?>"),
-    "declaration": re.compile(r"(?:(?<=<![A-Za-z])[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)"),
+    "declaration": re.compile(r"[^>\[]*+(?:\[[^\]]*+\]\s*+)?>"),
 }
 _ATTRIBUTE = re.compile(r"""([A-Za-z][\w.:-]{0,40})=(?:"([^"]*)"|'([^']*)'|([^\s"'=/]+))""")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -251,9 +251,8 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         place = f"{path}, line {line}"
         row: JsonObject = dict(_labelled(fields))
         if "\n" in str(row.get("number", "")):
-            raise SourceError(
-                f"{place}: one topic has the numbers {str(row['number']).split()[:3]}; is a tag <{wanted}> missing?"
-            )
+            numbers = ", ".join(str(row["number"])[:60].split())
+            raise SourceError(f"{place}: this topic has several numbers ({numbers}); write <{wanted}> in front of each topic")
         yield place, row
 
 
@@ -279,7 +278,8 @@ def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
     while match := _TAG.search(text, at):
         begin, at, what = match.start(), match.end(), match.lastgroup or ""
         if what in _ENDS:
-            end = _ENDS[what].search(text, at) if what not in never_ends else None
+            find = _ENDS[what].match if what == "declaration" else _ENDS[what].search
+            end = find(text, at) if what not in never_ends else None
             if end is None:  # a text that only looks like it
                 never_ends.add(what)
                 continue
@@ -356,9 +356,7 @@ def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str)
         if token is not None and (token.name != wanted or token.kind not in ("tag", "end")):
             if first is None and token.kind == "tag" and token.name in ("num", "number"):
                 outside = text.count("\n", 0, token.begin) + 1
-                raise SourceError(
-                    f"{path}, line {outside}: <{token.name}> is outside of a topic; write <{wanted}> in front of it"
-                )
+                raise SourceError(f"{path}, line {outside}: <{token.name}> is in no topic; write <{wanted}> in front of it")
             continue
         if first is not None:
             opening = tokens[first]
@@ -396,7 +394,8 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
             is_markup = ends[number] >= 0 or token.name in _IN_TEXT or token.content.endswith("/")
             pieces.append(gap if is_markup else text[token.begin : token.end])  # or a text that only looks like a tag
     pieces.append(_decoded(text[at:stop]))
-    fields: _Fields = {name: [_decoded(value)] for name, value in given.items() if name not in dict(elements)}
+    names = {name for name, _ in elements}  # an element says more than an attribute
+    fields: _Fields = {name: [_decoded(value)] for name, value in given.items() if name not in names}
     for name, parts in elements:
         fields.setdefault(name, []).append("".join(parts))
     _add_own(fields, own)
