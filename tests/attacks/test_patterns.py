@@ -37,9 +37,13 @@ for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N
     is_secret_name(text)
 """,
     "postgres/connections.py": """
-from nlp_retrieval.postgres.connections import shown_url
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.postgres.connections import _NO_ROOM
 for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
-    shown_url(text)
+    hide_secrets(text)
+    without_secrets(text)
+    _NO_ROOM.search("could not extend " + text)
 """,
     "retrievers/milvus/client.py": """
 from nlp_retrieval.retrievers.milvus.client import _NO_ROOM, _REPEATED, _URL
