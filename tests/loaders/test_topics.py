@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,18 @@ BOTH = [("301", "International Organized Crime"), ("302", "Polio")]
 )  # fmt: skip
 def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, name: str, content: str) -> None:
     assert read(write(name, content)) == BOTH
+
+
+def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) -> None:
+    path = write("q.tsv", "301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
+    with pytest.raises(SourceError, match=r"where the file has no line of names, pass columns=\[") as caught:
+        read(path)
+    columns = re.findall(r'"(\w+)"', str(caught.value).partition("columns=")[2].partition("]")[0])
+    assert read(path, columns=columns) == BOTH
+    named = write("n.tsv", "Nr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
+    with pytest.raises(SourceError, match="where it has one, pass id_field= and text_field="):
+        read(named)
+    assert read(named, id_field="Nr", text_field="Frage") == BOTH
 
 
 @pytest.mark.parametrize(

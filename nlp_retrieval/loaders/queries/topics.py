@@ -24,7 +24,7 @@ from nlp_retrieval.loaders.fields import field_of, has_field, joined_text, missi
 from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_lines
 from nlp_retrieval.loaders.json_list import read_json_objects
 from nlp_retrieval.loaders.queries.judgements import FileFormat, format_of, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import ID_NAMES, as_id, make_query, metadata_of
+from nlp_retrieval.loaders.records import ID_NAMES, as_id, make_query, metadata_of, quoted
 from nlp_retrieval.loaders.tables.delimited import Quote, read_cells, read_rows
 
 __all__ = ["TopicsLoader"]
@@ -73,7 +73,7 @@ _QUERY_ID_NAMES = (
     *ID_NAMES,
 )  # fmt: skip
 _TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
-_TOPIC_TEXT_NAMES = ("title", "query", "question", "text")
+_TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw")
 _CUT_OFF = {
     expat.errors.codes[message]
     for message in (
@@ -217,7 +217,14 @@ class TopicsLoader(BaseQueryLoader):
             names = [cell.strip() for cell in first]
             while names and not names[-1]:
                 names.pop()
-            if len(names) == 2 and not {name.lower() for name in names} & {*_QUERY_ID_NAMES, *_TEXT_NAMES}:
+            if names and not {name.lower() for name in names} & {*_QUERY_ID_NAMES, *_TEXT_NAMES}:
+                if len(names) != 2:
+                    more = "".join(f', "column{number}"' for number in range(3, len(names) + 1))
+                    raise SourceError(
+                        f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
+                        f'{quoted(names)}); where the file has no line of names, pass columns=["id", "text"{more}], and '
+                        "where it has one, pass id_field= and text_field="
+                    )
                 columns = ("id", "text")
         return read_rows(self.path, delimiter, quote, columns)
 
