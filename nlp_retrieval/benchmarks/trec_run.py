@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.loaders.queries.judgements import match_numbers
+from nlp_retrieval.loaders.queries.judgements import with_matched_numbers
 
 
 class TrecRun(Component):
@@ -66,17 +66,7 @@ class TrecRun(Component):
             SourceError: the file cannot be read, is malformed, or has none of the queries.
             ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
         """
-        run = read_run(self.path)
-        matched = match_numbers(run, query_ids)
-        if matched:
-            name, other = next(iter(matched.items()))
-            warnings.warn(
-                f"{self.path}: {len(matched):,} of its queries have other zeros in front than here (first: {name!r}, here "
-                f"{other!r}); they are matched as numbers",
-                RetrievalWarning,
-                stacklevel=2,
-            )
-            run = {matched.get(query_id, query_id): hits for query_id, hits in run.items()}
+        run = with_matched_numbers(read_run(self.path), query_ids, self.path)
         missing = [query_id for query_id in query_ids if query_id not in run]
         asked = set(query_ids)
         others = [query_id for query_id in run if query_id not in asked]

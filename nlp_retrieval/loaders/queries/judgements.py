@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold, Query
@@ -31,7 +31,10 @@ __all__ = [
     "judged_queries",
     "match_numbers",
     "read_judgements",
+    "with_matched_numbers",
 ]
+
+T = TypeVar("T")
 
 Judgements = dict[str, dict[str, int]]
 """By query id, the grade by item id."""
@@ -233,6 +236,27 @@ def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]
     here, there = _by_number(wanted), _by_number(known)
     pairs = ((names[0], there[number][0]) for number, names in here.items() if len(names) == len(there.get(number, ())) == 1)
     return {name: other for name, other in pairs if name != other}
+
+
+def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
+    """Return what belongs to queries under the ids that these have here, where a number only has other zeros in front.
+
+    A warning counts these.
+
+    Args:
+        rankings: by the query ids of a run.
+        query_ids: the ids here.
+        source: the run, for the message.
+    """
+    matched = match_numbers(rankings, query_ids)
+    if not matched:
+        return rankings
+    name, other = next(iter(matched.items()))
+    _warn(
+        f"{source}: {len(matched):,} of its queries have other zeros in front than here (first: {name!r}, here {other!r}); "
+        "they are matched as numbers"
+    )
+    return {matched.get(query_id, query_id): ranking for query_id, ranking in rankings.items()}
 
 
 def _by_number(names: Iterable[str]) -> dict[str, list[str]]:

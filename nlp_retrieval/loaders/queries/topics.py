@@ -254,8 +254,8 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
                 "the file is cut off: fetch it again, or add what is missing"
             ) from None
         topics = list(_lenient(path, text, tokens, wanted))
-    for line, fields in topics:
-        place = f"{path}, line {line}"
+    for number, fields in topics:
+        place = f"{path}, line {number}"
         row: JsonObject = dict(_labelled(fields))
         if "\n" in str(row.get("number", "")):
             numbers = ", ".join(str(row["number"])[:60].split())
