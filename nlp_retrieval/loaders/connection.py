@@ -78,7 +78,7 @@ def _hidden(url: str) -> tuple[str, set[str]]:
     # one pass may uncover another secret
     while (shown := _KEYWORD.sub(hide, _SETTING.sub(hide, _PASSWORD.sub(hide, url)))) != url:
         url = shown
-    return url, secrets - {HIDDEN}
+    return url, secrets - {HIDDEN, ""}
 
 
 def scrub(text: object, url: str) -> str:

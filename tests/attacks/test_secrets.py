@@ -31,7 +31,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.loaders.connection import hide_secrets, scrub
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.reports.write import write_run_files
 
@@ -295,6 +295,11 @@ def test_a_password_among_settings_is_hidden_in_any_text(text: str, shown: str, 
     with tally(FAMILY):
         assert without_secrets(text) == shown
         assert SECRET not in hide_secrets(text)
+
+
+def test_an_empty_password_hides_nothing_else() -> None:
+    assert scrub("no such host", "host=h password='' dbname=d") == "no such host"
+    assert scrub("no such host", "host=h password = dbname") == "no such host"
 
 
 def test_settings_with_a_password_in_the_place_of_a_source_are_not_printed(tmp_path: Path, tally: Tally) -> None:
