@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Container, Sequence
+from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -18,6 +19,7 @@ from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
+from nlp_retrieval.loaders.queries.judgements import with_matched_numbers
 
 
 class TrecRun(Component):
@@ -27,7 +29,7 @@ class TrecRun(Component):
     does not name found nothing; it scores 0 and counts.
 
     Args:
-        path: the file, plain or gzip.
+        path: the file, plain or gzip; ``~`` is the home folder.
     """
 
     kind: ClassVar[str] = "searchers"
@@ -44,7 +46,7 @@ class TrecRun(Component):
             SourceError: it cannot be read.
         """
         try:
-            content = sha256_of(Path(self.path))
+            content = sha256_of(Path(expanduser(self.path)))  # noqa: PTH111 -- unlike Path's, it never raises
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except ValueError:
@@ -64,7 +66,7 @@ class TrecRun(Component):
             SourceError: the file cannot be read, is malformed, or has none of the queries.
             ItemError: for one of these queries it names an item, at any rank, that is not in the corpus.
         """
-        run = read_run(self.path)
+        run = with_matched_numbers(read_run(self.path), query_ids, self.path)
         missing = [query_id for query_id in query_ids if query_id not in run]
         asked = set(query_ids)
         others = [query_id for query_id in run if query_id not in asked]

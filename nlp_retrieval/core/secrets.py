@@ -1,6 +1,7 @@
-"""Hiding keys and passwords: found by the name of a setting, the form of a value, or the environment variables that hold them.
+"""Hiding keys and passwords: by the name of a setting, the form of a value, or the environment variables that hold them.
 
-Every pattern takes time linear in the length of a text, whatever the text is.
+What :func:`read_variable` has read from the environment is hidden from then on, whatever it looks like; so is what variables
+with names like secrets hold. Every pattern takes time linear in the length of a text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 HIDDEN = "***"
 
@@ -32,16 +34,54 @@ _SECRET_VALUE = re.compile(
     r"|(?<=\bAuthorization: Basic )\S+",
     re.IGNORECASE,
 )
+_SETTING = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
+_PASSWORD_NAME = re.compile(r"pass|pwd|secret", re.IGNORECASE)
 _SHORTEST = 12
 """Characters that the value of an environment variable must have to be looked for: shorter ones may be plain words."""
+_SHORTEST_READ = 4
+"""The same of a variable that was read as a secret; one of less than ``_SHORTEST`` is hidden only as a whole word."""
+
+_read: set[str] = set()
 
 
 def without_secrets(value: Any) -> Any:
     """Return plain values (as of JSON) with everything that looks like a key or a password replaced by ``***``.
 
-    The values of environment variables with names like secrets are replaced too, whatever they look like.
+    The values of environment variables that were read as secrets, or have names like secrets, are replaced too, whatever they
+    look like.
     """
     return _without(value, _of_environment())
+
+
+def read_variable(name: str) -> str:
+    """Return what an environment variable holds, or nothing; from now on it is hidden in every text that leaves the process.
+
+    Args:
+        name: of a variable that holds a key, a password, or an address that may hold one.
+    """
+    value = os.environ.get(name, "")
+    _read.update({value, value.strip()})
+    return value
+
+
+def was_read(value: str) -> bool:
+    """Return whether a value is that of an environment variable that was read as a secret."""
+    return bool(value) and value in _read
+
+
+def hide_parts(text: str, address: str) -> str:
+    """Return a message without any part of an address: neither user, password, host, database nor settings.
+
+    Args:
+        text: the message.
+        address: a URL, or settings as libpq takes them (``host=... password=...``).
+    """
+    user, _, place = address.partition("://")[2].rpartition("@")
+    host, _, database = place.partition("/")
+    parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
+    parts |= {match[2].strip("'") for match in _SETTING.finditer(address)}
+    parts |= {unquote(part) for part in parts}
+    return _hide_values(text, sorted((part for part in parts if len(part) > 2), key=len, reverse=True))
 
 
 def is_secret_name(name: str) -> bool:
@@ -56,15 +96,33 @@ def _without(value: Any, known: list[str]) -> Any:
         return [_without(inner, known) for inner in value]
     if not isinstance(value, str):
         return value
-    for secret in known:
-        value = value.replace(secret, HIDDEN)
-    return _SECRET_VALUE.sub(HIDDEN, value)
+    value = _SECRET_VALUE.sub(HIDDEN, _hide_values(value, known))
+    return _SETTING.sub(_hide_setting, value) if "=" in value else value
+
+
+def _hide_values(text: str, values: list[str]) -> str:
+    for value in values:
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, HIDDEN)
+        elif value in text:
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", HIDDEN, text)
+    return text
+
+
+def _hide_setting(match: re.Match[str]) -> str:
+    """A setting as it is shown: the name of a variable is no secret."""
+    shown = match[2].strip("'")
+    if shown.startswith(("env:", HIDDEN)) or not _PASSWORD_NAME.search(match[1]):
+        return match[0]
+    return match[1] + HIDDEN
 
 
 def _of_environment() -> list[str]:
-    """Values of environment variables with names like secrets, longest first, except paths of files."""
-    found = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
-    return sorted((value for value in found if not value.startswith(("/", "."))), key=len, reverse=True)
+    """Values of environment variables that were read, or have names like secrets and are no paths, longest first."""
+    named = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
+    known = {value for value in named if not value.startswith(("/", "."))}
+    known |= {value for value in _read if len(value) >= _SHORTEST_READ}
+    return sorted(known, key=len, reverse=True)
 
 
 def _hidden(value: Any) -> Any:

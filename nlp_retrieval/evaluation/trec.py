@@ -8,9 +8,9 @@ Reading, ties are broken as the ids stand in the file, byte by byte, which is wh
 
 **Ids** are columns as :mod:`~nlp_retrieval.core.files.trec_ids` has them.
 
-**Files.** UTF-8; gzip where the name ends in ``.gz``, and on reading wherever the content is gzip. A file is written
-beside its place, synced and renamed: there is the old file or the new one, never half of one. TREC has no line for a
-query without hits: such a query is missing from the file, and scores 0 in tools that go by the qrels.
+**Files.** UTF-8; gzip where the name ends in ``.gz``, and on reading wherever the content is gzip; ``~`` is the home folder.
+A file is written beside its place, synced and renamed: there is the old file or the new one, never half of one. TREC has no
+line for a query without hits: such a query is missing from the file, and scores 0 in tools that go by the qrels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import gzip
 import math
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -26,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.core.files.output import write_output
 from nlp_retrieval.core.files.trec_ids import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
@@ -38,6 +38,11 @@ Run = dict[str, list[tuple[str, float]]]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _LONGEST_LINE = 2**20
+_CURES = {
+    3: '; if they are query, item and rank, write: awk \'{print $1, "Q0", $2, $3, 1/$3, "run"}\' OLD > NEW',
+    5: "; if only the tag is missing, write: awk '{print $0, \"run\"}' OLD > NEW",
+}
+"""What to do with a run of another number of columns."""
 
 
 def write_run(
@@ -178,44 +183,44 @@ def _encode(name: str) -> str:
 
 def _write(path: str | Path, parts: Iterable[str]) -> None:
     """Write all of a file or nothing."""
-    target, content = Path(path), "".join(parts).encode()
+    target, content = Path(path).expanduser(), "".join(parts).encode()
     # no time and no name in the header: the same run is the same file
     write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
 def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
     """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
-    if "\0" in str(path):
-        raise SourceError(f"{str(path)!r} is not a path of a file: it holds a zero byte")
     number = 0
-    try:
-        with Path(path).open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            stream = gzip.GzipFile(fileobj=raw) if packed else raw
-            while line := stream.readline(_LONGEST_LINE + 1):
-                number += 1
-                if len(line) > _LONGEST_LINE:
-                    raise SourceError(f"{path}, line {number}: longer than {_LONGEST_LINE >> 20} MiB; is this a TREC file?")
-                # Bytes split at ASCII white space alone, as in C; str would split at a no-break space too.
-                columns = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
-                if not columns:
-                    continue
-                if len(columns) != 6:
-                    raise SourceError(
-                        f"{path}, line {number}: {len(columns)} columns, where a line is "
-                        "'query Q0 item rank score tag' (6 columns)"
-                    )
+    with open_bytes(path) as stream:
+        while True:
+            try:
+                line = stream.readline(_LONGEST_LINE + 1)
+            except READ_ERRORS as error:
+                raise read_error(f"{path}, after line {number}", error) from error
+            if not line:
+                return
+            number += 1
+            if len(line) > _LONGEST_LINE:
+                raise SourceError(f"{path}, line {number}: longer than {_LONGEST_LINE >> 20} MiB; is this a TREC file?")
+            # Bytes split at ASCII white space alone, as in C; str would split at a no-break space too.
+            columns = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
+            if not columns:
+                continue
+            if len(columns) != 6:
+                raise SourceError(
+                    f"{path}, line {number}: {len(columns)} columns, where a line is "
+                    f"'query Q0 item rank score tag' (6 columns){_CURES.get(len(columns), '')}"
+                )
+            try:
                 text = b" ".join(columns).decode()
-                names = text.split(" ")
-                if ENCODED in text:
-                    names = [decode_id(name) for name in names]
-                    if not all(names):
-                        raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing behind it is an empty id")
-                yield number, names, columns
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}, line {number}: not UTF-8 ({error}); convert the file first") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"{path}, after line {number}: the gzip file is damaged ({error}); fetch it again") from None
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+            except UnicodeDecodeError as error:
+                raise SourceError(
+                    f"{path}, line {number}: not UTF-8 ({error}); save the file as UTF-8, for example with "
+                    "iconv -f ISO-8859-1 -t UTF-8"
+                ) from None
+            names = text.split(" ")
+            if ENCODED in text:
+                names = [decode_id(name) for name in names]
+                if not all(names):
+                    raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing behind it is an empty id")
+            yield number, names, columns

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
@@ -137,7 +137,7 @@ class LanguageModel(Component):
             if self.base_url is not None or self.provider in _NEED_NO_KEY:
                 return None
             variable = f"{self.provider.upper()}_API_KEY"
-        key = os.environ.get(variable, "").strip()
+        key = read_variable(variable).strip()
         if not key:
             raise ConfigurationError(
                 f"LanguageModel: {self.model} needs a key, and the environment variable {variable} is not set; set it, name "

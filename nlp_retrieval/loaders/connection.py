@@ -6,7 +6,6 @@ shown, a ``repr``, a ``config`` or an error, goes through :func:`hide_secrets` o
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
+from nlp_retrieval.core.secrets import HIDDEN, hide_parts, read_variable, was_read
 from nlp_retrieval.errors import DependencyError, SourceError
 
 if TYPE_CHECKING:
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["connect", "hide_secrets", "make_engine", "resolve", "scrub"]
 
-HIDDEN = "***"
-
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
 _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)
 _SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
+_KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., as libpq has it
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
 
 _READING = {
@@ -60,9 +59,10 @@ def hide_secrets(url: str) -> str:
     """Return a database URL with its password, and settings that look like one, replaced by ``***``.
 
     Args:
-        url: a URL, even one that is not well formed.
+        url: a URL, settings as libpq takes them (``host=... password=...``), or either of them not well formed; ``env:NAME``
+            stays as it is.
     """
-    return _hidden(url)[0]
+    return url if url.startswith("env:") else _hidden(url)[0]
 
 
 def _hidden(url: str) -> tuple[str, set[str]]:
@@ -70,26 +70,29 @@ def _hidden(url: str) -> tuple[str, set[str]]:
     secrets: set[str] = set()
 
     def hide(match: re.Match[str]) -> str:
-        if match.re is _SETTING and not _SECRET_NAME.search(match[1]):
+        if match.re is not _PASSWORD and not _SECRET_NAME.search(match[1]):
             return match[0]
-        secrets.add(match[2])
+        secrets.add(match[2].strip("'"))
         return f"{match[1]}{HIDDEN}"
 
     # one pass may uncover another secret
-    while (shown := _SETTING.sub(hide, _PASSWORD.sub(hide, url))) != url:
+    while (shown := _KEYWORD.sub(hide, _SETTING.sub(hide, _PASSWORD.sub(hide, url)))) != url:
         url = shown
-    return url, secrets - {HIDDEN}
+    return url, secrets - {HIDDEN, ""}
 
 
 def scrub(text: object, url: str) -> str:
     """Return a message, a driver's for instance, without the secrets of the URL that caused it.
+
+    A URL from an environment variable is a secret as a whole: no part of it is shown.
 
     Args:
         text: the message, or an exception.
         url: the URL as it is.
     """
     hidden, secrets = _hidden(url)
-    shown = str(text).strip().replace(url, hidden)
+    shown = str(text).strip()
+    shown = hide_parts(shown, url) if was_read(url) else shown.replace(url, hidden)
     forms = {form for secret in secrets for form in (secret, unquote(secret), unquote_plus(secret))}
     for form in sorted(forms, key=len, reverse=True):
         shown = shown.replace(form, HIDDEN)
@@ -104,8 +107,8 @@ def resolve(url: str) -> str:
     """
     if url.startswith("env:"):
         name = url.removeprefix("env:")
-        if not (value := os.environ.get(name)):
-            raise SourceError(f"{url}: the environment variable {name} is not set; export {name}=<database URL>")
+        if not (value := read_variable(name)):
+            raise SourceError(f"{url}: the environment variable {name} is not set; export {name}=<its value>")
         return value
     if f":{HIDDEN}@" in url or f"={HIDDEN}" in url:
         raise SourceError(

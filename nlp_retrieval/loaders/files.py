@@ -1,30 +1,25 @@
 """Reading text files that nobody has checked yet: UTF-8, plain or gzip, one entry at a time.
 
 Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
-the file and the line. Compression is recognised by the first bytes, not by the name. JSON is read by
+the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.opening`, JSON is read by
 :mod:`~nlp_retrieval.core.files.json_text`.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from contextlib import contextmanager
-from difflib import get_close_matches
-from itertools import islice
-from os.path import realpath
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.errors import SourceError
 
 __all__ = [
     "MAX_ENTRY",
+    "READ_ERRORS",
     "open_bytes",
     "read_error",
     "read_json_lines",
@@ -36,84 +31,6 @@ JsonObject = dict[str, JsonValue]
 
 MAX_ENTRY = 64 * 2**20
 """The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
-
-READ_ERRORS = (EOFError, zlib.error, OSError)
-"""Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
-
-_GZIP = b"\x1f\x8b"
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive; unpack it first",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
-    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
-    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
-    b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
-    b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
-}
-_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
-
-
-@contextmanager
-def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file for reading; gzip is unpacked on the way.
-
-    Args:
-        path: a file; ``~`` is the home folder.
-        utf16: UTF-16 is what is expected, and no error.
-
-    Raises:
-        SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
-    """
-    file = Path(path).expanduser()
-    try:
-        raw = file.open("rb")
-    except FileNotFoundError:
-        raise SourceError(f"{path}: no such file{_hint(file)}") from None
-    except IsADirectoryError:
-        raise SourceError(f"{path}: this is a folder; pass the path of a file in it") from None
-    except PermissionError:
-        raise SourceError(f"{path}: permission denied; make the file readable for this user") from None
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: cannot be opened: {error}; check the path") from error
-    with raw:
-        try:
-            head = raw.peek(16)
-        except OSError as error:
-            raise read_error(str(path), error) from error
-        if head.startswith(_GZIP):
-            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
-                yield io.BufferedReader(unpacked)
-            return
-        for magic, what in _FOREIGN.items():
-            if head.startswith(magic):
-                raise SourceError(f"{path}: this is {what}")
-        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
-            raise SourceError(f"{path}: this is {_UTF16}")
-        yield raw
-
-
-def _hint(file: Path) -> str:
-    """Why the path of a missing file may be wrong, and what may have been meant."""
-    if not file.parent.is_dir():
-        return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
-    try:
-        # a folder may hold millions of files, and this is only a hint
-        close = get_close_matches(file.name, [other.name for other in islice(file.parent.iterdir(), 1000)], n=1)
-    except OSError:
-        close = []
-    likely = f"; did you mean {close[0]!r}?" if close else "; check the path"
-    return f" in {realpath(file.parent)!r}{likely}"
-
-
-def read_error(place: str, error: Exception) -> SourceError:
-    """Return what to raise for one of ``READ_ERRORS``.
-
-    Args:
-        place: the file and how far it was read.
-        error: what reading raised.
-    """
-    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
-        return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")
-    return SourceError(f"{place}: reading failed: {error}")
 
 
 def too_long(place: str) -> SourceError:

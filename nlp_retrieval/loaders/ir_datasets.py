@@ -14,7 +14,7 @@ from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, nearest
 from nlp_retrieval.loaders.fields import RecordLoader, joined_text, without_fields
 from nlp_retrieval.loaders.files import JsonObject
-from nlp_retrieval.loaders.queries.judgements import Judgements, judged_queries
+from nlp_retrieval.loaders.queries.judgements import Judgement, collect_judgements, judged_queries
 from nlp_retrieval.loaders.records import as_id, make_query
 from nlp_retrieval.loaders.values import plain_value
 
@@ -24,7 +24,7 @@ __all__ = ["IrDatasetsLoader"]
 class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     """Items, queries and gold of a collection in ``ir_datasets`` (the extra ``ir-datasets``).
 
-    Queries without a relevant document are left out.
+    Queries without a relevant document are left out. Of judgements by subtopic, the highest grade of a document counts.
 
     Args:
         path: the name of the data set, such as ``beir/scifact/test`` or ``msmarco-passage/trec-dl-2019/judged``.
@@ -75,10 +75,13 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         return self._asked()[1]
 
     def _asked(self) -> tuple[list[Query], list[Gold]]:
-        judgements: Judgements = {}
-        for _, judged in self._all("qrels"):
-            judgements.setdefault(judged.query_id, {})[judged.doc_id] = int(judged.relevance)
+        judgements = collect_judgements(self._judgements(), f"the qrels of {self.path}")
         return judged_queries(f"the queries of {self.path}", self._read(), judgements, f"the qrels of {self.path}")
+
+    def _judgements(self) -> Iterator[Judgement]:
+        for place, judged in self._all("qrels"):
+            # which differs for each: what the library has cannot be corrected, so of several grades the highest counts
+            yield place, str(judged.query_id), str(judged.doc_id), judged.relevance, place
 
     def _read(self) -> Iterator[tuple[str, Query]]:
         for place, query in self._all("queries"):

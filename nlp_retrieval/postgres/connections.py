@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 
     PostgresConnection = Connection[tuple[Any, ...]]
 
-__all__ = ["Connections", "shown_url"]
+__all__ = ["Connections"]
 
 T = TypeVar("T")
 
-_HIDDEN = "***"
-_SETTING = re.compile(r"(\b\w++)(\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")
-_SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
 _NO_ROOM = re.compile(
     r"could not (?:extend|write|create|fsync)\b.{0,300}: (?:File too large|No space left on device|Disk quota)"
 )
@@ -46,17 +43,6 @@ _OPTIONS = (
 
 _COMING = {"57P03", "57P02", "57P01"}
 """It starts, was killed, or is shut down by its administrator."""
-
-
-def shown_url(url: str) -> str:
-    """Return a URL, or the keywords of libpq, with passwords replaced by ``***``."""
-    if url.startswith("env:"):
-        return url
-    return _SETTING.sub(lambda found: f"{found[1]}{found[2]}{_HIDDEN}" if _is_secret(found) else found[0], hide_secrets(url))
-
-
-def _is_secret(setting: re.Match[str]) -> bool:
-    return _SECRET_NAME.search(setting[1]) is not None
 
 
 def _require_driver() -> None:
@@ -93,8 +79,9 @@ class Connections:
     ) -> None:
         _require_driver()
         self._embedded = embedded
-        self._url = None if url is None else resolve(url).replace("postgresql+psycopg://", "postgresql://", 1)
-        self.shown = repr(embedded) if url is None else shown_url(url)
+        self._given = None if url is None else resolve(url)
+        self._url = None if self._given is None else self._given.replace("postgresql+psycopg://", "postgresql://", 1)
+        self.shown = repr(embedded) if url is None else hide_secrets(url)
         self.timeout = statement_timeout
         self._prepare = prepare
         self._free = BoundedSemaphore(most)
@@ -247,21 +234,17 @@ class Connections:
 
         try:
             known = conninfo_to_dict(url)
-        except ProgrammingError as error:
-            reason = printable(self._scrubbed(error))[:200]
+        except ProgrammingError:  # its message quotes the URL, which may hold a password anywhere
+            known = None
+        if known is None:
             raise ConfigurationError(
-                f"{self.shown}: not the URL of a PostgreSQL server: {reason}; write postgresql://user@host/name"
-            ) from None
+                f"{self.shown}: not the URL of a PostgreSQL server (its value is not shown); write postgresql://user@host/name"
+            )
         if not known.get("dbname") and not known.get("service") and not os.environ.get("PGDATABASE"):
             raise ConfigurationError(f"{self.shown}: names no database; write postgresql://user@host/name")
 
     def _scrubbed(self, error: object) -> str:
-        text = str(error)
-        if self._url is None:
-            return text
-        for setting in filter(_is_secret, _SETTING.finditer(self._url)):
-            text = text.replace(setting[3].strip("'"), _HIDDEN)
-        return scrub(text, self._url)
+        return str(error) if self._given is None else scrub(error, self._given)
 
 
 def _refused(message: str) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
-from nlp_retrieval.postgres.connections import Connections, shown_url
+from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.postgres.record import TableRecord
 from nlp_retrieval.postgres.registry import settle
@@ -44,7 +45,7 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
     record = TableRecord
 
     def __init__(self, url: str | None, schema: str, statement_timeout: float, connections: int) -> None:
-        super().__init__(url, url if url is None else shown_url(url))
+        super().__init__(url, url if url is None else hide_secrets(url))
         size = len(schema.encode())
         if not 0 < size <= _LONGEST_NAME or {"\0", "%"} & {*schema} or schema.startswith("pg_"):
             raise ConfigurationError(

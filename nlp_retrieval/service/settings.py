@@ -6,11 +6,11 @@ Whoever can reach the service can ask it. So it listens on this machine alone, u
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nlp_retrieval.core.secrets import read_variable
 from nlp_retrieval.errors import ConfigurationError
 
 __all__ = ["ServiceLimits", "ServiceSettings", "is_loopback", "read_token"]
@@ -123,7 +123,7 @@ def read_token(variable: str, file: Path | None, *, required: bool = False) -> s
             raise ConfigurationError(f"the token in {file} cannot be read: {error.strerror or error}") from None
         place = str(file)
     else:
-        found, place = os.environ.get(variable, "").strip(), f"the environment variable {variable}"
+        found, place = read_variable(variable).strip(), f"the environment variable {variable}"
         if not found and not required:
             return None
     if len(found) < _SHORTEST_TOKEN:

@@ -91,9 +91,13 @@ for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N
     is_secret_name(text)
 """,
     "postgres/connections.py": """
-from nlp_retrieval.postgres.connections import shown_url
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.postgres.connections import _NO_ROOM
 for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
-    shown_url(text)
+    hide_secrets(text)
+    without_secrets(text)
+    _NO_ROOM.search("could not extend " + text)
 """,
     "retrievers/milvus/client.py": """
 from nlp_retrieval.retrievers.milvus.client import _NO_ROOM, _REPEATED, _URL
@@ -245,10 +249,24 @@ for text in ("1" * N, "+" * N, " " * N, " 1" * N):
     re.split(r"[ \\t\\r\\f\\v]+", text)
 """,
     "loaders/queries/topics.py": """
-from nlp_retrieval.loaders.queries.topics import _LABEL, _TAG
-for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<top>" * N, "Number" * N, "a" * N):
-    list(_TAG.finditer(text))
-    _LABEL.match(text)
+import tempfile
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders.queries.topics import TopicsLoader
+for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Number" * N, "a" * N, "<!--" * N, "<![CDATA[" * N,
+             "<?" * N, "<!A" * N, "<!A[" * N, "<!A[]" * N, "<!A" + "[]" * N, "<num>1" + "<b>" * N, "<num>1<title>" + "<x>" * N,
+             "<num>1<title>" + "<x></x>" * N, "<num>1" + "<desc>" * N, "<num>1<title>" + "&" * N, "<num>1<title>" + "&amp" * N,
+             "<num>1<title>" + "&#1" * N, "<num> Number" + " " * N, "<num>1<narr>Narrative" + chr(10) * N, "</num>" * N,
+             "<num>1<con>Concept" * N, "<num " + "a=" * N + ">", "<num>1<title>" + "<br/>" * N, "<p>" * N + "</p>" * N):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        for opening in ("<top>", "<topic a='" + "b='c' " * (N // 10) + ">", "<topic>"):
+            file.seek(0)
+            file.truncate()
+            file.write(opening + text)
+            file.flush()
+            try:
+                list(TopicsLoader(file.name, file.name).read())
+            except SourceError:
+                pass
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader

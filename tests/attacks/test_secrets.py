@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,13 +15,23 @@ from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, c
 from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
 
-from nlp_retrieval import Bm25sRetriever, ClauseSplit, FaissRetriever, RetrievalError, Searcher
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ChunkTablesLoader,
+    ClauseSplit,
+    FaissRetriever,
+    PgvectorRetriever,
+    PostgresTextRetriever,
+    RetrievalError,
+    Searcher,
+)
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, without_secrets
+from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.loaders.connection import hide_secrets, scrub
 from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.reports.write import write_run_files
 
@@ -232,6 +243,93 @@ def test_what_a_variable_holds_that_is_no_address_is_not_shown(
             loader.load()
         assert SECRET not in str(found.value)
         assert SECRET not in f"{loader!r}{loader.config}"
+
+
+WORDS = "correct horse battery tr0ub4dor"
+
+
+@pytest.mark.parametrize("value", [WORDS, f"host=db.internal {WORDS}", f"host='db.internal {SECRET}", f"postgresql://a:{SECRET}@[x/d",
+                                   f"postgresql://alice:{SECRET}@127.0.0.1:1/ledger?password=batteries",
+                                   f"host=127.0.0.1 port=1 user=alice dbname=ledger password='{SECRET}'"])  # fmt: skip
+@pytest.mark.parametrize("ask", [
+    lambda url: PgvectorRetriever(HashedWords(8), url=url).index(items_of(["red fox"]), Path("unused")),
+    lambda url: PostgresTextRetriever(url=url).index(items_of(["red fox"]), Path("unused")),
+    lambda url: DatabaseLoader(url, table="docs").load(),
+    lambda url: ChunkTablesLoader(url).load(),
+], ids=["pgvector", "postgres_text", "database", "chunk_tables"])  # fmt: skip
+def test_no_part_of_what_a_variable_holds_is_quoted(
+    ask: Callable[[str], object], value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tally: Tally
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DBU", value)
+    with tally(FAMILY):
+        with pytest.raises(RetrievalError, match="env:DBU") as found:
+            ask("env:DBU")
+        error: BaseException | None = found.value
+        while error is not None:
+            said = "" if error is not found.value and error.__suppress_context__ else str(error)
+            for part in ("correct", "horse", "battery", "tr0ub4dor", "db.internal", "alice", "ledger", "batteries"):
+                assert part not in said
+            error = None if error.__suppress_context__ else error.__cause__ or error.__context__
+
+
+def test_a_variable_that_was_read_is_hidden_in_every_text_from_then_on(monkeypatch: pytest.MonkeyPatch, tally: Tally) -> None:
+    with tally(FAMILY):
+        monkeypatch.setenv("DBU", "plain-9x")
+        monkeypatch.setenv("OTHER", WORDS)
+        assert (read_variable("DBU"), read_variable("OTHER"), read_variable("NO_SUCH_NAME")) == ("plain-9x", WORDS, "")
+        assert without_secrets([f"a plain-9x, {WORDS}!", "plain-9xy"]) == [f"a {HIDDEN}, {HIDDEN}!", "plain-9xy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"host=h password={SECRET} dbname=d", "host=h password=*** dbname=d"),
+        (f"host=h password = 'a {SECRET}' dbname=d", "host=h password = *** dbname=d"),
+        (f"no file 'host=h sslpassword={SECRET}'", "no file 'host=h sslpassword=***'"),
+        (f"Server=h;Pwd={SECRET};Database=d", "Server=h;***;Database=d"),
+        ("password=env:DBU, k=5", "password=env:DBU, k=5"),
+    ],
+)
+def test_a_password_among_settings_is_hidden_in_any_text(text: str, shown: str, tally: Tally) -> None:
+    with tally(FAMILY):
+        assert without_secrets(text) == shown
+        assert SECRET not in hide_secrets(text)
+
+
+def test_an_empty_password_hides_nothing_else() -> None:
+    assert scrub("no such host", "host=h password='' dbname=d") == "no such host"
+    assert scrub("no such host", "host=h password = dbname") == "no such host"
+
+
+def test_settings_with_a_password_in_the_place_of_a_source_are_not_printed(tmp_path: Path, tally: Tally) -> None:
+    for source in (f"host=h user=me password={SECRET} dbname=d", f"host=h password = '{SECRET}'", f"me:{SECRET}@host/db"):
+        with tally(FAMILY):
+            done = run_command("index", source, "-l", "database", "-o", "index", folder=tmp_path)
+            assert done.returncode != 0
+            assert SECRET not in done.stdout + done.stderr
+            with pytest.raises(RetrievalError) as found:
+                DatabaseLoader(source, table="docs").load()
+            assert SECRET not in f"{found.value}{DatabaseLoader(source, table='docs')!r}"
+
+
+def test_a_benchmark_that_fails_by_a_variable_writes_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    monkeypatch.setenv("DBU", WORDS)
+    with tally(FAMILY):
+        run = benchmarker(
+            tmp_path / "index",
+            searchers={"plain": Searcher([Bm25sRetriever()]), "broken": Searcher([PostgresTextRetriever(url="env:DBU")])},
+            queries=QUERIES,
+            gold=GOLD,
+        ).run()
+        write_run_files(run, tmp_path / "run")
+        assert "broken" in (tmp_path / "run" / "results.json").read_text()
+        for path in tmp_path.rglob("*"):
+            if path.is_file():
+                assert b"horse" not in path.read_bytes(), path
+                assert b"tr0ub4dor" not in path.read_bytes(), path
 
 
 def test_a_driver_that_tells_is_not_quoted(tmp_path: Path, tally: Tally) -> None:

@@ -1,7 +1,10 @@
 """TREC files keep ids and order, for us and for other tools, and are whole or not there."""
 
+import bz2
 import gzip
+import lzma
 import re
+import subprocess
 from pathlib import Path
 
 import ir_measures
@@ -12,12 +15,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
+from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold
-from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
+from nlp_retrieval.errors import EngineError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.queries.topics import TopicsLoader
 
 IDS = st.text(min_size=1, max_size=6) | st.text(alphabet="%:20 a\u00a0\n\ufeff\ud800", min_size=1, max_size=6)
 SCORES = st.floats(-1e30, 1e30) | st.sampled_from([0.0, -0.0, 1.0, 1.00000001, 1e-45, 20.0, 20.00000001])
@@ -239,12 +244,12 @@ class TestRefusals:
             (b"q Q0 d 1 nan t\n", "run, line 1: the score is 'nan'; it must be a finite number"),
             (b"q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "run, line 3: item 'd' of query 'q' stood on an earlier line"),
             (b"q Q0 \xff 1 1.0 t\n", "run, line 1: not UTF-8"),
-            (gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-6], "run, after line 1: the gzip file is damaged"),
+            (gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-6], "run, after line 0: the gzip data is cut off or damaged"),
             (
                 gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-8] + b"\0" * 8,
-                "run, after line 1: the gzip file is damaged",
+                "run, after line 0: the gzip data is cut off or damaged",
             ),
-            (b"\x1f\x8bnonsense", "run, after line 0: the gzip file is damaged"),
+            (b"\x1f\x8bnonsense", "run, after line 0: the gzip data is cut off or damaged"),
         ],
     )
     def test_a_run_that_is_damaged(self, tmp_path: Path, content: bytes, message: str) -> None:
@@ -255,10 +260,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (
-                "query-id\tcorpus-id\tscore\n",
-                "qrels, line 1: 3 columns, where a line is 'query 0 item grade' (4 columns)",
-            ),
+            ("query-id\tcorpus-id\tscore\n", "qrels: it holds no judgements"),
+            ("q d\n", "qrels, line 1: 2 columns, where a judgement is query, item and grade, or query, 0, item and grade"),
             ("q 0 d 1.5\n", "qrels, line 1: the grade is '1.5'; it must be an integer"),
             ("q 0 d 1\n\nq 0 d 2\n", 'qrels, line 3: item "d" has grade 2 here and 1 above for query "q"; keep one'),
         ],
@@ -268,7 +271,46 @@ class TestRefusals:
         with pytest.raises(SourceError, match=re.escape(message)):
             read_judgements(tmp_path / "qrels")
 
-    @pytest.mark.parametrize("name", ["missing.trec", "."])
-    def test_a_file_that_cannot_be_read(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(SourceError, match="cannot be read"):
-            read_run(tmp_path / name)
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "no such file in"),
+            (bz2.compress(b"q Q0 d 1 1.0 t\n"), "this is compressed with bzip2; unpack it first (bunzip2)"),
+            (lzma.compress(b"q Q0 d 1 1.0 t\n"), "this is compressed with xz; unpack it first (unxz)"),
+            ("q Q0 d 1 1.0 t\n".encode("utf-16"), "this is UTF-16 text; save it as UTF-8"),
+            (b"PAR1", "this is a Parquet file"),
+        ],
+        ids=["missing", "bzip2", "xz", "UTF-16", "Parquet"],
+    )
+    def test_all_readers_say_the_same_of_a_file_that_they_do_not_read(
+        self, tmp_path: Path, content: bytes | None, message: str
+    ) -> None:
+        path = tmp_path / "file"
+        if content is not None:
+            path.write_bytes(content)
+        for read in (read_run, read_judgements, lambda path: list(TopicsLoader(path, path).read())):
+            with pytest.raises(SourceError, match=re.escape(f"{path}: {message}")):
+                read(path)
+
+    @pytest.mark.parametrize(
+        ("line", "command"), [("q d 4", "awk '{print $1"), ("q Q0 d 4 0.25", "awk '{print $0")], ids=["three", "five"]
+    )
+    def test_the_cure_for_a_run_of_other_columns_makes_a_run(self, tmp_path: Path, line: str, command: str) -> None:
+        (tmp_path / "run").write_text(f"{line}\n")
+        with pytest.raises(SourceError) as caught:
+            read_run(tmp_path / "run")
+        cure = str(caught.value)[str(caught.value).index(command) :]
+        done = cure.replace("OLD", str(tmp_path / "run")).replace("NEW", str(tmp_path / "cured"))
+        subprocess.run(["sh", "-c", done], check=True)
+        assert read_run(tmp_path / "cured") == {"q": [("d", 0.25)]}
+
+
+def test_a_path_may_begin_with_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_run("~/a.trec", ["51"], [[("d", 1.0)]])
+    write_qrels("~/qrels.txt", {"51": {"d": 1}})
+    assert read_run("~/a.trec") == {"51": [("d", 1.0)]}
+    assert read_judgements("~/qrels.txt") == {"51": {"d": 1}}
+    assert TrecRun("~/a.trec").fingerprint == TrecRun(str(tmp_path / "a.trec")).fingerprint
+    with pytest.warns(RetrievalWarning, match=r"1 of its queries have other zeros in front than here \(first: '51'"):
+        assert TrecRun("~/a.trec").rankings(["051"], {"d"}, 5) == [[("d", 1.0)]]

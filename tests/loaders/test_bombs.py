@@ -117,7 +117,7 @@ def test_a_score_that_a_c_program_would_not_read_as_a_finite_number_is_an_error(
         read_run(write("a.run", f"q Q0 d 1 {score} tag\n"))
 
 
-@pytest.mark.parametrize("grade", ["1_0", "\u0661", "1.0", "9" * 5000, "0x1", "+-1"])
+@pytest.mark.parametrize("grade", ["1_0", "\u0661", "1.5", "9" * 5000, "0x1", "+-1"])
 def test_a_grade_that_is_no_integer_is_an_error(write: Write, grade: str) -> None:
     with pytest.raises(SourceError, match=r"line 1: the grade is .{1,42}; it must be an integer") as caught:
         read_judgements(write("qrels.txt", f"q 0 d {grade}\n"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ir_datasets
+import pandas
 import pytest
 
-from nlp_retrieval import BeirLoader, IrDatasetsLoader, SearchableItem, TopicsLoader
+from nlp_retrieval import BeirLoader, CsvLoader, IrDatasetsLoader, SearchableItem, TopicsLoader
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels
 from nlp_retrieval.loaders.queries.judgements import read_judgements
@@ -90,7 +94,7 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("queries", "qrels", "said"),
     [
-        (CLASSIC, "301 0 d1 1 x\n", "line 1: 5 columns, where a line is 'query 0 item grade'"),
+        (CLASSIC, "301 0 d1 1 x\n", "line 1: 5 columns, where a judgement is query, item and grade"),
         (CLASSIC, "301 0 d1 yes\n", "line 1: the grade is 'yes'"),
         (CLASSIC, "301 0 d1 1\n301 0 d1 2\n", "line 2: .*keep one"),
         (CLASSIC, "9 0 d1 1\n", 'none of its 1 judged queries ."9". is among the 2 of .*topics.txt ."301", "302".; are both'),
@@ -99,7 +103,12 @@ def test_judgements_that_the_project_wrote_come_back(tmp_path: Path) -> None:
         (XML.replace("</topics>", ""), QRELS, "line 3: neither TREC topics nor well-formed XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]>' + XML[21:], QRELS, "declares XML entities"),
         ("<a></a>", QRELS, "holds no TREC topics"),
-        (XML.replace("title", "query"), QRELS, 'no "title" field .*pass text_field="query"'),
+        (XML.replace("title", "heading"), QRELS, 'no "title" field .*pass text_field= and the name of the field'),
+        (CLASSIC.replace("</top>\n<top>", ""), QRELS, "line 1: this topic has several numbers .301, 302.; write <top>"),
+        (CLASSIC.replace("<top><num>", "<num>"), QRELS, "line 10: <num> is in no topic; write <top> in front of it"),
+        (XML.replace("</topic></topics>", ""), QRELS, "neither TREC topics nor well-formed XML .*cut off: fetch it again"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + CLASSIC, QRELS, "line 1: it declares XML entities"),
+        ("301 organised crime\n", QRELS, "holds no TREC topics .*write a tab between id and text"),
     ],
 )
 def test_what_is_wrong_is_an_error_that_says_where(write: Write, queries: str, qrels: str, said: str) -> None:
@@ -108,8 +117,200 @@ def test_what_is_wrong_is_an_error_that_says_where(write: Write, queries: str, q
 
 
 def test_a_suffix_of_another_form_names_what_reads_it(write: Write) -> None:
-    with pytest.raises(SourceError, match=r"from TREC files, .csv, .tsv and .jsonl, and not from .json; .*hotpotqa"):
-        TopicsLoader(write("q.json", "[]"), write("qrels.txt", QRELS)).queries()
+    with pytest.raises(SourceError, match=r"TREC files, .csv, .tsv, .jsonl and .json, and not from .xlsx; save it as .csv"):
+        TopicsLoader(write("q.xlsx", "PK"), write("qrels.txt", QRELS)).queries()
+
+
+def read(path: Path, **settings: Any) -> list[tuple[str, str]]:
+    """The ids and texts of all queries of a file."""
+    return [(query.query_id, query.text) for _, query in TopicsLoader(path, "unused", **settings).read()]
+
+
+BOTH = [("301", "International Organized Crime"), ("302", "Polio")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("attributes.txt", "<top lang='en'>\n<num>301\n<title>International Organized Crime\n</top>\n<top lang=\"en\" "
+         "id=7><num>302<title lang=en>Polio</top>"),
+        ("wrapper.txt", "<topics>\n<top lang='en'><num>301</num><title>International Organized Crime</title></top>\n"
+         "<top lang='en'><num>302</num><title>Polio</title></top></topics>"),
+        ("no-wrapper.xml", "<topic number='301'><title>International Organized Crime</title></topic>\n"
+         "<topic number='302'><title>Polio</title></topic>"),
+        ("upper.xml", "<TOPICS><TOPIC><NUM>301</NUM><TITLE>International Organized Crime</TITLE></TOPIC><TOPIC>"
+         "<NUM>302</NUM><TITLE>Polio</TITLE></TOPIC></TOPICS>"),
+        ("labels.txt", "<top>\n<head> Tipster Topic Description\n<num> Number:  301\n<dom> Domain: Law\n<title> Topic:  "
+         "International\n  Organized Crime\n<con> Concept(s):\n1. a\n</top>\n<top><num> Number: 302 </num><title>Polio</top>"),
+        ("never-closed.txt", "<top>\n<num> Number: 301\n<title> International Organized Crime\n<top>\n<num> 302\n"
+         "<title> Polio"),
+        ("query.xml", "<?xml version='1.0'?><!DOCTYPE w [ <!ELEMENT topic (query)> <!-- > ] --> ]><w><!-- <topic number='1'> "
+         "--><topic number='301' type='faceted'><query>International Organized Crime</query><subtopic number='1'>a</subtopic>"
+         "<subtopic number='2'>b</subtopic></topic><topic number='302'><query>Polio</query></topic></w>"),
+        ("clef.xml", "<topics><topic lang='en'><identifier>301</identifier><title>International Organized Crime</title></topic>"
+         "<topic lang='en'><identifier>302</identifier><title>Polio</title></topic></topics>"),
+        ("clef.txt", "<top>\n<num> 301 </num>\n<EN-title> International Organized Crime </EN-title>\n<EN-desc> d </EN-desc>\n"
+         "</top>\n<top><num>302</num><EN-title>Polio</EN-title></top>"),
+        ("doc.txt", "<DOC>\n<DOCNO> 301 </DOCNO>\n\nInternational\nOrganized Crime\n</DOC>\n"
+         "<DOC>\n<DOCNO>302</DOCNO>\nPolio</DOC>"),
+        ("own.xml", "<topics><topic number='301'>International Organized Crime</topic>"
+         "<topic number='302'>Polio</topic></topics>"),
+        ("queries.xml", "<queries><query id='301'>International Organized Crime</query>"
+         "<query id='302'>Polio</query></queries>"),
+        ("mb.txt", "<top>\n<num> Number: 301 </num>\n<query> International Organized Crime </query>\n"
+         "<querytime> May 3 </querytime>\n</top>\n<top>\n<num> Number: 302 </num>\n<query> Polio </query>\n</top>"),
+        ("crlf.txt", "\ufeff<top>\r\n<num> Number: 301\r\n<title> International Organized\r\n Crime\r\n</top>\r\n"
+         "<top>\r\n<num> 302\r\n<title> Polio\r\n</top>\r\n"),
+        ("bare.tsv", "301\tInternational Organized Crime\n302\tPolio\n"),
+        ("bare.txt", "301\tInternational Organized Crime\r\n302\tPolio\r\n"),
+        ("bare.tsv.gz", "301\tInternational Organized Crime\n302\tPolio\n"),
+        ("bare.csv", "301,International Organized Crime\n302,Polio\n"),
+        ("bom.tsv", "\ufeff301\tInternational Organized Crime\t\n\n302\tPolio\t\t\n"),
+        ("named.tsv", "query_id\tquery\t\n301\tInternational Organized Crime\t\n302\tPolio\t\n"),
+        ("q.jsonl", '{"qid": "301", "query": "International Organized Crime"}\n{"qid": "302", "query": "Polio"}\n'),
+        ("q.txt", '{"_id": "301", "text": "International Organized Crime"}\n{"_id": "302", "text": "Polio"}\n'),
+        ("q.json", '[{"question_id": "301", "question": "x", "query": "International Organized Crime"},\n'
+         '{"question_id": "302", "question": "y", "query": "Polio"}]'),
+    ],
+)  # fmt: skip
+def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, name: str, content: str) -> None:
+    assert read(write(name, content)) == BOTH
+
+
+def test_a_table_without_usual_names_says_which_columns_to_name(write: Write) -> None:
+    path = write("q.tsv", "301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
+    with pytest.raises(SourceError, match=r"where the file has no line of names, pass columns=\[") as caught:
+        read(path)
+    columns = re.findall(r'"(\w+)"', str(caught.value).partition("columns=")[2].partition("]")[0])
+    assert read(path, columns=columns) == BOTH
+    named = write("n.tsv", "Nr\tFrage\tx\n301\tInternational Organized Crime\t5\n302\tPolio\t6\n")
+    with pytest.raises(SourceError, match="where it has one, pass id_field= and text_field="):
+        read(named)
+    assert read(named, id_field="Nr", text_field="Frage") == BOTH
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("list of <i>kestrel</i>", "list of kestrel"),
+        ("<i>kestrel</i>s and kes<b>trels</b>", "kestrels and kestrels"),
+        ("owls<br/>kites<p>crows</p>", "owls kites crows"),
+        ("Smith &amp; Sons &lt;s&gt; caf&#233; &#x41;", "Smith & Sons <s> café A"),
+        ("R&D at AT&T &undefined;", "R&D at AT&T &undefined;"),
+        ("<![CDATA[a <i> & b]]> c", "a <i> & b c"),
+        ("a <!-- not this --> b", "a b"),
+        ("x < y and y > z <3", "x < y and y > z <3"),
+        ("Java List<String> sort", "Java List<String> sort"),
+        ("mail <me@host.example> <http://host.example/a>", "mail <me@host.example> <http://host.example/a>"),
+        ("<person>Ada</person> and <place>Rome</place>", "Ada and Rome"),
+        ("Description: a guide", "Description: a guide"),
+    ],
+)
+def test_the_whole_text_of_a_title_is_read_whether_its_tags_are_closed_or_not(write: Write, title: str, expected: str) -> None:
+    rest = "\n<desc> Description:\n<i>in</i> short\n<narr> Narrative:\nlong\n</top>\n"
+    unclosed = f"<top>\n<num> Number: 1\n<title> {title}{rest}<top>\n<num> Number: 2\n<title> other\n<desc>d\n</top>\n"
+    closed = f"<top><num>1</num><title>{title}</title></top><top><num>2</num><title>other</title></top>"
+    for name, content in (("a.txt", unclosed), ("b.txt", closed)):
+        assert read(write(name, content)) == [("1", expected), ("2", "other")]
+    assert read(write("a.txt", unclosed), text_field=["desc", "narr"])[0] == ("1", "in short\nlong")
+
+
+def test_xml_keeps_the_text_of_markup_cdata_entities_and_elements_of_one_name(write: Write) -> None:
+    content = (
+        "<!DOCTYPE topics SYSTEM 'topics.dtd'><topics><topic number='1'><title>a <i>b</i>c<br/>d &amp; &eacute;</title>"
+        "<title><![CDATA[e < f]]></title><narr><p>one</p><p>two</p></narr></topic></topics>"
+    )
+    assert read(write("a.xml", content)) == [("1", "a bc d & \u00e9\ne < f")]
+    assert read(write("a.xml", content), text_field="narr") == [("1", "one two")]
+
+
+MARKS = [("q1", '"Heroes" song'), ("q2", 'a "b'), ("q3", 'c" d'), ("q4", "it's 5\" long")]
+
+
+def test_a_quotation_mark_in_tsv_is_text_in_every_reader(write: Write) -> None:
+    lines = "".join(f"{name}\t{text}\n" for name, text in MARKS)
+    assert read(write("q.tsv", lines)) == MARKS
+    assert read(write("q.data", lines), format="tsv") == MARKS
+    assert read(write("named.tsv", f"id\ttext\n{lines}")) == MARKS
+    items = CsvLoader(write("corpus.tsv", f"id\tcontent, whole\n{lines}"), content_field="content, whole").load()
+    assert [(item.item_id, item.content) for item in items] == MARKS
+    frame = pandas.read_csv(tmp := write("p.tsv", lines), sep="\t", header=None, quoting=csv.QUOTE_NONE)
+    assert read(tmp) == list(frame.itertuples(index=False, name=None))
+    judged = {'"q1"': {'d"1': 1, '"d2': 2}}
+    qrels = '"q1"\td"1\t1\n"q1"\t"d2\t2\n'
+    assert read_judgements(write("qrels.tsv", qrels)) == judged
+    assert read_judgements(write("qrels.tsv.gz", "query-id\tcorpus-id\tscore\n" + qrels)) == judged
+    write("queries.jsonl", [{"_id": '"q1"', "text": "a"}])
+    write("qrels/test.tsv", qrels)
+    assert BeirLoader(tmp.parent).gold()[0].relevance == judged['"q1"']
+
+
+def test_quotation_marks_quote_in_csv_and_where_they_are_asked_to(write: Write) -> None:
+    table = 'id,text\n1,"a, ""b"""\n2,"c\nd"\n'
+    expected = [("1", 'a, "b"'), ("2", "c\nd")]
+    assert read(write("a.csv", table)) == expected
+    tabs = table.replace("id,text", "id\ttext").replace("1,", "1\t").replace("2,", "2\t")
+    assert read(write("a.tsv", tabs), quote='"') == expected
+    assert [item.content for item in CsvLoader(write("b.tsv", tabs), content_field="text", quote='"').load()] == [
+        text for _, text in expected
+    ]
+    path = write("c.csv", 'id,text\n1,"Heroes" song\n')
+    with pytest.raises(SourceError, match=r"or pass quote=None .null in YAML. where a quotation mark is text"):
+        read(path)
+    assert read(path, quote=None) == [("1", '"Heroes" song')]
+    with pytest.raises(SourceError) as caught:
+        read_judgements(write("d.csv", '1,"d"x,1\n'))
+    assert "quote=" not in str(caught.value)  # judgements have no such setting
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.txt", "7 1 d1 0\n7 2 d1 2\n7 3 d1 1\n7 1 d2 0\n"),
+        ("e.txt", "7 1 d1 2\n7 2 d1 0\n7 2 d2 0\n7 1 d1 2\n"),
+        ("d.tsv", "7\t1\td1\t0\n7\t2\td1\t2\n7\t0\td2\t0\n"),
+        ("d.csv", "query_id,subtopic,doc_id,grade\n7,1,d1,2\n7,2,d1,0\n7,2,d2,0\n"),
+        ("d.jsonl", [{"query_id": 7, "doc_id": "d1", "grade": 2.0, "subtopic_id": "a"},
+                     {"query_id": 7, "doc_id": "d1", "grade": 0, "subtopic_id": "b"},
+                     {"query_id": 7, "doc_id": "d2", "grade": 0, "subtopic_id": "b"}]),
+    ],
+)  # fmt: skip
+def test_of_judgements_by_subtopic_the_highest_grade_counts_and_that_is_said(write: Write, name: str, content: Any) -> None:
+    with pytest.warns(RetrievalWarning, match=r'1 pairs of query and item have several grades.*query "7", item "d1"'):
+        assert read_judgements(write(name, content)) == {"7": {"d1": 2, "d2": 0}}
+
+
+def test_ir_datasets_takes_the_highest_grade_of_judgements_by_subtopic(write: Write) -> None:
+    qrels = write("d.txt", "q1 1 d1 2\nq1 2 d1 0\nq1 2 d2 0\nq1 1 d2 1\n")
+    judged = ir_datasets.formats.TrecSubQrels(ir_datasets.util.LocalDownload(qrels), {0: "no", 1: "yes", 2: "very"})
+    queries = ir_datasets.formats.TsvQueries(ir_datasets.util.LocalDownload(write("q.tsv", "q1\ta\n")))
+    ir_datasets.registry.register("local-test-subtopics", ir_datasets.Dataset(queries, judged))
+    try:
+        with pytest.warns(RetrievalWarning, match="2 pairs of query and item have several grades"):
+            assert [gold.relevance for gold in IrDatasetsLoader("local-test-subtopics").gold()] == [{"d1": 2, "d2": 1}]
+        with pytest.warns(RetrievalWarning, match="2 pairs of query and item have several grades"):
+            assert read_judgements(qrels) == {"q1": {"d1": 2, "d2": 1}}
+    finally:
+        del ir_datasets.registry._registered["local-test-subtopics"]
+
+
+@pytest.mark.parametrize(("number", "judged"), [("051", "51"), ("51", "051"), ("0051", "051"), ("0", "000")])
+def test_a_number_with_other_zeros_is_matched_and_has_the_id_of_the_judgements(write: Write, number: str, judged: str) -> None:
+    topics = write(
+        "a.txt", f"<top>\n<num> Number: {number}\n<title> zeros\n</top>\n<top>\n<num> Number: 100\n<title> b\n</top>\n"
+    )
+    loader = TopicsLoader(topics, write("qrels.txt", f"{judged} 0 d1 1\n100 0 d1 1\n"))
+    with pytest.warns(RetrievalWarning, match=f'1 numbers have other zeros .*first: "{number}", there "{judged}"'):
+        assert [query.query_id for query in loader.queries()] == [judged, "100"]
+    with pytest.warns(RetrievalWarning, match="other zeros"):
+        assert [gold.query_id for gold in loader.gold()] == [judged, "100"]
+
+
+def test_numbers_that_could_be_several_are_not_matched(write: Write) -> None:
+    queries = write("q.tsv", "id\ttext\n1\ta\n01\tb\n007\tc\n7\td\n8\te\n")
+    loader = TopicsLoader(queries, write("qrels.txt", "001 0 d 1\n07 0 d 1\n8 0 d 1\n008 0 d 1\n"))
+    with pytest.warns(RetrievalWarning, match="3 of its 4 judged queries are not in"):
+        assert [query.query_id for query in loader.queries()] == ["8"]
 
 
 def test_a_query_without_a_relevant_item_is_left_out_and_counted(write: Write) -> None:

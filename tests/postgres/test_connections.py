@@ -22,7 +22,8 @@ from nlp_retrieval.errors import (
     SourceError,
     UntrustedError,
 )
-from nlp_retrieval.postgres.connections import Connections, shown_url
+from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.postgres.connections import Connections
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.postgres.engine import EMBEDDED
 
@@ -230,7 +231,7 @@ def test_a_database_that_is_not_there_is_named(index):
     ],
 )
 def test_secrets_of_a_url_are_not_shown(url, shown):
-    assert shown_url(url) == shown
+    assert hide_secrets(url) == shown
 
 
 def test_a_copy_keeps_the_password_and_a_pickle_refuses_it():

@@ -32,7 +32,7 @@ from nlp_retrieval.core.files.output import file_names
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, Ranking, RunLists
 from nlp_retrieval.evaluation.trec import Run, read_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.queries.judgements import read_judgements, with_matched_numbers
 
 QRELS = "qrels.txt"
 
@@ -124,10 +124,11 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
 
 def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
     if one.saved is None:
-        lists: list[Ranking] = [one.rankings.get(query_id, []) for query_id in query_ids]
+        rankings = with_matched_numbers(one.rankings, query_ids, one.where)
+        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in query_ids]
         if not any(lists):
             raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
-        missing = [query_id for query_id in query_ids if query_id not in one.rankings]
+        missing = [query_id for query_id in query_ids if query_id not in rankings]
         if missing:
             warnings.warn(
                 f"{one.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
@@ -153,6 +154,7 @@ def _result(saved: SavedRun, name: str) -> ConfigurationResult:
 
 
 def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
+    run = os.path.expanduser(run)  # noqa: PTH111 -- as below
     path = Path(run)
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         saved = _opened(path, opened)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from urllib.parse import urlsplit
 
-from nlp_retrieval.core.secrets import HIDDEN, without_secrets
+from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError
 
 
@@ -45,7 +44,7 @@ class EndpointKey:
         """
         if self._variable is None:
             return None
-        key = os.environ.get(self._variable, "").strip()
+        key = read_variable(self._variable).strip()
         if not key:
             raise ConfigurationError(
                 f"{self._owner}: {self._model} needs a key, and the environment variable {self._variable} is not set; set it, "
@@ -57,7 +56,7 @@ class EndpointKey:
 
     def hidden(self, message: str) -> str:
         """Return a message without the key, and without anything that looks like one."""
-        key = os.environ.get(self._variable or "", "").strip()
+        key = read_variable(self._variable or "").strip()
         return str(without_secrets(message.replace(key, HIDDEN) if key else message))
 
 

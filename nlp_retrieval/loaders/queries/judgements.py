@@ -1,8 +1,10 @@
 """Judgements: which items are relevant to which queries, from TREC qrels, CSV, TSV or JSON lines.
 
-Whatever reads judgements reads them here: loaders of queries, and the comparison of runs. The form is known by the suffix of
-the file; a file with any other suffix is TREC qrels. In TSV and CSV, TREC's four columns, three columns without names, and
-columns with names are told apart by the first line.
+All readers of judgements use this module: loaders of queries, and the comparison of runs. The form is known by the suffix of
+the file; a file with any other suffix is TREC qrels. TREC's four columns, three columns without names, and columns with names
+are told apart by the first line, whatever separates them. In ``.tsv`` a quotation mark is text; in ``.csv`` it quotes.
+
+Judgements by subtopic (the diversity tasks) judge an item for each subtopic of a query: its grade is the highest of these.
 """
 
 from __future__ import annotations
@@ -11,36 +13,53 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.fields import missing_field
-from nlp_retrieval.loaders.files import read_json_lines, read_lines
+from nlp_retrieval.loaders.files import kind, read_json_lines, read_lines
+from nlp_retrieval.loaders.json_list import read_json_objects
 from nlp_retrieval.loaders.records import as_id, likely, quoted
 from nlp_retrieval.loaders.tables.delimited import read_cells
 
-__all__ = ["FileFormat", "Judgements", "format_of", "judged_queries", "read_judgements"]
+__all__ = [
+    "FileFormat",
+    "Judgements",
+    "collect_judgements",
+    "format_of",
+    "judged_queries",
+    "match_numbers",
+    "read_judgements",
+    "with_matched_numbers",
+]
+
+T = TypeVar("T")
 
 Judgements = dict[str, dict[str, int]]
 """By query id, the grade by item id."""
 
-FileFormat = Literal["trec", "csv", "tsv", "jsonl"]
+FileFormat = Literal["trec", "csv", "tsv", "jsonl", "json"]
 
-_SUFFIXES: dict[str, FileFormat] = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+Judgement = tuple[str, str, str, object, str]
+"""Where it is, the ids of query and item, the grade as it was written, and the subtopic; empty where there is none."""
+
+_SUFFIXES: dict[str, FileFormat] = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+}  # fmt: skip
 _OTHERS = {
-    ".json": "write one object a line and call it .jsonl, or use the loader of its data set (hover, hotpotqa)",
     ".parquet": "write it as .jsonl or .csv",
     ".xlsx": "save it as .csv",
     ".db": "write the table as .csv",
 }
-_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
 _NAMES = {
     "query": ("query_id", "query-id", "qid", "query", "topic", "topic_id", "q_id"),
     "item": ("item_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "doc-id", "pid", "passage_id", "document_id"),
     "grade": ("relevance", "score", "rel", "grade", "label", "judgement", "judgment"),
 }
+_SUBTOPICS = ("subtopic", "subtopic_id", "intent", "iteration", "iter")
+_NO_SUBTOPIC = ("0", "Q0")
 
 
 def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
@@ -49,10 +68,11 @@ def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
     Raises:
         SourceError: its suffix is that of a form that is not read here.
     """
-    suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
+    file = Path(path)
+    suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
     if given is None and suffix in _OTHERS:
         raise SourceError(
-            f"{path}: queries and gold are read from TREC files, .csv, .tsv and .jsonl, and not from {suffix}; "
+            f"{path}: queries and gold are read from TREC files, .csv, .tsv, .jsonl and .json, and not from {suffix}; "
             f"{_OTHERS[suffix]}"
         )
     return given or _SUFFIXES.get(suffix, "trec")
@@ -71,31 +91,79 @@ def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgem
     Raises:
         SourceError: no such file, a line that is not a judgement, or two different ones of one item for one query.
     """
-    judgements: Judgements = {}
     form = format_of(path, given)
-    for place, query_id, item_id, grade in _json_lines(path) if form == "jsonl" else _cells(path, form):
-        if not _GRADE.fullmatch(grade):
-            raise SourceError(f"{place}: the grade is {grade[:40]!r}; it must be an integer of at most 9 digits")
+    return collect_judgements(_json_rows(path, form) if form in ("json", "jsonl") else _cells(path, form), path)
+
+
+def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
+    """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them.
+
+    Args:
+        entries: the judgements.
+        source: where they are from, for messages.
+
+    Raises:
+        SourceError: a grade is not an integer, an id is empty, an item has two grades for one query and subtopic, or there
+            are no judgements.
+    """
+    judgements: Judgements = {}
+    by_subtopic: dict[tuple[str, str], dict[str, int]] = {}
+    firsts: dict[str, dict[str, str]] = {}
+    for place, query_id, item_id, written, subtopic in entries:
+        grade = _grade(place, written)
         if not query_id or not item_id:
             raise SourceError(f"{place}: an id is empty; a judgement names a query and an item")
         grades = judgements.setdefault(query_id, {})
-        if grades.setdefault(item_id, int(grade)) != int(grade):
+        subtopics = firsts.setdefault(query_id, {})
+        if item_id not in grades:
+            grades[item_id] = grade
+            if subtopic:
+                subtopics[item_id] = subtopic
+            continue
+        known = by_subtopic.setdefault((query_id, item_id), {subtopics.get(item_id, ""): grades[item_id]})
+        if known.setdefault(subtopic, grade) != grade:
             raise SourceError(
-                f'{place}: item "{item_id}" has grade {grade} here and {grades[item_id]} above for query "{query_id}"; keep one'
+                f'{place}: item "{item_id}" has grade {grade} here and {known[subtopic]} above for query "{query_id}"; keep one'
             )
+        grades[item_id] = max(grades[item_id], grade)
     if not judgements:
-        raise SourceError(f"{path}: it holds no judgements")
+        raise SourceError(f"{source}: it holds no judgements")
+    several = [names for names, known in by_subtopic.items() if len(set(known.values())) > 1]
+    if several:
+        query_id, item_id = several[0]
+        _warn(
+            f"{source}: {len(several):,} pairs of query and item have several grades, as judgements by subtopic have "
+            f'(first: query "{query_id}", item "{item_id}"); the highest grade of each counts'
+        )
     return judgements
 
 
-def _json_lines(path: str | Path) -> Iterator[tuple[str, str, str, str]]:
-    for place, row in read_json_lines(path):
+def _grade(place: str, written: object) -> int:
+    text = written if isinstance(written, str) else repr(written)
+    if isinstance(written, bool) or not _GRADE.fullmatch(text):
+        raise SourceError(
+            f"{place}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits; "
+            "round or scale the grades of the file"
+        )
+    return int(text.partition(".")[0])
+
+
+def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
+    for place, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
         query, item, grade = (row[name] for name in _named(place, list(row)))
-        plain = str(grade) if isinstance(grade, int) and not isinstance(grade, bool) else repr(grade)
-        yield place, as_id(place, "query_id", query), as_id(place, "item_id", item), plain
+        subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
+        if isinstance(grade, list | dict):
+            raise SourceError(f"{place}: the grade is {kind(grade)}; it must be an integer")
+        yield (
+            place,
+            as_id(place, "query_id", query),
+            as_id(place, "item_id", item),
+            grade,
+            "" if subtopic is None else str(subtopic),
+        )
 
 
-def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, str]]:
+def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     places: Sequence[int] | None = None
     width = 0
     lines: Iterator[tuple[int, list[str]]]
@@ -103,28 +171,45 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
         # only ASCII white space parts columns, as in C; an id may hold a no-break space
         lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
     else:
-        lines = read_cells(path, "\t" if form == "tsv" else None, '"', "utf-8")
+        lines = read_cells(
+            path,
+            "\t" if form == "tsv" else None,
+            None if form == "tsv" else '"',
+            "utf-8",
+            cure="write a quotation mark within quoted cells twice",
+        )
     for number, line in lines:
         place, cells = f"{path}, line {number}", [cell.strip() for cell in line]
-        if not cells:
+        while cells and not cells[-1] and len(cells) > (width or 3):
+            cells.pop()
+        if not any(cells):
             continue
         if places is None:
             width = len(cells)
-            places = (0, width - 2, width - 1)
-            if form == "trec" and width != 4:
-                raise SourceError(f"{place}: {width} columns, where a line is 'query 0 item grade' (4 columns)")
-            if form != "trec" and not _GRADE.fullmatch(cells[-1]):
-                places = [cells.index(name) for name in _named(place, cells)]
+            if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
+                named = [cells.index(name) for name in _named(place, cells)]
+                subtopic = [cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS]
+                places = [*named, *subtopic[:1]]
                 continue
+            places = (0, 1, 2) if width == 3 else (0, 2, 3, 1)
             if width not in (3, 4):
                 raise SourceError(
-                    f"{place}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade; "
-                    "check what separates them, or name them (query_id, item_id, relevance) where there are more"
+                    f"{place}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade "
+                    "(4 columns); check what separates them, or name them in a first line (query_id, item_id, relevance) "
+                    "where there are more"
                 )
         if len(cells) != width:
             raise SourceError(f"{place}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}")
-        query_id, item_id, grade = (cells[at] for at in places)
-        yield place, *((decode_id(query_id), decode_id(item_id)) if form == "trec" else (query_id, item_id)), grade
+        query_id, item_id, grade, *subtopics = (cells[at] for at in places)
+        if form == "trec":
+            query_id, item_id = decode_id(query_id), decode_id(item_id)
+        yield place, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
+
+
+def _has_names(cells: Sequence[str]) -> bool:
+    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a name that is known."""
+    known = {alias for aliases in _NAMES.values() for alias in aliases}
+    return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
 
 def _named(place: str, found: list[str]) -> list[str]:
@@ -133,9 +218,53 @@ def _named(place: str, found: list[str]) -> list[str]:
         known = {name.strip().lower() for name in found}
         if not known & set(aliases):
             near = likely(aliases[0], found, aliases)
-            raise missing_field(place, f"the {what}'s column", aliases[0], found, [near] if near else [])
+            meant = f'rename "{near}" to "{aliases[0]}"' if near else f'name the column of the {what} "{aliases[0]}"'
+            raise SourceError(f'{place}: no column of the {what}, such as "{aliases[0]}" (found: {quoted(found)}); {meant}')
         names.append(next(name for alias in aliases for name in found if name.strip().lower() == alias))
     return names
+
+
+def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return which known id each wanted one is with other zeros in front, such as "51" for "051".
+
+    Only numbers are matched, and only where both sides have the number once; ids that are equal need no match.
+
+    Args:
+        wanted: the ids to match.
+        known: the ids among which to look for them.
+    """
+    here, there = _by_number(wanted), _by_number(known)
+    pairs = ((names[0], there[number][0]) for number, names in here.items() if len(names) == len(there.get(number, ())) == 1)
+    return {name: other for name, other in pairs if name != other}
+
+
+def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
+    """Return what belongs to queries under the ids that these have here, where a number only has other zeros in front.
+
+    A warning counts these.
+
+    Args:
+        rankings: by the query ids of a run.
+        query_ids: the ids here.
+        source: the run, for the message.
+    """
+    matched = match_numbers(rankings, query_ids)
+    if not matched:
+        return rankings
+    name, other = next(iter(matched.items()))
+    _warn(
+        f"{source}: {len(matched):,} of its queries have other zeros in front than here (first: {name!r}, here {other!r}); "
+        "they are matched as numbers"
+    )
+    return {matched.get(query_id, query_id): ranking for query_id, ranking in rankings.items()}
+
+
+def _by_number(names: Iterable[str]) -> dict[str, list[str]]:
+    numbers: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if name.isascii() and name.isdigit():
+            numbers.setdefault(name.lstrip("0"), []).append(name)
+    return numbers
 
 
 def judged_queries(
@@ -143,7 +272,8 @@ def judged_queries(
 ) -> tuple[list[Query], list[Gold]]:
     """Return the queries that have a relevant item, in their order, and the gold of each.
 
-    What is judged and not asked, or has no relevant item, is counted in a warning.
+    A query whose number has other zeros in front than in the judgements ("051" and "51") has the id of the judgements. Warnings
+    count these, what is judged and not asked, and what has no relevant item.
 
     Args:
         source: where the queries are from.
@@ -156,12 +286,20 @@ def judged_queries(
     """
     places: dict[str, str] = {}
     judged: list[Query] = []
+    numbered: list[Query] = []
+    numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}
     for place, query in queries:
-        if query.query_id in places:
-            raise SourceError(f'{place}: the id "{query.query_id}" is taken by {places[query.query_id]}; ids must be unique')
-        places[query.query_id] = place
-        if query.query_id in judgements:
+        name = query.query_id
+        if name in places:
+            raise SourceError(f'{place}: the id "{name}" is taken by {places[name]}; ids must be unique')
+        places[name] = place
+        if name in judgements:
             judged.append(query)
+        elif name.isascii() and name.isdigit() and name.lstrip("0") in numbers:
+            judged.append(query)
+            numbered.append(query)
+    if numbered:
+        judged = _renamed(judged, {query.query_id for query in numbered}, places, judgements, source, judged_in)
     kept = [query for query in judged if any(grade > 0 for grade in judgements[query.query_id].values())]
     unknown = [query_id for query_id in judgements if query_id not in places]
     if not judged:
@@ -185,6 +323,31 @@ def judged_queries(
             "they are left out, because no ranking can find anything for them"
         )
     return kept, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in kept]
+
+
+def _renamed(
+    judged: list[Query],
+    numbered: set[str],
+    places: dict[str, str],
+    judgements: Judgements,
+    source: str | Path,
+    judged_in: str | Path,
+) -> list[Query]:
+    """Give the queries whose numbers have other zeros than in the judgements the ids that they have there."""
+    ids = {name: other for name, other in match_numbers(places, judgements).items() if name in numbered}
+    for name, other in ids.items():
+        places[other] = places[name]
+    if ids:
+        name, other = next(iter(ids.items()))
+        _warn(
+            f'{source}: {len(ids):,} numbers have other zeros in front than in {judged_in} (first: "{name}", there "{other}"); '
+            "they are matched as numbers, and the queries have the ids of the judgements"
+        )
+    return [
+        query.model_copy(update={"query_id": ids[query.query_id]}) if query.query_id in ids else query
+        for query in judged
+        if query.query_id in ids or query.query_id in judgements
+    ]
 
 
 def _warn(message: str) -> None:

@@ -12,7 +12,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
@@ -21,12 +21,14 @@ from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, JsonObject, open_bytes, read_error, too_long
 from nlp_retrieval.loaders.records import quoted
 
-__all__ = ["CsvLoader", "read_rows"]
+__all__ = ["CsvLoader", "Quote", "read_cells", "read_rows"]
 
 _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
+Quote = Character | Literal["auto"] | None
+"""What stands around cells; ``auto``: what the suffix of the file says."""
 
 
 class CsvLoader(RecordLoader):
@@ -42,8 +44,10 @@ class CsvLoader(RecordLoader):
         metadata_fields: the columns to keep as metadata. None: all the others.
         number_fields: the columns whose cells are numbers in the metadata, so that filters compare them as such; an empty
             cell is null.
-        delimiter: what stands between cells. None: the one of comma, tab, semicolon and bar that the first line has most of.
-        quote: what stands around cells that hold delimiters or line ends. None: nothing does (MS MARCO's files).
+        delimiter: what stands between cells. None: a tab in a file called ``.tsv`` or ``.tab``, and in others the one of comma,
+            tab, semicolon and bar that the first line has most of.
+        quote: what stands around cells that hold delimiters or line ends. None: nothing does, and a quotation mark is text.
+            ``auto``: nothing in a file called ``.tsv`` or ``.tab``, ``"`` in any other.
         columns: the names of the columns of a file without a line of names, in order.
         encoding: of the file, as Python names it: ``utf-8``, ``utf-16``, ``latin-1``, ``cp1252``.
     """
@@ -59,7 +63,7 @@ class CsvLoader(RecordLoader):
         metadata_fields: Sequence[str] | None = None,
         number_fields: Sequence[str] = (),
         delimiter: Character | None = None,
-        quote: Character | None = '"',
+        quote: Quote = "auto",
         columns: Annotated[Sequence[str], Field(min_length=1)] | None = None,
         encoding: str = "utf-8",
     ) -> None:
@@ -80,7 +84,10 @@ class CsvLoader(RecordLoader):
         """
         first = True
         numbers = set(self.number_fields)
-        for place, row in read_rows(self.path, self.delimiter, self.quote, self.columns, self.encoding):
+        is_tsv = _is_tsv(self.path)
+        delimiter = self.delimiter or ("\t" if is_tsv else None)
+        quote = (None if is_tsv else '"') if self.quote == "auto" else self.quote
+        for place, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding):
             if first:
                 self._check_header(row)
                 first = False
@@ -102,6 +109,10 @@ class CsvLoader(RecordLoader):
         for field in self.number_fields:
             if field not in row:
                 raise SourceError(f'{where}: no column "{field}" for number_fields (found: {quoted(row)}); correct its name')
+
+
+def _is_tsv(path: str | Path) -> bool:
+    return Path(path).name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
 
 
 def check_encoding(encoding: str) -> None:
@@ -140,7 +151,11 @@ def read_rows(
         place = f"{path}, line {line}"
         if names is None:
             names = _checked_names(place, cells, delimiter)
+            while not names[-1]:  # a delimiter at the end of the line
+                names.pop()
             continue
+        while len(cells) > len(names) and not cells[-1].strip():
+            cells.pop()
         if len(cells) != len(names):
             raise SourceError(
                 f"{place}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
@@ -151,8 +166,21 @@ def read_rows(
         yield place, row
 
 
-def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins."""
+_CURE = "write a quotation mark within quoted cells twice, or pass quote=None (null in YAML) where a quotation mark is text"
+
+
+def read_cells(
+    path: str | Path, delimiter: str | None, quote: str | None, encoding: str, cure: str = _CURE
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins.
+
+    Args:
+        path: a file, plain or gzip.
+        delimiter: as of :class:`CsvLoader`.
+        quote: what stands around cells; None: nothing does.
+        encoding: of the file.
+        cure: what to do about quotation marks that are not closed.
+    """
     # the module counts for all its readers together, and 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
@@ -174,10 +202,7 @@ def read_cells(path: str | Path, delimiter: str | None, quote: str | None, encod
         except csv.Error as error:
             if str(error).startswith("field larger than"):
                 raise too_long(f"{path}, line {before + 1}") from None
-            raise SourceError(
-                f"{path}, line {before + 1}: not a row of CSV: {error}; "
-                "write a quotation mark within quoted cells twice, or pass quote=None (null in YAML) where cells are not quoted"
-            ) from None
+            raise SourceError(f"{path}, line {before + 1}: not a row of CSV: {error}; {cure}") from None
         if cells is None:
             return
         if cells:

@@ -8,9 +8,9 @@ from typing import Self
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.loaders.connection import hide_secrets
 from nlp_retrieval.postgres.chunk_tables.reader import ChunkReader
 from nlp_retrieval.postgres.chunk_tables.relations import ChunkRelation
-from nlp_retrieval.postgres.connections import shown_url
 
 
 class ChunkTablesLoader(BaseLoader):
@@ -30,7 +30,7 @@ class ChunkTablesLoader(BaseLoader):
 
     def __init__(self, url: str, schema: str | None = None, country: str | Sequence[str] | None = None) -> None:
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
-        self._arguments["url"] = shown_url(url)
+        self._arguments["url"] = hide_secrets(url)
         self._url = url
         self.schema = schema
         self.country = country

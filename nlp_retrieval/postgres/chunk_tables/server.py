@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval.errors import DependencyError, OutputError, RetrievalError, SourceError
-from nlp_retrieval.loaders.connection import HIDDEN, resolve, scrub
-from nlp_retrieval.postgres.connections import shown_url
+from nlp_retrieval.loaders.connection import HIDDEN, hide_secrets, resolve, scrub
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class ChunkServer:
     """
 
     def __init__(self, url: str) -> None:
-        self.shown = shown_url(url)
+        self.shown = hide_secrets(url)
         self._url = resolve(url)
         self._words = _words_of(self._url, self.shown)
         self.engine = self._engine()

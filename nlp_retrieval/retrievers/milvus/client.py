@@ -66,7 +66,7 @@ class MilvusConnections:
         self.embedded = embedded
         self._url = None if url is None else resolve(url)
         self._token = "" if token is None else resolve(token)
-        self.shown = repr(embedded) if url is None else url if url.startswith("env:") else hide_secrets(url)
+        self.shown = repr(embedded) if url is None else hide_secrets(url)
         self.timeout = timeout
         self.retries = retries
         self.process = os.getpid()

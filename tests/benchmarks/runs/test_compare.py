@@ -87,6 +87,21 @@ def test_queries_that_a_file_lacks_are_told(tmp_path: Path) -> None:
         read_sources([str(run), str(tmp_path / "half.trec")])
 
 
+def test_a_run_file_whose_numbers_have_other_zeros_is_judged_and_tsv_gold_keeps_its_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_run("~/a.trec", ["51", "100"], [[('"d1', 2.0), ("d2", 1.0)], [("d3", 1.0)]])
+    (tmp_path / "qrels.tsv").write_text('051\t"d1\t1\n100\td3\t2\n')
+    with pytest.warns(
+        RetrievalWarning, match=r"1 of its queries have other zeros in front than here \(first: '51', here '051'"
+    ):
+        sources = read_sources(["~/a.trec"], "~/qrels.tsv")
+    assert {name: [hit for hit, _ in listed] for name, listed in zip(
+        sources.lists.query_ids, sources.lists.rankings("a"), strict=True
+    )} == {"051": ['"d1', "d2"], "100": ["d3"]}  # fmt: skip
+
+
 def test_the_longest_folder_name_that_is_a_run_is_taken(tmp_path: Path) -> None:
     folder_of(tmp_path / "run", tmp_path / "index", "bm25")
     folder_of(tmp_path / "run:1", tmp_path / "index", "dense")

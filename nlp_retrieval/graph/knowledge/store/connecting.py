@@ -44,7 +44,7 @@ class Database:
         is_url = "://" in url or url.startswith("env:")
         if not is_url and ("?" in url or not url.strip()):
             raise ConfigurationError(
-                f"{url!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
+                f"{hide_secrets(url)!r:.200}: not the path of a store; name a file without a question mark, or a database URL"
             )
         self._url = resolve(url) if is_url else f"sqlite:///{Path(url).expanduser()}"
         self.shown = hide_secrets(url)

@@ -1,0 +1,100 @@
+"""Opening files that nobody has checked yet: plain or gzip, with errors that say what else a file is.
+
+Compression is recognised by the first bytes, not by the name. Anything wrong is a
+:class:`~nlp_retrieval.errors.SourceError` that names the file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
+from os.path import expanduser, realpath
+from pathlib import Path
+
+from nlp_retrieval.errors import SourceError
+
+__all__ = ["READ_ERRORS", "open_bytes", "read_error"]
+
+READ_ERRORS = (EOFError, zlib.error, OSError)
+"""Errors of reading an open file: truncated or damaged gzip, a failing disk or network."""
+
+_GZIP = b"\x1f\x8b"
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (zstd -d), or compress it with gzip",
+    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or compress it with gzip",
+    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or compress it with gzip",
+    b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
+    b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
+}
+_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
+
+
+@contextmanager
+def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
+    """Open a file for reading; gzip is unpacked on the way.
+
+    Args:
+        path: a file; ``~`` is the home folder.
+        utf16: UTF-16 is what is expected, and no error.
+
+    Raises:
+        SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
+    """
+    file = Path(expanduser(path))  # noqa: PTH111 -- unlike Path's, it does not raise where there is no such user
+    try:
+        raw = file.open("rb")
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file{_hint(file)}") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path}: this is a folder; pass the path of a file in it") from None
+    except PermissionError:
+        raise SourceError(f"{path}: permission denied; make the file readable for this user") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path}: cannot be opened: {error}; check the path") from error
+    with raw:
+        try:
+            head = raw.peek(16)
+        except OSError as error:
+            raise read_error(str(path), error) from error
+        if head.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+                yield io.BufferedReader(unpacked)
+            return
+        for magic, what in _FOREIGN.items():
+            if head.startswith(magic):
+                raise SourceError(f"{path}: this is {what}")
+        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
+            raise SourceError(f"{path}: this is {_UTF16}")
+        yield raw
+
+
+def _hint(file: Path) -> str:
+    """Why the path of a missing file may be wrong, and what may have been meant."""
+    if not file.parent.is_dir():
+        return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
+    try:
+        # a folder may hold millions of files, and this is only a hint
+        close = get_close_matches(file.name, [other.name for other in islice(file.parent.iterdir(), 1000)], n=1)
+    except OSError:
+        close = []
+    likely = f"; did you mean {close[0]!r}?" if close else "; check the path"
+    return f" in {realpath(file.parent)!r}{likely}"
+
+
+def read_error(place: str, error: Exception) -> SourceError:
+    """Return what to raise for one of ``READ_ERRORS``.
+
+    Args:
+        place: the file and how far it was read.
+        error: what reading raised.
+    """
+    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+        return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")
+    return SourceError(f"{place}: reading failed: {error}")
