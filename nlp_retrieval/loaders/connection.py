@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-from nlp_retrieval.errors import DependencyError, SourceError
+from nlp_retrieval.errors import DependencyError, SourceError, install
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -183,7 +183,7 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(f'{who} needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
+        raise DependencyError(f"{who} needs SQLAlchemy: {install('database')} ({error})") from error
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

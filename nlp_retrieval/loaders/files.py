@@ -49,16 +49,18 @@ _FOREIGN = {
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
 }
-_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
+_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
 
 
 @contextmanager
-def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading; gzip is unpacked on the way.
 
     Args:
         path: a file; ``~`` is the home folder.
         utf16: UTF-16 is what is expected, and no error.
+        any_encoding: the caller has a parameter ``encoding``, which an error may name.
 
     Raises:
         SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
@@ -87,7 +89,7 @@ def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedRea
             if head.startswith(magic):
                 raise SourceError(f"{path}: this is {what}")
         if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
-            raise SourceError(f"{path}: this is {_UTF16}")
+            raise SourceError(f"{path}: this is {_UTF16}" + (', or pass encoding="utf-16"' if any_encoding else ""))
         yield raw
 
 
@@ -124,10 +126,7 @@ def too_long(place: str) -> SourceError:
 def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
     """Return what to raise for bytes that are not UTF-8."""
     byte = error.object[error.start]
-    return SourceError(
-        f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); save the file as UTF-8, "
-        "for example with iconv -f ISO-8859-1 -t UTF-8"
-    )
+    return SourceError(f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:

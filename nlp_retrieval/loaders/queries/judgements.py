@@ -129,11 +129,11 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[tuple[str, str, str, 
 
 def _named(place: str, found: list[str]) -> list[str]:
     names = []
-    for what, aliases in _NAMES.items():
+    for aliases in _NAMES.values():
         known = {name.strip().lower() for name in found}
         if not known & set(aliases):
             near = likely(aliases[0], found, aliases)
-            raise missing_field(place, f"the {what}'s column", aliases[0], found, [near] if near else [])
+            raise missing_field(place, None, aliases[0], found, [near] if near else [])
         names.append(next(name for alias in aliases for name in found if name.strip().lower() == alias))
     return names
 

@@ -104,7 +104,7 @@ class TopicsLoader(BaseQueryLoader):
             return _topics(self.path)
         if form == "jsonl":
             return read_json_lines(self.path)
-        return read_rows(self.path, "\t" if form == "tsv" else None, columns=self.columns)
+        return read_rows(self.path, "\t" if form == "tsv" else None, columns=self.columns, offers=["columns"])
 
 
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
@@ -125,7 +125,7 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     if not found:
         raise SourceError(
             f"{path}: it holds no TREC topics (<top> or <topic>); "
-            "pass format= where it is csv, tsv or jsonl under another suffix"
+            "pass format=... where it is csv, tsv or jsonl under another suffix"
         )
 
 
@@ -186,6 +186,6 @@ def _xml(path: str | Path, text: str) -> Iterator[tuple[str, JsonObject]]:
     except expat.ExpatError as error:
         raise SourceError(
             f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); "
-            "correct it, or pass format= where it is csv, tsv or jsonl under another suffix"
+            "correct it, or pass format=... where it is csv, tsv or jsonl under another suffix"
         ) from None
     yield from rows
