@@ -88,6 +88,8 @@ def missing_field(
     meant = likely(field, found, aliases)
     if parameter is None:
         cure = f'call "{meant}" so' if meant else "add it, or give the field that holds it this name"
+    elif meant is None and given is not None:
+        cure = f"name fields that are there in {parameter}"
     elif meant is None:
         cure = f"pass {parameter}= and the name of the field that holds it"
     else:

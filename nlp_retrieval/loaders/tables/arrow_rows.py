@@ -36,7 +36,7 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
         if pa.types.is_struct(found) and found.num_fields:
             cure = f'name a field in it, such as "{field}.{found.field(0).name}", as {parameter}'
         elif parameter in ("id_field", "title_field"):
-            cure = f"pass {parameter}=None, or the name of another column"
+            cure = f"pass {parameter}=None where no column is fit, or name another"
         raise SourceError(f'{place}: column "{field}" holds {str(found)[:80]}, and not text; {cure}')
 
 

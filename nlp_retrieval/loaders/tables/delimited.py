@@ -29,6 +29,8 @@ __all__ = ["CsvLoader", "read_rows"]
 _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
 
+_MOST_NAMED = 12
+
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 
 
@@ -105,7 +107,7 @@ class CsvLoader(RecordLoader):
             if self.columns is None and any(_looks_like_value(name) for name in row):
                 raise SourceError(
                     f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; "
-                    f"where the file has no line of names, {_names_cure(self.offers)}"
+                    f"where the file has no line of names, {_names_cure(self.offers, len(row))}"
                 ) from None
             raise error from None
         for field in self.number_fields:
@@ -246,8 +248,9 @@ def _sniffed(header: str, quote: str | None) -> str:
     return max(_DELIMITERS, key=lambda character: counts[character])
 
 
-def _names_cure(offers: Collection[str]) -> str:
-    return 'pass columns=["id", "content", ...]' if "columns" in offers else "write their names into its first line"
+def _names_cure(offers: Collection[str], count: int) -> str:
+    names = [*("id", "content")[:count], *(f"column {number}" for number in range(3, count + 1))][:_MOST_NAMED]
+    return f"pass columns={json.dumps(names)}" if "columns" in offers else "write their names into its first line"
 
 
 def _checked_names(place: str, cells: list[str], delimiter: str | None, offers: Collection[str]) -> list[str]:
@@ -261,12 +264,14 @@ def _checked_names(place: str, cells: list[str], delimiter: str | None, offers: 
                 f"{cure}"
             )
     if not any(names):
-        raise SourceError(f"{place}: no column has a name; where the file has no line of names, {_names_cure(offers)}")
+        raise SourceError(
+            f"{place}: no column has a name; where the file has no line of names, {_names_cure(offers, len(names))}"
+        )
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
             raise SourceError(
                 f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the file '
-                f"has no line of names, {_names_cure(offers)}"
+                f"has no line of names, {_names_cure(offers, len(names))}"
             )
     return names
 

@@ -96,7 +96,8 @@ class HuggingFaceLoader(RecordLoader):
             elif form == "json":
                 yield from read_json_file_of_records(file)
             elif form == "text":
-                yield from ((f"{file}, line {number}", {"text": line}) for number, line in read_lines(file))
+                for number, line in read_lines(file):
+                    yield f"{file}, line {number}", {"text": line}
             else:
                 raise SourceError(
                     f"{source}: {file} is read by datasets as {form!r}, and only CSV, JSON, Parquet and text files are read "

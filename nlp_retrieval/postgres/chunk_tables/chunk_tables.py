@@ -58,6 +58,8 @@ class ChunkTables(ChunkReader):
         self._dimensions = dimensions_of(dimensions)
         super().__init__(url, schema=schema)
 
+    _may_create = True
+
     def _prepare(self) -> None:
         if self._create:
             shown = self._server.shown

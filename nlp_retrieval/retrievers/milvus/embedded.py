@@ -50,7 +50,7 @@ class MilvusLiteServer(KeptServer):
     def start(self) -> None:
         require_trust(self.folder, "milvus", "Milvus Lite")
         if importlib.util.find_spec("milvus_lite") is None:
-            raise DependencyError(f"the embedded server needs Milvus Lite: {install('milvus')} (or pass url= of a server)")
+            raise DependencyError(f"the embedded server needs Milvus Lite: {install('milvus')} (or pass url=... of a server)")
         data = self.folder / DATA
         if not data.exists():
             remember(self.folder, "milvus")
@@ -66,7 +66,7 @@ class MilvusLiteServer(KeptServer):
         if said is not None:
             raise ServerError(
                 f"{self.folder}: Milvus Lite does not start: {said}. The data may be damaged, or of another version: index "
-                "again with replace=True after removing this folder; or name a server with url="
+                "again with replace=True after removing this folder; or pass url=env:NAME of a server"
             )
 
     def sync(self, collection: str) -> None:
