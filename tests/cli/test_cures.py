@@ -9,6 +9,8 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +161,14 @@ def test_an_index_is_given_up_in_the_words_of_each_way_in(
             (tmp_path / "a.jsonl").write_text(CORPUS % "b")
 
     make()
+    searcher = Searcher([Bm25sRetriever()])
+    ask = (
+        (lambda: searcher.open("index").search("kestrel"))
+        if damaged
+        else (lambda: searcher.index(JsonlLoader("a.jsonl"), "index"))
+    )
     with pytest.raises(IndexDamagedError if damaged else IndexConflictError, match="replace=True") as caught:
-        searcher = Searcher([Bm25sRetriever()])
-        searcher.open("index").search("kestrel") if damaged else searcher.index(JsonlLoader("a.jsonl"), "index")
+        ask()
     assert "--" not in str(caught.value)
     Searcher([Bm25sRetriever()]).index(JsonlLoader("a.jsonl"), "index", replace=True)
 

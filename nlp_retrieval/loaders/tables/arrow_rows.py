@@ -76,7 +76,7 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
                     number += 1
                     place = f"{source}, row {number}"
                     for column, kind in odd:
-                        row[column] = plain_value(place, column, _parsed(place, column, kind, row[column]))
+                        row[column] = plain_value(place, column, _parsed(kind, row[column]))
                     yield place, row
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
@@ -119,20 +119,20 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield from (batch.slice(row, 1) for row in range(len(batch)))
 
 
-def _parsed(place: str, column: str, kind: pa.DataType, value: Any) -> Any:
+def _parsed(kind: pa.DataType, value: Any) -> Any:
     """A value in which the texts of columns of JSON are read; ``datasets`` keeps columns of mixed types so."""
     if value is None or not _holds_json(kind):
         return value
     if _is_json(kind):
         try:
             return parse_json(value)
-        except ValueError as error:
-            raise SourceError(f'{place}: column "{column}": {error}') from None
+        except ValueError:
+            return value  # ``datasets`` writes texts such as 001 as they are
     if pa.types.is_struct(kind):
-        return {field.name: _parsed(place, column, field.type, value[field.name]) for field in kind}
+        return {field.name: _parsed(field.type, value[field.name]) for field in kind}
     if pa.types.is_map(kind):
-        return {key: _parsed(place, column, kind.item_type, inner) for key, inner in value.items()}
-    return [_parsed(place, column, kind.value_type, inner) for inner in value]
+        return {key: _parsed(kind.item_type, inner) for key, inner in value.items()}
+    return [_parsed(kind.value_type, inner) for inner in value]
 
 
 def _is_json(kind: pa.DataType) -> bool:
