@@ -9,8 +9,6 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,14 +187,14 @@ def test_an_index_is_given_up_in_the_words_of_each_way_in(
     }
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "kestrel"}\n')
-    (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 1\n" if damaged else "q 0 b 1\n")
+    (tmp_path / "qrels").write_text("q 0 a 1\n" if damaged else "q 0 b 1\n")
     code, said = command_line(["benchmark", "a.yaml"], monkeypatch, capsys)
     if code:  # a damaged index is made again where it can be
         assert "replace=True" not in said
         assert "remove the folder" in said
         shutil.rmtree(tmp_path / "index")
         code, said = command_line(["benchmark", "a.yaml"], monkeypatch, capsys)
-    assert code == 0 or damaged, said
+    assert code == 0, said
 
 
 @pytest.mark.parametrize(

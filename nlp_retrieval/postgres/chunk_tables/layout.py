@@ -34,7 +34,7 @@ _VECTOR_TYPES = {"vector": "vector", "halfvec": "halfvec", "_float4": "vector", 
 """Types of columns that hold vectors, and the one of pgvector that they are compared as."""
 
 
-MAKE_THEM = "have tables made, in Python: nlp_retrieval.ChunkTables(url, create=True)"
+MAKE_THEM = "have it made: ChunkTables(url, create=True) in Python"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Layout:
     extension: tuple[str, tuple[int, ...]] | None
     one_place: bool
 
-    def checked(self, shown: str, *, may_create: bool) -> Layout:
+    def checked(self, shown: str, *, may_create: bool = True) -> Layout:
         """Return this layout, if chunks can be read by it.
 
         Args:
