@@ -53,7 +53,7 @@ _OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.Ba
 """What typer itself handles; the last is the base of its usage errors, of the click that it uses or carries."""
 
 
-class _Group(TyperGroup):
+class _KnownOptions(TyperGroup):
     """Remembers the options of the command that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -63,7 +63,7 @@ class _Group(TyperGroup):
         return name, called, rest
 
 
-class _Commands(_Group):
+class _Commands(_KnownOptions):
     """Tells every error here: typer ends without a word at some (a broken pipe, an early end of a file, Ctrl-C)."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
@@ -91,7 +91,7 @@ _COMMANDS = (
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)
 for group in (evidence, hipporag):
-    app.add_typer(group.app, name=group.NAME, cls=_Group)
+    app.add_typer(group.app, name=group.NAME, cls=_KnownOptions)
 
 
 def _version(asked: bool) -> None:

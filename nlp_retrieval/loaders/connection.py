@@ -192,6 +192,9 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         ) from None
     database = parsed.database or ":memory:"
     is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
+    if is_file and database.startswith("~"):
+        database = str(Path(database).expanduser())
+        parsed = parsed.set(database=database)
     if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 import tracemalloc
+from contextlib import closing
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +31,7 @@ from nlp_retrieval import (
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.loaders.tables import arrow_rows, delimited
 
 from .conftest import Write
@@ -457,13 +460,13 @@ def test_what_is_no_number_is_an_error_with_a_cure(write: Write, cell: str, deci
         CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal).load()
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "hotpot.json", "beir", "saved", "x"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "hotpot.json", "beir", "saved", "x", "a.db"])
 def test_a_tilde_is_the_home_folder_of_every_loader_of_items(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     import datasets
 
-    row = {"id": "1", "content": "a"}
+    row: dict[str, object] = {"id": "1", "content": "a"}
     made: BaseLoader
     if name in ("a.csv", "x"):
         write(name if name == "a.csv" else "x/a.csv", csv_text([row]))
@@ -477,6 +480,11 @@ def test_a_tilde_is_the_home_folder_of_every_loader_of_items(
     elif name == "hotpot.json":
         write(name, json.dumps([{"_id": "q", "context": [["1", ["a"]]]}]))
         made = HotpotqaLoader("~/hotpot.json")
+    elif name == "a.db":
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.execute("CREATE TABLE docs AS SELECT 1 AS id, 'a' AS content")
+            database.commit()
+        made = DatabaseLoader("sqlite:///~/a.db", table="docs")
     elif name == "beir":
         write("beir/corpus.jsonl", [{"_id": "1", "text": "a"}])
         made = BeirLoader("~/beir")
