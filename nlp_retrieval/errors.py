@@ -175,6 +175,15 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     return f"valid: {listed}"
 
 
+def install(extra: str) -> str:
+    """Return how to install an extra, for messages: right beside an installed package, and in a clone of the repository.
+
+    Args:
+        extra: its name, or several with commas.
+    """
+    return f"pip install 'nlp_retrieval[{extra}]', or in a clone pip install -c constraints.txt '.[{extra}]'"
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error says, or its kind where it says nothing.
 

@@ -16,6 +16,7 @@ from nlp_retrieval.benchmarks.settings import BenchmarkSettings, MlflowSettings,
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.queries import first_repeated
@@ -81,11 +82,13 @@ class BenchmarkConfig:
         Args:
             output: the folder for the files of the run, in place of the file's own.
         """
+        with said_in_yaml():
+            queries, gold = self.queries.queries(), self.queries.gold()
         return BenchmarkSettings(
             searchers=self.searchers,
             loader=self.corpus,
-            queries=self.queries.queries(),
-            gold=self.queries.gold(),
+            queries=queries,
+            gold=gold,
             index_path=self.index,
             stage_folder=self.stages or (output or self.output) / "stages",
             query_loader=self.queries.config,
@@ -93,6 +96,7 @@ class BenchmarkConfig:
         )
 
 
+@said_in_yaml()
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """Read and build everything that a configuration file names; nothing is loaded or indexed yet.
 

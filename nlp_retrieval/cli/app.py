@@ -40,12 +40,11 @@ from nlp_retrieval.cli import (
     tune,
     verify,
 )
-from nlp_retrieval.cli.as_option import as_option
-from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.console import OPTIONS, say
 from nlp_retrieval.cli.evidence import app as evidence
 from nlp_retrieval.cli.streams import patient_streams
 from nlp_retrieval.core.surrogates import half_of_pair
-from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning
+from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
 
 _INTERRUPTED = 130
 _LONGEST = 500
@@ -54,7 +53,17 @@ _OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.Ba
 """What typer itself handles; the last is the base of its usage errors, of the click that it uses or carries."""
 
 
-class _Commands(TyperGroup):
+class _KnownOptions(TyperGroup):
+    """Remembers the options of the command that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, called, rest = super().resolve_command(ctx, args)
+        OPTIONS.clear()
+        OPTIONS.update({str(parameter.name): max(parameter.opts, key=len) for parameter in (called.params if called else ())})
+        return name, called, rest
+
+
+class _Commands(_KnownOptions):
     """Tells every error here: typer ends without a word at some (a broken pipe, an early end of a file, Ctrl-C)."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
@@ -63,9 +72,7 @@ class _Commands(TyperGroup):
         except _OF_TYPER:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            called = self.get_command(ctx, ctx.invoked_subcommand or "")
-            parameters = called.params if called else []
-            raise typer.Exit(_told(error, debug=ctx.params["debug"], parameters=parameters)) from error
+            raise typer.Exit(_told(error, debug=ctx.params["debug"])) from error
 
 
 app = typer.Typer(
@@ -84,7 +91,7 @@ _COMMANDS = (
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)
 for group in (evidence, hipporag):
-    app.add_typer(group.app, name=group.NAME)
+    app.add_typer(group.app, name=group.NAME, cls=_KnownOptions)
 
 
 def _version(asked: bool) -> None:
@@ -137,8 +144,8 @@ def check_words(words: Sequence[str]) -> None:
             )
 
 
-def _told(error: BaseException, *, debug: bool, parameters: Sequence[Any] = ()) -> int:
-    """Say what went wrong, in one line, and return the exit code; ``parameters`` are those of the command."""
+def _told(error: BaseException, *, debug: bool) -> int:
+    """Say what went wrong, in one line, and return the exit code."""
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
@@ -146,7 +153,8 @@ def _told(error: BaseException, *, debug: bool, parameters: Sequence[Any] = ()) 
         say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
-        say(f"error: {error}{as_option(error, parameters)}")
+        of_source = isinstance(error, SourceError) or str(error).startswith("corpus: ")
+        say(f"error: {error}", of_source=of_source)
         return _exit_code(error)
     if isinstance(error, MemoryError):
         say("error: there is not enough memory for this; take fewer queries, a smaller k, or a larger machine")
@@ -176,4 +184,4 @@ def _show_warning(  # the signature is Python's
 ) -> None:
     del filename, lineno, file, line
     if issubclass(category, RetrievalWarning):
-        say(f"note: {message}")
+        say(f"note: {message}", of_source=True)

@@ -10,12 +10,22 @@ import typer
 
 from nlp_retrieval.errors import ConfigurationError
 
+OPTIONS: dict[str, str] = {}
+"""How the parameters of the command that was called are written, by name: messages name what it has."""
 
-def say(message: str) -> None:
-    """Write a message to standard error: without secrets, and without what a terminal would obey."""
+
+def say(message: str, *, of_source: bool = False) -> None:
+    """Write a message to standard error: in the command line's words, without secrets and what a terminal would obey.
+
+    Args:
+        message: as in Python.
+        of_source: it is about what a loader reads.
+    """
+    from nlp_retrieval.core.cures import on_command_line
     from nlp_retrieval.core.secrets import without_secrets
     from nlp_retrieval.text.printable import printable
 
+    message = on_command_line(message, OPTIONS, of_source=of_source)
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
 
 

@@ -15,16 +15,22 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 __all__ = ["Gold", "Query", "RetrievalResult", "SearchableItem"]
 
 
-def _non_finite_path(value: JsonValue, path: str) -> str | None:
-    """The path to a NaN or an infinity in nested metadata, or None."""
+_MAX_BITS = 2126
+"""Of an integer of 640 digits: the most that is read from JSON, and that every Python writes as text."""
+
+
+def _wrong_number(value: JsonValue, path: str) -> str | None:
+    """The path in nested metadata to a number that JSON cannot hold, with what it is; or None."""
     if isinstance(value, float):
-        return None if math.isfinite(value) else path
+        return None if math.isfinite(value) else f"{path} is not a finite number; leave the key out where there is no value"
+    if isinstance(value, int):
+        return None if value.bit_length() <= _MAX_BITS else f"{path} is an integer of more than 640 digits; write it as text"
     nested: Iterable[tuple[str, JsonValue]] = ()
     if isinstance(value, dict):
         nested = ((f"{path}.{key}", inner) for key, inner in value.items())
     elif isinstance(value, list):
         nested = ((f"{path}[{position}]", inner) for position, inner in enumerate(value))
-    return next((found for place, inner in nested if (found := _non_finite_path(inner, place))), None)
+    return next((wrong for place, inner in nested if (wrong := _wrong_number(inner, place))), None)
 
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -73,9 +79,9 @@ class SearchableItem(PlainModel):
 
     @field_validator("metadata")
     @classmethod
-    def _only_finite(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        if place := _non_finite_path(value, "metadata"):
-            raise ValueError(f"{place} is not a finite number; leave the key out where there is no value")
+    def _only_numbers_of_json(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if wrong := _wrong_number(value, "metadata"):
+            raise ValueError(wrong)
         return value
 
     @property

@@ -35,6 +35,7 @@ def normalize(form: Form, text: str) -> str:
 
 def _with_sorted_marks(text: str) -> str:
     parts: list[str] = []
-    for is_mark, run in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
+    for is_mark, group in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
+        run = list(group)
         parts += sorted(run, key=unicodedata.combining) if is_mark else run
     return "".join(parts)

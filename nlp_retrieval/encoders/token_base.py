@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from nlp_retrieval.core.components.component import Component, Config
-from nlp_retrieval.encoders.base import Vectors, real_numbers
+from nlp_retrieval.encoders.base import Vectors, more_exact, real_numbers
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 _LENGTH_TOLERANCE = 1e-2
@@ -101,9 +101,7 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     if len(wrong):
         text = texts[int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))]
         if not np.isfinite(lengths[wrong[0]]):
-            raise ModelError(
-                f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; try precision='float32', or another model"
-            )
+            raise ModelError(f"{encoder!r} gave NaN or infinity for a token of {text[:80]!r}; {more_exact(encoder)}")
         raise ModelError(
             f"{encoder!r} gave a vector of length {lengths[wrong[0]]:.3g} for a token of {text[:80]!r}; a token encoder scales "
             "its vectors to length 1"

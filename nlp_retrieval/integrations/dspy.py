@@ -6,12 +6,12 @@ from typing import Any
 
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 try:
     from dspy import Example
 except ImportError:
-    raise DependencyError("a searcher in DSPy needs dspy: pip install 'nlp_retrieval[llm]'") from None
+    raise DependencyError(f"a searcher in DSPy needs dspy: {install('llm')}") from None
 
 __all__ = ["DspyRetriever"]
 

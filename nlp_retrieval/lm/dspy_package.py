@@ -6,12 +6,12 @@ imported only where they are used.
 
 from __future__ import annotations
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 try:
     import dspy
     from dspy._vendor.lm15.transports import StdlibTransport
 except ImportError as error:
-    raise DependencyError(f"language models need DSPy: pip install 'nlp_retrieval[llm]' ({error})") from None
+    raise DependencyError(f"language models need DSPy: {install('llm')} ({error})") from None
 
 __all__ = ["StdlibTransport", "dspy"]

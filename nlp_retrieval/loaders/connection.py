@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
 from nlp_retrieval.core.secrets import HIDDEN, hide_parts, read_variable, was_read
-from nlp_retrieval.errors import DependencyError, SourceError
+from nlp_retrieval.errors import DependencyError, SourceError, install
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -186,7 +186,7 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
-        raise DependencyError(f'{who} needs SQLAlchemy: pip install "nlp_retrieval[database]" ({error})') from error
+        raise DependencyError(f"{who} needs SQLAlchemy: {install('database')} ({error})") from error
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -195,6 +195,9 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         ) from None
     database = parsed.database or ":memory:"
     is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
+    if is_file and database.startswith("~"):
+        database = str(Path(database).expanduser())
+        parsed = parsed.set(database=database)
     if is_file and not may_create and not Path(database).is_file():
         # SQLite would create the file, and the error would be about a missing table
         raise SourceError(f"{shown}: no such file; check the path (sqlite:///relative.db, sqlite:////absolute.db)")

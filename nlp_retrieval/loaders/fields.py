@@ -5,6 +5,7 @@ A field is a name, or a path into objects (``doc.body``); a field whose own name
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -66,10 +67,34 @@ def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
     return kept
 
 
-def missing_field(place: str, parameter: str, field: str, found: Collection[str], aliases: Sequence[str]) -> SourceError:
-    """Return the error about a field that is not there, with the name that was probably meant."""
+def missing_field(
+    place: str,
+    parameter: str | None,
+    field: str,
+    found: Collection[str],
+    aliases: Sequence[str],
+    given: Sequence[str] | None = None,
+) -> SourceError:
+    """Return the error about a field that is not there, with the name that was probably meant.
+
+    Args:
+        place: where it is missing.
+        parameter: which names the field. None: the reader cannot name another.
+        field: its name.
+        found: the names that are there.
+        aliases: other names that such a field often has.
+        given: the whole list, where the parameter is a list of fields.
+    """
     meant = likely(field, found, aliases)
-    cure = f'pass {parameter}="{meant}"' if meant else f"pass {parameter}= and the name of the field that holds it"
+    if parameter is None:
+        cure = f'call "{meant}" so' if meant else "add it, or give the field that holds it this name"
+    elif meant is None and given is not None:
+        cure = f"name fields that are there in {parameter}"
+    elif meant is None:
+        cure = f"pass {parameter}= and the name of the field that holds it"
+    else:
+        corrected = meant if given is None else [meant if name == field else name for name in given]
+        cure = f"pass {parameter}={json.dumps(corrected, ensure_ascii=False)}"
     return SourceError(f'{place}: no "{field}" field (found: {quoted(found)}); {cure}')
 
 
@@ -136,23 +161,27 @@ class RecordLoader(BaseLoader):
         texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
         return [field for field in (self.id_field, *texts, self.title_field) if field is not None]
 
+    def parameter_of(self, field: str) -> str:
+        """Return which parameter names a field that is taken."""
+        return "id_field" if field == self.id_field else "title_field" if field == self.title_field else "content_field"
+
     def check_columns(self, place: str, columns: Collection[str]) -> None:
         """Refuse a table whose columns cannot hold id and text, before a row of it is read.
 
         Raises:
             SourceError: a column is missing; the message names the nearest.
         """
-        wanted: list[tuple[str, str, Sequence[str]]] = []
+        wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
         if self.id_field is not None:
-            wanted.append(("id_field", self.id_field, ID_NAMES))
-        texts = [self.content_field] if isinstance(self.content_field, str) else self.content_field
-        wanted += [("content_field", field, CONTENT_NAMES) for field in texts]
+            wanted.insert(0, ("id_field", self.id_field, ID_NAMES))
         if self.title_field not in (None, "title"):  # without the default title a table has none
             wanted.append(("title_field", str(self.title_field), ("title",)))
-        wanted += [("metadata_fields", field, ()) for field in self.metadata_fields or ()]
-        for parameter, field, aliases in wanted:
-            if field not in columns and field.partition(".")[0] not in columns:
-                raise missing_field(place, parameter, field, columns, aliases)
+        wanted.append(("metadata_fields", self.metadata_fields or (), ()))
+        for parameter, given, aliases in wanted:
+            for field in [given] if isinstance(given, str) else given:
+                if field not in columns and field.partition(".")[0] not in columns:
+                    several = None if isinstance(given, str) else given
+                    raise missing_field(place, parameter, field, columns, aliases, several)
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return those columns of a table that become items."""

@@ -32,6 +32,8 @@ JsonObject = dict[str, JsonValue]
 MAX_ENTRY = 64 * 2**20
 """The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
 
+SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
+
 
 def too_long(place: str) -> SourceError:
     """Return what to raise for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
@@ -41,10 +43,7 @@ def too_long(place: str) -> SourceError:
 def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
     """Return what to raise for bytes that are not UTF-8."""
     byte = error.object[error.start]
-    return SourceError(
-        f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); save the file as UTF-8, "
-        "for example with iconv -f ISO-8859-1 -t UTF-8"
-    )
+    return SourceError(f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:

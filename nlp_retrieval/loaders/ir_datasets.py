@@ -11,7 +11,7 @@ from typing import Any
 
 from nlp_retrieval.core.components.interfaces import BaseQueryLoader
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, nearest
+from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.fields import RecordLoader, joined_text, without_fields
 from nlp_retrieval.loaders.files import JsonObject
 from nlp_retrieval.loaders.queries.judgements import Judgement, collect_judgements, judged_queries
@@ -117,7 +117,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         try:
             import ir_datasets
         except ImportError:
-            raise DependencyError("IrDatasetsLoader needs ir_datasets: pip install 'nlp_retrieval[ir-datasets]'") from None
+            raise DependencyError(f"IrDatasetsLoader needs ir_datasets: {install('ir-datasets')}") from None
         try:
             return ir_datasets.load(self.path)
         except KeyError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
@@ -27,9 +27,10 @@ from nlp_retrieval.loaders.files import (
     kind,
     open_bytes,
     read_error,
+    read_json_lines,
 )
 
-__all__ = ["read_json_list", "read_json_objects"]
+__all__ = ["read_json_file_of_records", "read_json_list", "read_json_objects"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LONGEST_TOKEN = 16
@@ -49,6 +50,17 @@ def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         if not isinstance(value, dict):
             raise SourceError(f"{place}: expected a JSON object, found {kind(value)}")
         yield place, value
+
+
+def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the objects of a file that is one JSON list or JSON lines, each with its place.
+
+    Raises:
+        SourceError: as :func:`read_json_objects` and :func:`~nlp_retrieval.loaders.files.read_json_lines`.
+    """
+    with open_bytes(path) as stream:
+        start = stream.peek(1024).removeprefix(BOM_UTF8).lstrip()
+    return read_json_objects(path) if start.startswith(b"[") else read_json_lines(path)
 
 
 def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple[str, JsonValue]]:

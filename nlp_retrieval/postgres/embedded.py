@@ -54,5 +54,5 @@ class EmbeddedServer(KeptServer):
             raise ServerError(f"{self.folder}: PostgreSQL has no room to start: {said}. Free some disk there; its data is kept")
         raise ServerError(
             f"{self.folder}: PostgreSQL does not start: {said}. The data may be damaged, or of another version of PostgreSQL: "
-            "index again with replace=True after removing this folder; or name a server with url="
+            "index again with replace=True after removing this folder; or pass url=env:NAME of a server"
         )

@@ -221,7 +221,7 @@ def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[
                 f"EXTENSION {name} as a superuser"
             )
             raise ServerError(
-                f"the database has no extension {name!r}; {reason}, or use the embedded server (url=None)"
+                f"the database has no extension {name!r}; {reason}, or use url=None, the embedded server"
             ) from None
         found = connection.execute(query, [name]).fetchone()
     if found is None:

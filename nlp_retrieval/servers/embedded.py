@@ -83,7 +83,7 @@ class KeptServer(ABC):
         except OSError as error:
             raise IndexWriteError(
                 f"the embedded server cannot use {self.folder}: {error.strerror or error}; name a folder that this user may "
-                "write to, or a server with url="
+                "write to, or pass url=env:NAME of a server"
             ) from error
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.errors import DependencyError, RetrievalError
+from nlp_retrieval.errors import DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint
 from nlp_retrieval.service.guard import HEALTH, RequestGuard
 from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, faults_of, refusal_of
@@ -61,9 +61,7 @@ def require_packages() -> None:
         import fastapi
         import uvicorn
     except ImportError as error:
-        raise DependencyError(
-            f"the service needs FastAPI and uvicorn: pip install 'nlp_retrieval[service]' ({error})"
-        ) from None
+        raise DependencyError(f"the service needs FastAPI and uvicorn: {install('service')} ({error})") from None
     del fastapi, uvicorn
 
 

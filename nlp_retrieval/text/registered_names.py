@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -44,5 +44,5 @@ def _suffixes() -> TLDExtract:
     try:
         from tldextract import TLDExtract
     except ImportError:
-        raise DependencyError("registered names need tldextract: pip install 'nlp_retrieval[evidence]'") from None
+        raise DependencyError(f"registered names need tldextract: {install('evidence')}") from None
     return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that comes with the package: no network, no files

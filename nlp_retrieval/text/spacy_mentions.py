@@ -11,7 +11,7 @@ from typing import Any
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.text.mentions import Mentions, mentions_of, normalize
 
 _reading = Lock()
@@ -95,7 +95,7 @@ class SpacyMentions:
 def _folder_of(pipeline: str) -> Path:
     """The folder of a pipeline's files; like spaCy, this prefers an installed package to a folder of the same name."""
     if importlib.util.find_spec("spacy") is None:
-        raise DependencyError("spacy_pipeline needs spaCy: pip install 'nlp_retrieval[spacy]'")
+        raise DependencyError(f"spacy_pipeline needs spaCy: {install('spacy')}")
     if _is_package(pipeline):
         spec = importlib.util.find_spec(pipeline)
         if spec is not None and spec.submodule_search_locations:

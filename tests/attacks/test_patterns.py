@@ -506,10 +506,12 @@ from nlp_retrieval.postgres.chunk_tables.server import _DRIVER
 for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
     _DRIVER.sub("", text)
 """,
-    "cli/as_option.py": """
-from nlp_retrieval.cli.as_option import as_option
-for text in ("pass " * N, "pass a=" * N, "pass a=" + '"' * N, "pass a=[" * N, "pass " + "a" * N, "pass a=" + "a" * N):
-    as_option(ValueError(text), [])
+    "core/cures.py": """
+from nlp_retrieval.core.cures import in_yaml, on_command_line
+for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N, 'pass ab="' * N, "pass ab='" * N,
+             "pass " + "a" * N, "pass ab=" + "a" * N, "pass ab=" + "a." * N,
+             'pass ab="' + chr(92) * N, "pass replace=True" * N):
+    in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
 """,
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
     "retrievers/pyserini/jvm.py": """

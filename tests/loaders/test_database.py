@@ -128,7 +128,7 @@ def test_a_missing_column_lists_those_that_are_there(url: str) -> None:
     )
     assert "pass id_field=" in error_of(DatabaseLoader(url, query="SELECT content FROM docs"))
     assert 'pass title_field="title"' in error_of(DatabaseLoader(url, table="docs", title_field="heading"))
-    assert 'pass metadata_fields="year"' in error_of(DatabaseLoader(url, table="docs", metadata_fields=["yaer"]))
+    assert 'pass metadata_fields=["year"]' in error_of(DatabaseLoader(url, table="docs", metadata_fields=["yaer"]))
 
 
 def test_a_column_that_stands_there_twice_is_an_error(url: str) -> None:
@@ -269,7 +269,7 @@ def test_a_missing_driver_is_named_with_its_package(monkeypatch: pytest.MonkeyPa
 def test_without_sqlalchemy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     loader = DatabaseLoader("sqlite://", table="docs")
-    assert 'pip install "nlp_retrieval[database]"' in error_of(loader, DependencyError)
+    assert "pip install 'nlp_retrieval[database]'" in error_of(loader, DependencyError)
 
 
 def test_the_url_may_stand_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

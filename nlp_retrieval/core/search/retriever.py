@@ -19,8 +19,8 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Component, canonical_json, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.forks import Lock, compute_alone, forked
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation

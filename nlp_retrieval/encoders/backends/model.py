@@ -18,7 +18,7 @@ from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.model_turns import blamed_on
-from nlp_retrieval.errors import DependencyError, ModelError, first_line
+from nlp_retrieval.errors import DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -145,4 +145,4 @@ def require_onnx_extra(*also: str) -> None:
     """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
     for package in ("onnxruntime", "tokenizers", *also):
         if importlib.util.find_spec(package) is None:
-            raise DependencyError(f"backend='onnx' needs {package}: pip install 'nlp_retrieval[onnx]'")
+            raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")

@@ -14,7 +14,7 @@ from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.static.vocabulary import check_vocabulary
-from nlp_retrieval.errors import DependencyError, ModelError, first_line
+from nlp_retrieval.errors import DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -97,4 +97,4 @@ def _check_table(model: StaticModel, where: str) -> None:
 def require_static_extra() -> None:
     """Raise :class:`DependencyError` unless model2vec is installed."""
     if importlib.util.find_spec("model2vec") is None:
-        raise DependencyError("static embeddings need model2vec: pip install 'nlp_retrieval[static]'")
+        raise DependencyError(f"static embeddings need model2vec: {install('static')}")

@@ -21,7 +21,7 @@ from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.output import write_output
-from nlp_retrieval.errors import DependencyError, IndexDamagedError, ModelError
+from nlp_retrieval.errors import DependencyError, IndexDamagedError, ModelError, install
 
 __all__ = ["WordVectors", "fingerprint_of", "read_word_vectors", "write_word_vectors"]
 
@@ -171,9 +171,7 @@ def _read_binary(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     try:
         from gensim.models import KeyedVectors
     except ImportError:
-        raise DependencyError(
-            "word vectors need gensim: pip install 'nlp_retrieval[signals]' (or pip install gensim)"
-        ) from None
+        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
     kept = KeyedVectors.load_word2vec_format(str(path.absolute()), binary=True, unicode_errors="replace")
     return list(kept.index_to_key), np.ascontiguousarray(kept.vectors, np.float32)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, install
 from nlp_retrieval.text.stems import stems_of_language
 
 __all__ = ["train_word_vectors"]
@@ -56,9 +56,7 @@ def train_word_vectors(
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise DependencyError(
-            "word vectors need gensim: pip install 'nlp_retrieval[signals]' (or pip install gensim)"
-        ) from None
+        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
     stems = stems_of_language(None)
     texts = [stems.words(item.text) for item in items]
     frequencies = Counter(word for words in texts for word in set(words))

@@ -18,7 +18,7 @@ from typing import Any, cast
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.signals import handlers_kept
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, Worker, WorkerLostError, WorkerSide
-from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line, install
 
 ROOM_SECONDS = 60.0
 """So long a worker waits for a free core, and for its process to start."""
@@ -163,7 +163,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise DependencyError(f"a cluster needs ray ({error}): pip install 'nlp_retrieval[ray]'") from error
+        raise DependencyError(f"a cluster needs ray ({error}): {install('ray')}") from error
     return ray
 
 

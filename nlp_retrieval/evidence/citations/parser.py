@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -39,8 +39,7 @@ def markdown_parser() -> MarkdownIt:
         from markdown_it import MarkdownIt
         from mdit_py_plugins.footnote import footnote_plugin
     except ImportError as error:
-        install = "pip install 'nlp_retrieval[evidence]'"
-        raise DependencyError(f"reading citations needs a Markdown parser: {install} ({error})") from None
+        raise DependencyError(f"reading citations needs a Markdown parser: {install('evidence')} ({error})") from None
     parser = MarkdownIt("commonmark", {"store_labels": True, "inline_definitions": True}).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _note)

@@ -12,7 +12,7 @@ import unicodedata
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
-from nlp_retrieval.errors import DependencyError, InputError
+from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text.printable import printable
 from nlp_retrieval.text.registered_names import has_other_brackets, registered_name
 
@@ -21,7 +21,7 @@ __all__ = ["canonical_url", "registrable_domain"]
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers take less."""
 
-_INSTALL = "pip install 'nlp_retrieval[evidence]'"
+_INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
 _SAFE_IN_FILES = "/!$&'()*+,;=:@~"

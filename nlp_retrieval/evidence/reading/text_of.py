@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import PurePath
 
-from nlp_retrieval.errors import DependencyError, SourceError
+from nlp_retrieval.errors import DependencyError, SourceError, install
 from nlp_retrieval.evidence.reading.cleaning import clean_text
 from nlp_retrieval.evidence.reading.decoding import decode_text
 from nlp_retrieval.evidence.reading.isolation import read_in_child
@@ -65,7 +65,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     kind = _kind(data, name, media_type, where)
     missing = [package for package in _NEEDED[kind] if find_spec(package) is None]
     if missing:
-        raise DependencyError(f"reading {kind} needs {', '.join(missing)}: pip install 'nlp_retrieval[evidence]'")
+        raise DependencyError(f"reading {kind} needs {', '.join(missing)}: {install('evidence')}")
     if not data or data.isspace():
         raise SourceError(f"{where}: it is empty; there is nothing to read")
     most = LARGEST_MARKUP if kind in ("html", "markdown") else LARGEST_FILE

@@ -213,7 +213,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
                     )
             elif said is None:
                 raise ModelError(
-                    f"{self.model}: its config.json does not say what its outputs mean; pass labels, such as "
+                    f"{self.model}: its config.json does not say what its outputs mean; pass "
                     'labels=["contradict", "neutral", "support"], in the order of the model card'
                 )
             else:

@@ -20,7 +20,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.errors import DependencyError, ModelError
+from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint.keys import EndpointKey
 from nlp_retrieval.text.printable import printable
@@ -225,7 +225,7 @@ class EndpointCalls:
         try:
             import httpx
         except ImportError as error:
-            raise DependencyError("models behind an endpoint need httpx: pip install 'nlp_retrieval[endpoint]'") from error
+            raise DependencyError(f"models behind an endpoint need httpx: {install('endpoint')}") from error
         with self._lock:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))

@@ -171,13 +171,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         # only ASCII white space parts columns, as in C; an id may hold a no-break space
         lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
     else:
-        lines = read_cells(
-            path,
-            "\t" if form == "tsv" else None,
-            None if form == "tsv" else '"',
-            "utf-8",
-            cure="write a quotation mark within quoted cells twice",
-        )
+        lines = read_cells(path, "\t" if form == "tsv" else None, None if form == "tsv" else '"', "utf-8")
     for number, line in lines:
         place, cells = f"{path}, line {number}", [cell.strip() for cell in line]
         while cells and not cells[-1] and len(cells) > (width or 3):
@@ -214,7 +208,7 @@ def _has_names(cells: Sequence[str]) -> bool:
 
 def _named(place: str, found: list[str]) -> list[str]:
     names = []
-    for what, aliases in _NAMES.items():
+    for aliases in _NAMES.values():
         known = {name.strip().lower() for name in found}
         if not known & set(aliases):
             near = likely(aliases[0], found, aliases)

@@ -29,6 +29,7 @@ from nlp_retrieval.loaders.tables.delimited import Quote, read_cells, read_rows
 
 __all__ = ["TopicsLoader"]
 
+_OFFERS = ("columns", "quote")
 _MOST = 64 * 2**20
 _TAG = re.compile(
     r"(?P<comment><!--)|(?P<cdata><!\[CDATA\[)|(?P<instruction><\?)|(?P<declaration><![A-Za-z])"
@@ -213,7 +214,7 @@ class TopicsLoader(BaseQueryLoader):
         delimiter = "\t" if form == "tsv" else None
         columns = self.columns
         if columns is None and self.id_field is None and self.text_field is None:
-            _, first = next(read_cells(self.path, delimiter, quote, "utf-8"), (0, []))
+            _, first = next(read_cells(self.path, delimiter, quote, "utf-8", _OFFERS), (0, []))
             names = [cell.strip() for cell in first]
             while names and not names[-1]:
                 names.pop()
@@ -226,7 +227,7 @@ class TopicsLoader(BaseQueryLoader):
                         "where it has one, pass id_field= and text_field="
                     )
                 columns = ("id", "text")
-        return read_rows(self.path, delimiter, quote, columns)
+        return read_rows(self.path, delimiter, quote, columns, offers=_OFFERS)
 
 
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:

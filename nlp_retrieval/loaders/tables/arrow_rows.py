@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import MAX_ENTRY, JsonObject, too_long
@@ -28,11 +29,20 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
     loader.check_columns(place, schema.names)
     for field in loader.taken_fields:
         found = _type_of(schema, field)
-        if found is not None and (pa.types.is_nested(found) or pa.types.is_binary(found) or pa.types.is_large_binary(found)):
-            cure = "make text of it, or name another column"
-            if pa.types.is_struct(found) and found.num_fields:
-                cure = f'name a field in it, such as "{field}.{found.field(0).name}"'
-            raise SourceError(f'{place}: column "{field}" holds {str(found)[:80]}, and not text; {cure}')
+        if found is None or not _is_no_text(found):
+            continue
+        parameter = loader.parameter_of(field)
+        cure = f"pass {parameter}=... with another column"
+        if pa.types.is_struct(found) and found.num_fields:
+            cure = f'name a field in it, such as "{field}.{found.field(0).name}", as {parameter}'
+        elif parameter in ("id_field", "title_field"):
+            cure = f"pass {parameter}=None where no column is fit, or name another"
+        raise SourceError(f'{place}: column "{field}" holds {str(found)[:80]}, and not text; {cure}')
+
+
+def _is_no_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_one(kind) for is_one in (types.is_nested, types.is_binary, types.is_large_binary, types.is_temporal))
 
 
 def _type_of(schema: pa.Schema, field: str) -> Any:
@@ -58,15 +68,15 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
     try:
         for batch in batches:
             batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
-            odd = [field.name for field in batch.schema if not _is_plain(field.type)]
+            odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
             for part in _parts(_in_microseconds(batch)):
                 if part.nbytes > MAX_ENTRY:
                     raise too_long(f"{source}, row {number + 1}")
                 for row in _converted(f"{source}, row {number + 1} or soon after", part):
                     number += 1
                     place = f"{source}, row {number}"
-                    for column in odd:
-                        row[column] = plain_value(place, column, row[column])
+                    for column, kind in odd:
+                        row[column] = plain_value(place, column, _parsed(kind, row[column]))
                     yield place, row
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
@@ -74,10 +84,14 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
 
 def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
-        return cast(list[dict[str, Any]], part.to_pylist())
+        return cast(list[dict[str, Any]], part.to_pylist(maps_as_pydicts="strict"))
     except (pa.ArrowException, UnicodeDecodeError):
         raise
-    except (OverflowError, ValueError, LookupError) as error:  # a date after the year 9999, an unknown time zone
+    except (
+        OverflowError,
+        ValueError,
+        LookupError,
+    ) as error:  # a date after the year 9999, an unknown zone, a key twice in a map
         raise SourceError(
             f"{place}: a value that Python has no form for ({str(error)[:200]}); "
             "make text of its column, or leave it out with metadata_fields"
@@ -103,6 +117,33 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch
     else:
         yield from (batch.slice(row, 1) for row in range(len(batch)))
+
+
+def _parsed(kind: pa.DataType, value: Any) -> Any:
+    """A value in which the texts of columns of JSON are read; ``datasets`` keeps columns of mixed types so."""
+    if value is None or not _holds_json(kind):
+        return value
+    if _is_json(kind):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value  # ``datasets`` writes texts such as 001 as they are
+    if pa.types.is_struct(kind):
+        return {field.name: _parsed(field.type, value[field.name]) for field in kind}
+    if pa.types.is_map(kind):
+        return {key: _parsed(kind.item_type, inner) for key, inner in value.items()}
+    return [_parsed(kind.value_type, inner) for inner in value]
+
+
+def _is_json(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and str(kind.extension_name) == "arrow.json"
+
+
+def _holds_json(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_holds_json(field.type) for field in kind)
+    inner = getattr(kind, "item_type" if pa.types.is_map(kind) else "value_type", None)
+    return _is_json(kind) or (inner is not None and _holds_json(inner))
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -9,22 +9,27 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
-from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, JsonObject, open_bytes, read_error, too_long
-from nlp_retrieval.loaders.records import quoted
+from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, SAVE_AS_UTF8, JsonObject, open_bytes, read_error, too_long
+from nlp_retrieval.loaders.records import likely, quoted
 
 __all__ = ["CsvLoader", "Quote", "read_cells", "read_rows"]
 
 _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
+
+_MOST_NAMED = 12
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 Quote = Character | Literal["auto"] | None
@@ -43,7 +48,8 @@ class CsvLoader(RecordLoader):
         title_field: the column that holds the title, where there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
         number_fields: the columns whose cells are numbers in the metadata, so that filters compare them as such; an empty
-            cell is null.
+            cell and NaN are null.
+        decimal: what separates the fraction of a number: ``,`` where 3.5 is written 3,5.
         delimiter: what stands between cells. None: a tab in a file called ``.tsv`` or ``.tab``, and in others the one of comma,
             tab, semicolon and bar that the first line has most of.
         quote: what stands around cells that hold delimiters or line ends. None: nothing does, and a quotation mark is text.
@@ -54,6 +60,9 @@ class CsvLoader(RecordLoader):
 
     name = "csv"
 
+    offers: ClassVar[Collection[str]] = ("delimiter", "quote", "columns", "encoding")
+    """The parameters that errors may name as a cure; a loader that reads CSV files for another purpose has none of them."""
+
     def __init__(
         self,
         path: str | Path,
@@ -62,6 +71,7 @@ class CsvLoader(RecordLoader):
         title_field: str | None = "title",
         metadata_fields: Sequence[str] | None = None,
         number_fields: Sequence[str] = (),
+        decimal: Literal[".", ","] = ".",
         delimiter: Character | None = None,
         quote: Quote = "auto",
         columns: Annotated[Sequence[str], Field(min_length=1)] | None = None,
@@ -71,6 +81,7 @@ class CsvLoader(RecordLoader):
         check_encoding(encoding)
         self.path = path
         self.number_fields = number_fields
+        self.decimal = decimal
         self.delimiter = delimiter
         self.quote = quote
         self.columns = columns
@@ -87,12 +98,12 @@ class CsvLoader(RecordLoader):
         is_tsv = _is_tsv(self.path)
         delimiter = self.delimiter or ("\t" if is_tsv else None)
         quote = (None if is_tsv else '"') if self.quote == "auto" else self.quote
-        for place, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding):
+        for place, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, self.offers):
             if first:
                 self._check_header(row)
                 first = False
             for field in numbers:
-                row[field] = _number(place, field, str(row[field]))
+                row[field] = _number(place, field, str(row[field]), self.decimal)
             yield place, row
 
     def _check_header(self, row: JsonObject) -> None:
@@ -103,12 +114,15 @@ class CsvLoader(RecordLoader):
             if self.columns is None and any(_looks_like_value(name) for name in row):
                 raise SourceError(
                     f"{where}: this looks like a row, and not like the names of columns: {quoted(row)}; "
-                    'where the file has no line of names, pass columns=["id", "content", ...]'
+                    f"where the file has no line of names, {_names_cure(self.offers, len(row))}"
                 ) from None
             raise error from None
         for field in self.number_fields:
             if field not in row:
-                raise SourceError(f'{where}: no column "{field}" for number_fields (found: {quoted(row)}); correct its name')
+                meant = likely(field, row, ())
+                corrected = [meant if name == field and meant else name for name in self.number_fields]
+                cure = f"pass number_fields={json.dumps(corrected, ensure_ascii=False)}" if meant else "correct its name"
+                raise SourceError(f'{where}: no column "{field}" for number_fields (found: {quoted(row)}); {cure}')
 
 
 def _is_tsv(path: str | Path) -> bool:
@@ -133,6 +147,7 @@ def read_rows(
     quote: str | None = '"',
     columns: Sequence[str] | None = None,
     encoding: str = "utf-8",
+    offers: Collection[str] = (),
 ) -> Iterator[tuple[str, JsonObject]]:
     """Yield the rows of a CSV file by the names of its columns, each with its place (``items.csv, line 17``).
 
@@ -142,15 +157,16 @@ def read_rows(
         quote: as said.
         columns: as said.
         encoding: as said.
+        offers: which of these parameters the reader of an error can set.
 
     Raises:
         SourceError: the file is missing or damaged, or a row does not fit its header.
     """
     names = list(columns) if columns is not None else None
-    for line, cells in read_cells(path, delimiter, quote, encoding):
+    for line, cells in read_cells(path, delimiter, quote, encoding, offers):
         place = f"{path}, line {line}"
         if names is None:
-            names = _checked_names(place, cells, delimiter)
+            names = _checked_names(place, cells, delimiter, offers)
             while not names[-1]:  # a delimiter at the end of the line
                 names.pop()
             continue
@@ -159,18 +175,16 @@ def read_rows(
         if len(cells) != len(names):
             raise SourceError(
                 f"{place}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
-                "put quotation marks around cells that hold a delimiter or a line end, or pass delimiter="
+                "put quotation marks around cells that hold a delimiter or a line end"
+                + (", or pass delimiter=..." if "delimiter" in offers else "")
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
         yield place, row
 
 
-_CURE = "write a quotation mark within quoted cells twice, or pass quote=None (null in YAML) where a quotation mark is text"
-
-
 def read_cells(
-    path: str | Path, delimiter: str | None, quote: str | None, encoding: str, cure: str = _CURE
+    path: str | Path, delimiter: str | None, quote: str | None, encoding: str, offers: Collection[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins.
 
@@ -179,12 +193,12 @@ def read_cells(
         delimiter: as of :class:`CsvLoader`.
         quote: what stands around cells; None: nothing does.
         encoding: of the file.
-        cure: what to do about quotation marks that are not closed.
+        offers: which of these parameters the reader of an error can set.
     """
     # the module counts for all its readers together, and 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
-    lines = _lines(path, encoding)
+    lines = _lines(path, encoding, offers)
     first = next(lines, None)
     if first is None:
         raise SourceError(f"{path}: the file is empty; a CSV file begins with the names of its columns")
@@ -202,7 +216,11 @@ def read_cells(
         except csv.Error as error:
             if str(error).startswith("field larger than"):
                 raise too_long(f"{path}, line {before + 1}") from None
-            raise SourceError(f"{path}, line {before + 1}: not a row of CSV: {error}; {cure}") from None
+            raise SourceError(
+                f"{path}, line {before + 1}: not a row of CSV: {error}; "
+                "write a quotation mark within quoted cells twice"
+                + (", or pass quote=None where a quotation mark is text" if "quote" in offers else "")
+            ) from None
         if cells is None:
             return
         if cells:
@@ -215,10 +233,10 @@ def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
     yield from lines
 
 
-def _lines(path: str | Path, encoding: str) -> Iterator[str]:
+def _lines(path: str | Path, encoding: str, offers: Collection[str]) -> Iterator[str]:
     """The lines with their ends, decoded; a byte order mark is dropped."""
     name = codecs.lookup(encoding).name
-    with open_bytes(path, utf16=name.startswith("utf-16")) as stream:
+    with open_bytes(path, utf16=name.startswith("utf-16"), any_encoding="encoding" in offers) as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if name == "utf-8" else encoding, newline="")
         number = 0
         try:
@@ -227,18 +245,19 @@ def _lines(path: str | Path, encoding: str) -> Iterator[str]:
                 if len(line) > MAX_ENTRY:
                     raise too_long(f"{path}, line {number}")
                 if "\0" in line:
+                    given = (
+                        'pass encoding="utf-16-le"' if "encoding" in offers else "save it as UTF-8 (iconv -f UTF-16LE -t UTF-8)"
+                    )
                     raise SourceError(
-                        f"{path}, line {number}: it holds a zero byte; "
-                        "pass encoding=\"utf-16-le\" where the file is UTF-16, or remove it (tr -d '\\000' < old > new)"
+                        f"{path}, line {number}: it holds a zero byte; {given} where the file is UTF-16, or remove the byte "
+                        "(tr -d '\\000' < old > new)"
                     )
                 yield line
         except UnicodeError as error:
             ahead = error.object[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
             reason = getattr(error, "reason", error)
-            raise SourceError(
-                f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); "
-                'pass the file\'s encoding, such as encoding="latin-1" or "cp1252"'
-            ) from None
+            cure = 'pass encoding="latin-1" or "cp1252", whichever it is in' if "encoding" in offers else SAVE_AS_UTF8
+            raise SourceError(f"{path}, line {number + 1 + ahead}: not {encoding} ({reason}); {cure}") from None
         except READ_ERRORS as error:
             raise read_error(f"{path}, line {number + 1}", error) from error
         finally:
@@ -252,22 +271,30 @@ def _sniffed(header: str, quote: str | None) -> str:
     return max(_DELIMITERS, key=lambda character: counts[character])
 
 
-def _checked_names(place: str, cells: list[str], delimiter: str | None) -> list[str]:
+def _names_cure(offers: Collection[str], count: int) -> str:
+    names = [*("id", "content")[:count], *(f"column {number}" for number in range(3, count + 1))][:_MOST_NAMED]
+    return f"pass columns={json.dumps(names)}" if "columns" in offers else "write their names into its first line"
+
+
+def _checked_names(place: str, cells: list[str], delimiter: str | None, offers: Collection[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) == 1 and delimiter is not None:
         other = max((one for one in _DELIMITERS if one != delimiter), key=names[0].count)
         if other in names[0]:
+            cure = f"pass delimiter={_NAMES[other]}" if "delimiter" in offers else f"separate the cells by {delimiter!r}"
             raise SourceError(
                 f"{place}: one column with the delimiter {delimiter!r}, and {names[0].count(other) + 1} with {_NAMES[other]}; "
-                f"pass delimiter={_NAMES[other]}"
+                f"{cure}"
             )
     if not any(names):
-        raise SourceError(f"{place}: no column has a name; pass columns=[...] where the file has no line of names")
+        raise SourceError(
+            f"{place}: no column has a name; where the file has no line of names, {_names_cure(offers, len(names))}"
+        )
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
             raise SourceError(
-                f'{place}: {count} columns are called "{name[:40]}"; rename one, '
-                'or, where this is a row already and the file has no line of names, pass columns=["id", "content", ...]'
+                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the file '
+                f"has no line of names, {_names_cure(offers, len(names))}"
             )
     return names
 
@@ -276,12 +303,17 @@ def _looks_like_value(name: str) -> bool:
     return len(name) > 60 or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
 
-def _number(place: str, field: str, cell: str) -> JsonValue:
-    if not cell.strip():
+def _number(place: str, field: str, cell: str, decimal: str) -> JsonValue:
+    written = cell.strip()
+    if not written or written.lower() == "nan":
         return None
+    plain = written if decimal == "." else written.translate(str.maketrans(",.", ".,"))
     for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    raise SourceError(f'{place}: "{field}" is {cell[:40]!r}, which is no number; leave it out of number_fields')
+        with suppress(ValueError):
+            if "_" not in plain and math.isfinite(number := kind(plain)):
+                return number
+    other = {".": ",", ",": "."}[decimal]
+    cure = "leave it out of number_fields"
+    if written.count(other) == 1 and written.replace(other, "", 1).lstrip("+-").isdecimal():
+        cure = f'pass decimal="{other}" where that separates the fraction, or {cure}'
+    raise SourceError(f'{place}: "{field}" is {cell[:40]!r}, which is no number; {cure}')

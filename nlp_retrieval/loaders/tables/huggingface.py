@@ -1,21 +1,28 @@
 """Items from data sets of the Hugging Face library ``datasets``: folders on disk, cached sets and names on the hub.
 
-No script of a data set is run: ``datasets`` 4 and later has no such thing, and earlier ones are refused. What is on disk is
-read as Arrow, in batches, without a copy in the cache.
+No script of a data set is run: ``datasets`` 4 and later has no such thing, and earlier ones are refused. What ``save_to_disk``
+wrote is read as Arrow, in batches, without a copy in the cache. Of a folder of data files, ``datasets`` says which files are of
+which split; they are read as the loaders of such files read them, so that no value changes by a guess at its type.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, nearest
+from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.fields import RecordLoader
-from nlp_retrieval.loaders.files import JsonObject
+from nlp_retrieval.loaders.files import JsonObject, read_lines
+from nlp_retrieval.loaders.json_list import read_json_file_of_records
+from nlp_retrieval.loaders.records import quoted
 from nlp_retrieval.loaders.tables.arrow_rows import BATCH, check_schema, rows_of_batches
+from nlp_retrieval.loaders.tables.delimited import CsvLoader
+from nlp_retrieval.loaders.tables.parquet import ParquetLoader
 
 __all__ = ["HuggingFaceLoader"]
 
@@ -23,14 +30,14 @@ __all__ = ["HuggingFaceLoader"]
 class HuggingFaceLoader(RecordLoader):
     """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
 
-    A folder that ``save_to_disk`` wrote, or one of JSON lines, CSV, Parquet or text files, is read in place. Any other path is
-    a name on the hub: it is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is
-    looked at.
+    A folder that ``save_to_disk`` wrote, or one of JSON, CSV, Parquet or text files, is read in place; files read as by the
+    loaders ``jsonl``, ``csv`` and ``parquet``, so cells of CSV are text. Any other path is a name on the hub: it is taken from
+    the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is looked at.
 
     Args:
-        path: a folder, or a name on the hub (``mteb/scifact``).
+        path: a folder, a file, or a name on the hub (``mteb/scifact``).
         config: which of the data set's configurations (``corpus``). None: its only or default one.
-        split: which of its splits.
+        split: which of its splits; of a single data set that ``save_to_disk`` wrote, the one it was made of.
         revision: a commit, branch or tag on the hub. None: the newest.
         id_field: the column that holds the id, unique: text or integer; or a path into objects. None: the number of the row,
             from 0, by which ``datasets`` knows it too.
@@ -66,45 +73,120 @@ class HuggingFaceLoader(RecordLoader):
             SourceError: there is no such data set or split, the hub cannot be reached, a column is missing or no text.
         """
         source = f"{self.path}, split {self.split}"
-        yield from rows_of_batches(source, self._batches(source))
-
-    def _batches(self, source: str) -> Iterator[pa.RecordBatch]:
-        checked = False
-        for table in self._open(source).with_format("arrow").iter(batch_size=BATCH):
-            if not checked:
-                check_schema(self, source, table.schema)
-                checked = True
-            yield from table.select(self.used_columns(table.column_names)).to_batches()
-
-    def _open(self, source: str) -> Any:
-        try:
-            import datasets
-        except ImportError:
-            raise DependencyError("HuggingFaceLoader needs datasets: pip install 'nlp_retrieval[huggingface]'") from None
         folder = Path(self.path).expanduser()
-        try:
-            if (folder / "dataset_dict.json").is_file():
-                return self._split_of(datasets.load_from_disk(str(folder)))
-            if (folder / "state.json").is_file():
-                return datasets.load_from_disk(str(folder))
-            return datasets.load_dataset(
-                str(folder) if folder.is_dir() else str(self.path),
-                self.config_name,
-                split=self.split,
-                revision=None if folder.is_dir() else self.revision,
-                streaming=folder.is_dir(),
-            )
-        except RetrievalError:
-            raise
-        except ConnectionError as error:
+        saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+        if folder.exists() and not saved:
+            yield from self._records_of_files(source, folder)
+        else:
+            yield from rows_of_batches(source, self._batches(source, folder, saved))
+
+    def _records_of_files(self, source: str, folder: Path) -> Iterator[tuple[str, JsonObject]]:
+        """The records of the data files of a split, each read as its own loader reads it."""
+        with _clear_errors(source):
+            given = (str(folder), None) if folder.is_dir() else (str(folder.absolute().parent), [folder.name])
+            builder = _datasets().load_dataset_builder(given[0], self.config_name, data_files=given[1])
+            files = {str(split): [str(file) for file in names] for split, names in builder.config.data_files.items()}
+        form = type(builder).__module__.rpartition(".")[2]
+        for file in self._split_of(files):
+            if form == "csv":
+                yield from self._csv(file, builder.config).records()
+            elif form == "parquet":
+                fields = (self.id_field, self.content_field, self.title_field, self.metadata_fields)
+                yield from ParquetLoader(file, *fields).records()
+            elif form == "json":
+                yield from read_json_file_of_records(file)
+            elif form == "text":
+                for number, line in read_lines(file):
+                    yield f"{file}, line {number}", {"text": line}
+            else:
+                raise SourceError(
+                    f"{source}: {file} is read by datasets as {form!r}, and only CSV, JSON, Parquet and text files are read "
+                    "from a folder; load it with datasets and write it with save_to_disk"
+                )
+
+    def _csv(self, file: str, read_as: Any) -> CsvLoader:
+        return _CsvOfFolder(
+            file,
+            self.id_field,
+            self.content_field,
+            self.title_field,
+            self.metadata_fields,
+            delimiter=None if read_as.sep == "," else read_as.sep,
+            columns=read_as.names,
+            encoding=read_as.encoding or "utf-8",
+        )
+
+    def _batches(self, source: str, folder: Path, saved: bool) -> Iterator[pa.RecordBatch]:
+        checked = False
+        with _clear_errors(source):
+            for table in self._open(folder, saved).with_format("arrow").iter(batch_size=BATCH):
+                if not checked:
+                    check_schema(self, source, table.schema)
+                    checked = True
+                yield from table.select(self.used_columns(table.column_names)).to_batches()
+
+    def _open(self, folder: Path, saved: bool) -> Any:
+        datasets = _datasets()
+        if not saved:
+            found = datasets.load_dataset(str(self.path), self.config_name, split=self.split, revision=self.revision)
+            _say_what_was_guessed(str(self.path), found)
+            return found
+        found = datasets.load_from_disk(str(folder))
+        if isinstance(found, datasets.DatasetDict):
+            return self._split_of(found)
+        if found.split is not None and str(found.split) != self.split:
             raise SourceError(
-                f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
-                "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
-            ) from None
-        except Exception as error:  # the library raises what its readers do
-            raise SourceError(f"{source}: datasets cannot open it: {str(error)[:300]}; check path, config and split") from error
+                f'{self.path}: it was made of the split "{found.split}", and "{self.split}" is asked for; '
+                f'pass split="{found.split}"'
+            )
+        return found
 
     def _split_of(self, splits: Any) -> Any:
         if self.split not in splits:
             raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
         return splits[self.split]
+
+
+class _CsvOfFolder(CsvLoader):
+    """A CSV file of a folder of data files: how it is read, the folder says."""
+
+    offers = ()
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise DependencyError(f"HuggingFaceLoader needs datasets: {install('huggingface')}") from None
+    return datasets
+
+
+@contextmanager
+def _clear_errors(source: str) -> Iterator[None]:
+    """Turn what the library and its readers raise into an error that names the source."""
+    try:
+        yield
+    except (RetrievalError, pa.ArrowException, UnicodeDecodeError):
+        raise
+    except ConnectionError as error:
+        raise SourceError(
+            f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
+            "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
+        ) from None
+    except Exception as error:
+        reason = str(error.__cause__ or error)[:300]
+        raise SourceError(f"{source}: datasets cannot read it: {reason}; check path, config and split") from error
+
+
+def _say_what_was_guessed(name: str, found: Any) -> None:
+    """Warn where ``datasets`` made numbers or times of the texts of a file, because they cannot be had back."""
+    form = found.info.builder_name
+    guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
+    changed = [column for column, feature in found.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
+    if guessed and changed:
+        warnings.warn(
+            f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "
+            "a time); to have the text as it is, download the files into a folder and name the folder",
+            RetrievalWarning,
+            stacklevel=2,
+        )

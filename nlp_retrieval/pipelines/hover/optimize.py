@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -231,4 +231,4 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
 def _require(optimizer: Optimizer) -> None:
     package = {"miprov2": "optuna", "gepa": "gepa"}[optimizer]
     if find_spec(package) is None:
-        raise DependencyError(f"optimizer={optimizer!r} needs {package}: pip install 'nlp_retrieval[llm]'")
+        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")

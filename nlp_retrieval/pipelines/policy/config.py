@@ -9,6 +9,7 @@ from typing import Any
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.searcher import Searcher
@@ -76,6 +77,7 @@ class StudyConfig:
             output=Path(_text(settings.get("output", "answers"), f"{where}: output", "a path")).expanduser(),
         )
 
+    @said_in_yaml()
     def study(self, *, replace: bool = False) -> PolicyStudy:
         """Open the index, or make it of the corpus, and return the study.
 

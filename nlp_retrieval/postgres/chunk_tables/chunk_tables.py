@@ -10,7 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.models import SearchableItem
@@ -58,6 +57,8 @@ class ChunkTables(ChunkReader):
         self._create = create
         self._dimensions = dimensions_of(dimensions)
         super().__init__(url, schema=schema)
+
+    _may_create = True
 
     def _prepare(self) -> None:
         if self._create:
@@ -118,7 +119,7 @@ class ChunkTables(ChunkReader):
         )
 
         self._require_own()
-        given = {column: np.asarray(matrix) for column, matrix in (vectors or {}).items()}
+        given = dict(vectors or {})
         n_documents = n_chunks = 0
         zero: dict[str, int] = {}
         for documents in together(documents_of(items), _CHUNKS_TOGETHER):

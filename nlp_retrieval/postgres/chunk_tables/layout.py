@@ -34,6 +34,9 @@ _VECTOR_TYPES = {"vector": "vector", "halfvec": "halfvec", "_float4": "vector", 
 """Types of columns that hold vectors, and the one of pgvector that they are compared as."""
 
 
+MAKE_THEM = "have it made: ChunkTables(url, create=True) in Python"
+
+
 @dataclass(frozen=True)
 class FoundColumn:
     """A column.
@@ -70,11 +73,12 @@ class Layout:
     extension: tuple[str, tuple[int, ...]] | None
     one_place: bool
 
-    def checked(self, shown: str) -> Layout:
+    def checked(self, shown: str, *, may_create: bool = True) -> Layout:
         """Return this layout, if chunks can be read by it.
 
         Args:
             shown: the database, for messages.
+            may_create: the caller can have the tables made.
 
         Raises:
             SourceError: a table or a column is missing.
@@ -82,9 +86,8 @@ class Layout:
         place = f'{shown}, schema "{self.schema}"'
         missing = [table for table in (DOCUMENTS, CHUNKS) if table not in self.tables]
         if missing:
-            raise SourceError(
-                f"{place}: there is no table {' and no table '.join(missing)}; pass create=True to make the tables"
-            )
+            cure = "pass create=True to make the tables" if may_create else MAKE_THEM
+            raise SourceError(f"{place}: there is no table {' and no table '.join(missing)}; {cure}")
         for table, needed in _NEEDED.items():
             columns = self.tables.get(table, dict.fromkeys(needed))
             lacking = [name for name in needed if name not in columns]
@@ -143,7 +146,7 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
     known = list(connection.execute(text(listing)).scalars())
     if found is None or found not in known:
         missing = "the search path leads to no schema" if schema is None else f"there is no schema {schema!r} in the database"
-        raise SourceError(f"{missing}; {nearest(schema or '', known)}; or have it made: ChunkTables(..., create=True)")
+        raise SourceError(f"{missing}; {nearest(schema or '', known)}; or {MAKE_THEM}")
     rows = connection.execute(
         text(
             "SELECT c.relname, a.attname, t.typname, a.atttypmod FROM pg_catalog.pg_class c "

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, SourceError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, SourceError, install
 from nlp_retrieval.postgres.chunk_tables.layout import (
     CHUNKS,
     DIMENSIONS,
@@ -154,5 +154,5 @@ def _scripts() -> ScriptDirectory:
     try:
         from alembic.script import ScriptDirectory
     except ImportError as error:
-        raise DependencyError(f'ChunkTables need Alembic: pip install "nlp_retrieval[policy]" ({error})') from error
+        raise DependencyError(f"ChunkTables need Alembic: {install('policy')} ({error})") from error
     return ScriptDirectory(str(_VERSIONS.parent), version_locations=[str(_VERSIONS)])

@@ -6,7 +6,7 @@ What is read is data: an id, a country or a name never becomes part of a stateme
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
@@ -41,6 +41,8 @@ class ChunkReader:
         IndexMismatchError: tables of ours have another version.
     """
 
+    _may_create: ClassVar[bool] = False
+
     def __init__(self, url: str, *, schema: str | None = None) -> None:
         if schema is not None and (not schema or "\0" in schema or len(schema.encode("utf-8", "surrogatepass")) > 63):
             raise ConfigurationError(f"schema={schema!r:.100}: a name of 1 to 63 bytes is wanted")
@@ -48,7 +50,9 @@ class ChunkReader:
         self._schema = schema
         self._prepare()
         shown = self._server.shown
-        self._layout: Layout = self._server.read(lambda connection: layout_of(connection, schema)).checked(shown)
+        self._layout: Layout = self._server.read(lambda connection: layout_of(connection, schema)).checked(
+            shown, may_create=self._may_create
+        )
         check_version(self._layout, shown)
 
     def _prepare(self) -> None:

@@ -6,20 +6,21 @@ a transaction that fails is kept; one that stood in the way of another is tried 
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nlp_retrieval.errors import DependencyError, OutputError, RetrievalError, SourceError
+from nlp_retrieval.errors import DependencyError, OutputError, RetrievalError, SourceError, install
 from nlp_retrieval.loaders.connection import HIDDEN, hide_secrets, resolve, scrub
 from nlp_retrieval.text.printable import printable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["ChunkServer", "driver_of"]
+__all__ = ["ChunkServer", "driver_of", "exact_json"]
 
 T = TypeVar("T")
 
@@ -28,6 +29,9 @@ _WAIT = 0.05
 _CONNECT_SECONDS = 10
 _IN_THE_WAY = ("40001", "40P01", "55P03", "23505")
 """Serialisation, deadlock, a lock that was not to be had, a row that another writer wrote first."""
+
+_IN_DIGITS = 1e16
+"""Whole floats from this one on are written with an exponent."""
 
 _DRIVER = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
 
@@ -106,12 +110,11 @@ class ChunkServer:
     def _engine(self) -> Engine:
         try:
             import psycopg
+            from psycopg.types.json import set_json_dumps
             from sqlalchemy import create_engine
             from sqlalchemy.pool import NullPool
         except ImportError as error:
-            raise DependencyError(
-                f'ChunkTables need SQLAlchemy and psycopg: pip install "nlp_retrieval[policy]" ({error})'
-            ) from error
+            raise DependencyError(f"ChunkTables need SQLAlchemy and psycopg: {install('policy')} ({error})") from error
         try:
             words = psycopg.conninfo.conninfo_to_dict(self._words)
         except psycopg.Error:
@@ -128,7 +131,9 @@ class ChunkServer:
         asked = {"application_name": "nlp_retrieval", "connect_timeout": _CONNECT_SECONDS} | words
 
         def connect() -> psycopg.Connection:
-            return psycopg.connect(**asked)  # type: ignore[arg-type]
+            connection = psycopg.connect(**asked)  # type: ignore[arg-type]
+            set_json_dumps(exact_json, connection)
+            return connection
 
         return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
@@ -138,6 +143,21 @@ class ChunkServer:
         if password:
             reason = reason.replace(password, HIDDEN)
         return printable(" ".join(reason.split()))[:300] + _cure(_state(error), reason)
+
+
+def exact_json(value: Any) -> str:
+    """Return a JSON value as text from which PostgreSQL gives every number back as it was.
+
+    It keeps numbers in decimal digits and forgets exponents, so that ``1e+16`` would be read as an integer and ``1e+23`` as
+    another number.
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(key))}: {exact_json(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(exact_json, value))}]"
+    if isinstance(value, float) and value.is_integer() and abs(value) >= _IN_DIGITS:
+        return f"{int(value)}.0"
+    return json.dumps(value, allow_nan=False)
 
 
 def driver_of(connection: Connection) -> Any:

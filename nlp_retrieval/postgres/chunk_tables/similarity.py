@@ -19,7 +19,7 @@ from nlp_retrieval.errors import QueryError, RetrievalWarning
 from nlp_retrieval.postgres.chunk_tables.layout import Layout
 from nlp_retrieval.postgres.chunk_tables.reading import Source, source_of
 from nlp_retrieval.postgres.chunk_tables.rows import own_id
-from nlp_retrieval.postgres.chunk_tables.vector_text import as_text
+from nlp_retrieval.postgres.chunk_tables.vector_text import as_floats, as_text
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
@@ -122,7 +122,10 @@ def similarities_in(
 
 
 def _checked(vectors: NDArray[Any], column: str, dimension: int | None) -> NDArray[np.float32]:
-    matrix = np.asarray(vectors, np.float32)
+    try:
+        matrix = as_floats(vectors)
+    except ValueError as error:
+        raise QueryError(f"{column}: {error}") from None
     if matrix.ndim != 2:
         raise QueryError(f"vectors: an array [queries, dimension] is wanted, found the shape {matrix.shape}")
     if dimension is not None and matrix.shape[1] != dimension:

@@ -18,7 +18,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError
 from nlp_retrieval.postgres.chunk_tables.layout import CHUNKS, DOCUMENTS, Layout, quoted
 from nlp_retrieval.postgres.chunk_tables.rows import DOCUMENT_KEY, ChunkRow, DocumentRow, Row, rows_of
-from nlp_retrieval.postgres.chunk_tables.vector_text import as_text
+from nlp_retrieval.postgres.chunk_tables.vector_text import as_floats, as_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -115,12 +115,16 @@ def vector_rows(
 
     Raises:
         QueryError: there is no such column.
-        ModelError: vectors are not of the column's dimension, as many as chunks, or not finite.
+        ModelError: vectors are no numbers, not of the column's dimension, not as many as chunks, or not finite.
     """
     rows: list[Row] = [{} for _ in item_ids]
     zero: dict[str, int] = {}
     for column, given in vectors.items():
-        matrix, wanted = np.asarray(given, np.float32), layout.vectors(column).dimension
+        wanted = layout.vectors(column).dimension
+        try:
+            matrix = as_floats(given, item_ids)
+        except ValueError as error:
+            raise ModelError(f"{column}: {error}") from None
         if matrix.ndim != 2 or len(matrix) != len(item_ids):
             raise ModelError(f"{column}: {len(item_ids)} chunks need as many vectors, found an array {matrix.shape}")
         if wanted is not None and matrix.shape[1] != wanted:

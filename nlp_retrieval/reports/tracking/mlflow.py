@@ -20,7 +20,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import MlflowSettings
 from nlp_retrieval.core.files.atomic import make_folder
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.reports.tracking.logged_run import LoggedRun, runs_of, sweep_of
 from nlp_retrieval.reports.tracking.run_logger import RunLogger, is_reachable, run_id, sweep_id
 
@@ -146,7 +146,7 @@ def _mlflow() -> Any:
         import mlflow
         import sqlalchemy  # noqa: F401 -- keeps the runs in a file
     except ImportError:
-        raise DependencyError("logging to MLflow needs mlflow: pip install 'nlp_retrieval[mlflow]'") from None
+        raise DependencyError(f"logging to MLflow needs mlflow: {install('mlflow')}") from None
     return mlflow
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.core.files.output import check_folder_for_output, file_names, remove_output
-from nlp_retrieval.errors import DependencyError, OutputError
+from nlp_retrieval.errors import DependencyError, OutputError, install
 from nlp_retrieval.reports.tracking.logged_run import SUMMARY, LoggedRun, runs_of
 from nlp_retrieval.reports.tracking.run_logger import RunLogger
 
@@ -71,4 +71,4 @@ def _require() -> None:
     try:
         import tensorboard  # noqa: F401
     except ImportError:
-        raise DependencyError("logging to TensorBoard needs tensorboard: pip install 'nlp_retrieval[tensorboard]'") from None
+        raise DependencyError(f"logging to TensorBoard needs tensorboard: {install('tensorboard')}") from None

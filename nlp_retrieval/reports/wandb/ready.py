@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from nlp_retrieval.benchmarks.settings import WandbMode, WandbSettings
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.reports.tracking.run_logger import is_reachable
 
 
@@ -23,7 +23,7 @@ def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
     try:
         import wandb
     except ImportError:
-        raise DependencyError("logging to Weights & Biases needs wandb: pip install 'nlp_retrieval[wandb]'") from None
+        raise DependencyError(f"logging to Weights & Biases needs wandb: {install('wandb')}") from None
     try:
         wandb.Settings(project=settings.project, entity=settings.entity, run_group=settings.group)
     except (wandb.errors.UsageError, ValueError) as error:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, Rarity
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.stems import Stems
@@ -123,9 +123,7 @@ def _indel() -> Any:
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import cdist
     except ImportError:
-        raise DependencyError(
-            "fuzzy matching needs rapidfuzz: pip install 'nlp_retrieval[signals]' (or pip install rapidfuzz)"
-        ) from None
+        raise DependencyError(f"fuzzy matching needs rapidfuzz: {install('signals')}") from None
 
     def ratios(terms: list[str], words: list[str]) -> Any:
         return cdist(terms, words, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1)

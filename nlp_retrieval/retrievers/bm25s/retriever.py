@@ -50,10 +50,10 @@ class Bm25sRetriever(BaseRetriever):
         stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), "none", or "auto" for the language's.
         stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), None for no list, or "auto".
         pattern: what a word is, as a pattern of RE2, in place of a run of letters and digits. It is matched against the text
-            in lower case, between spaces. Needs ``pip install "nlp_retrieval[signals]"``.
+            in lower case, between spaces. Needs the extra ``signals``.
         accents: "keep" them, or "fold" them, so that "cafe" finds "café".
         segmenter: "jieba" splits Chinese by its dictionary (jieba-rs), None into pairs of characters. Not with a pattern. Needs
-            ``pip install "nlp_retrieval[chinese]"``.
+            the extra ``chinese``.
         feedback: expand queries by the terms of their first hits: "rm3" as in Anserini (Abdul-Jaleel et al., TREC 2004), or
             "bo1" as in Terrier (Amati, 2003); None for not at all. A filter holds for what is found, not for what is fed back.
         fb_docs: how many hits are fed back; by default 10 for "rm3" and 3 for "bo1".

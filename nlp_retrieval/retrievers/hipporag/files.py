@@ -141,7 +141,7 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
     if n_unknown:
         warnings.warn(
             f"hipporag: nothing is known of what {n_unknown:,} of {len(said.known):,} passages say; they are found by their "
-            "own vectors. Give knowledge=, a file of entities and triples extracted from these very texts",
+            "own vectors. Give `knowledge`, a file of entities and triples extracted from these very texts",
             RetrievalWarning,
             stacklevel=4,
         )

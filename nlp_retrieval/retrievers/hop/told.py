@@ -51,7 +51,7 @@ class ToldRelations(RelationFiles):
             found = f"none of its {n_left_out:,} relations is between two items of this index" if n_left_out else "it has none"
             raise SourceError(
                 f"hop: the table logical_relationships of {self.source!r} tells no relations: {found}; index the chunks of the "
-                "same tables (the loader chunk_tables), or leave out relations=, so that relations are found here"
+                "same tables (the loader chunk_tables), or leave out `relations`, so that relations are found here"
             )
         if n_left_out:
             warnings.warn(

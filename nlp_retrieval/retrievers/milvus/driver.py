@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -25,7 +25,7 @@ def require_driver() -> None:
     try:
         import pymilvus.decorators  # noqa: F401
     except ImportError as error:
-        raise DependencyError(f'Milvus needs its driver: pip install "nlp_retrieval[milvus]" ({error})') from error
+        raise DependencyError(f"Milvus needs its driver: {install('milvus')} ({error})") from error
     finally:
         if before is None:
             del os.environ["PYTHON_DOTENV_DISABLED"]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
-from nlp_retrieval.errors import DependencyError, ServerError
+from nlp_retrieval.errors import DependencyError, ServerError, install
 from nlp_retrieval.retrievers.milvus import lite_process
 from nlp_retrieval.servers.embedded import KeptServer
 from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust
@@ -50,9 +50,7 @@ class MilvusLiteServer(KeptServer):
     def start(self) -> None:
         require_trust(self.folder, "milvus", "Milvus Lite")
         if importlib.util.find_spec("milvus_lite") is None:
-            raise DependencyError(
-                'the embedded server needs Milvus Lite: pip install "nlp_retrieval[milvus]" (or pass url= of a server)'
-            )
+            raise DependencyError(f"the embedded server needs Milvus Lite: {install('milvus')} (or pass url=... of a server)")
         data = self.folder / DATA
         if not data.exists():
             remember(self.folder, "milvus")
@@ -68,7 +66,7 @@ class MilvusLiteServer(KeptServer):
         if said is not None:
             raise ServerError(
                 f"{self.folder}: Milvus Lite does not start: {said}. The data may be damaged, or of another version: index "
-                "again with replace=True after removing this folder; or name a server with url="
+                "again with replace=True after removing this folder; or pass url=env:NAME of a server"
             )
 
     def sync(self, collection: str) -> None:

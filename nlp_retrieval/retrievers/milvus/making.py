@@ -50,10 +50,12 @@ def require_abilities(connections: MilvusConnections, making: Making) -> None:
     connections.require(*(_RABITQ_SINCE if making.index_type == "rabitq" else _OLDEST))
     if connections.lite and making.index_type not in _ON_LITE:
         raise ConfigurationError(
-            f"Milvus Lite has no index_type={making.index_type!r}; use {', '.join(_ON_LITE)}, or a Milvus server (url=)"
+            f"Milvus Lite has no index_type={making.index_type!r}; use {', '.join(_ON_LITE)}, or pass url=... of a server"
         )
     if connections.lite and making.analyzer not in (None, "standard"):
-        raise ConfigurationError(f"Milvus Lite has no analyzer={making.analyzer!r}; use 'standard', or a Milvus server (url=)")
+        raise ConfigurationError(
+            f"Milvus Lite has no analyzer={making.analyzer!r}; use 'standard', or pass url=... of a server"
+        )
 
 
 def schema_of(directory: Path, dimension: int, analyzer: str | None) -> Any:

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.core.forks import Lock, forked, inherited
-from nlp_retrieval.errors import DependencyError, JavaError
+from nlp_retrieval.errors import DependencyError, JavaError, install
 
 Java = Any
 """An object that lives in Java. Pyjnius creates its class at run time, so no type checker can know it."""
 
 MINIMUM = 21
-INSTALL = 'pip install "nlp_retrieval[pyserini]"'
+INSTALL = install("pyserini")
 
 _VECTORS = "jdk.incubator.vector"
 _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")

@@ -33,7 +33,7 @@ _BATCH = 2_000
 class PyseriniRetriever(BaseRetriever):
     """BM25, optionally with RM3 feedback: the same ranking and index format as pyserini's ``LuceneSearcher``.
 
-    Needs ``pip install "nlp_retrieval[pyserini]"``, which brings its own Java. Java's heap may grow to a quarter of the
+    Needs the extra ``pyserini``, which brings its own Java. Java's heap may grow to a quarter of the
     memory; with ``JAVA_TOOL_OPTIONS=-Xmx192m`` in the environment, 300,000 passages are indexed in less than 500 MB.
 
     After updates, deleted items are never found, but Lucene counts them in its statistics (document frequencies, mean

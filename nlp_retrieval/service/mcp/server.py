@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.guard import known_hosts
 from nlp_retrieval.service.mcp.tools import ABOUT_TEXTS, McpTool, tools_of
@@ -48,7 +48,7 @@ def require_mcp() -> None:
         import mcp.server.lowlevel
         import mcp_types
     except ImportError as error:
-        raise DependencyError(f"MCP needs the package mcp: pip install 'nlp_retrieval[mcp]' ({error})") from None
+        raise DependencyError(f"MCP needs the package mcp: {install('mcp')} ({error})") from None
     del mcp, mcp_types
 
 

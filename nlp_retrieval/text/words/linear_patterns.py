@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.errors import ConfigurationError, DependencyError
+from nlp_retrieval.errors import ConfigurationError, DependencyError, install
 
 __all__ = ["LinearPattern", "in_characters"]
 
@@ -75,7 +75,7 @@ def _compiled(pattern: str) -> LinearPattern:
     try:
         import re2
     except ImportError:
-        raise DependencyError("patterns need RE2: pip install 'nlp_retrieval[signals]' (or pip install google-re2)") from None
+        raise DependencyError(f"patterns need RE2: {install('signals')}") from None
     shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
     if len(pattern) > _LONGEST:
         raise ConfigurationError(f"the pattern {shown!r} has {len(pattern):,} characters; {_LONGEST:,} are allowed")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 __all__ = ["Segmenter", "segmenter_fingerprint", "segmenting"]
 
@@ -52,4 +52,4 @@ def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
 
 
 def _missing(name: Segmenter) -> DependencyError:
-    return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: pip install 'nlp_retrieval[chinese]'")
+    return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")

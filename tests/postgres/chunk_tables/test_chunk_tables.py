@@ -52,6 +52,33 @@ def test_items_come_back_as_they_were(tables: ChunkTables) -> None:
     assert [one.item_id for one in tables.stream(["Côte d'Ivoire", "Kenya"])] == ["ke-0", "ke-1", ATTACK]
 
 
+NUMBERS = [
+    1e16,
+    1e23,
+    -1e16,
+    1.5e300,
+    1.7976931348623157e308,
+    5e-324,
+    1e-7,
+    0.1,
+    2.0,
+    3,
+    2**53 + 1,
+    -(2**64) - 1,
+    10**639,
+    True,
+]
+
+
+def test_numbers_come_back_exactly_and_of_the_same_type(tables: ChunkTables) -> None:
+    given = item("numbers", "x", each=NUMBERS, within={"a": [{"b": number} for number in NUMBERS]}, alone=1e23, text='1e16 "é"')
+    tables.write([given])
+    (found,) = tables.stream()
+    assert {key: repr(value) for key, value in found.metadata.items()} == {
+        key: repr(value) for key, value in given.metadata.items()
+    }
+
+
 def test_the_country_stands_in_one_place_and_the_view_shows_it(
     tables: ChunkTables, sql: psycopg.Connection, schema: str
 ) -> None:
@@ -99,6 +126,15 @@ def floats_of(text: str) -> list[float]:
     [
         ("word2vec_embedding", np.ones((2, 5)), ModelError, "vectors of 3 dimensions, and these have 5"),
         ("word2vec_embedding", np.ones((1, 3)), ModelError, "2 chunks need as many vectors"),
+        (
+            "word2vec_embedding",
+            np.array([["1", "2", "x"]] * 2),
+            ModelError,
+            "word2vec_embedding: the vector of item 'ke-0' holds str",
+        ),
+        ("word2vec_embedding", [[1, 2, 3], [1, "b", 3]], ModelError, "the vector of item 'ke-1' holds str"),
+        ("word2vec_embedding", [[1, 2, 3], [1, 2]], ModelError, "not all of one length"),
+        ("word2vec_embedding", [None, None], ModelError, "the vector of item 'ke-0' holds NoneType"),
         ("word2vec_embedding", np.full((2, 3), np.nan), ModelError, "the vector of item 'ke-0' is not finite"),
         ("word_embedding", np.ones((2, 3)), QueryError, "no column 'word_embedding'; did you mean 'word2vec_embedding'"),
         ("content", np.ones((2, 3)), QueryError, "content holds text, no vectors"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.errors import DependencyError, install
 
 try:
     import httpcore
 except ImportError:
-    raise DependencyError("fetching over HTTP needs httpcore: pip install 'nlp_retrieval[research]'") from None
+    raise DependencyError(f"fetching over HTTP needs httpcore: {install('research')}") from None
 
 __all__ = ["httpcore"]

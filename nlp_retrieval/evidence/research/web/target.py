@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError
+from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, InputError, install
 from nlp_retrieval.evidence.index.urls import MAX_URL, canonical_url
 from nlp_retrieval.text.printable import printable
 
@@ -45,7 +45,7 @@ class WebTarget:
         try:
             from w3lib.url import safe_url_string
         except ImportError:
-            raise DependencyError("fetching needs w3lib: pip install 'nlp_retrieval[research]'") from None
+            raise DependencyError(f"fetching needs w3lib: {install('research')}") from None
         given = urlsplit(url.strip())
         scheme = given.scheme.lower()
         if scheme not in _PORTS:
