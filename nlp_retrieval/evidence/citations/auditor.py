@@ -198,6 +198,10 @@ class CitationAuditor:
     def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else which source has it, else what is missing."""
         there, judgement = found.there, found.judgement
+        unclear = there.checks.unclear_numbers
+        if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
+            number, other = unclear[0]
+            return "unclear number", "", f"{number} and the source's {other} may be the same or not: compare them"
         if number := self._other_number(found):
             return "other number", "", number
         if there.checks.contradiction and not there.checks.missing_names:

@@ -47,7 +47,7 @@ def looked_up(claim: str, read: str, whole: str) -> LookedUp:
     checks = check(claim, read)
     if checks.missing_numbers:
         missing = missing_figures(claim, whole)
-        checks = replace(checks, missing_numbers=missing.dates + missing.numbers)
+        checks = replace(checks, missing_numbers=missing.dates + missing.numbers, unclear_numbers=missing.unclear)
     if checks.missing_names:
         checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
     return LookedUp(checks, miscounted(claim, whole) if miscounted(claim, read) else [], missing_quotations(claim, whole))

@@ -155,15 +155,25 @@ def _of_language(code: str) -> Convention | None:
 
 
 def _guessed(text: str) -> str:
-    """The language whose function words are the most of a text, or that of its script; empty where neither decides."""
+    """The language whose function words are the most of a text, or that of its script; empty where neither decides.
+
+    A text with many function words of two languages that write numbers otherwise is of neither.
+    """
+    words = Counter(word for word in map(str.lower, _WORD.findall(text)) if word in _LANGUAGES_OF)
     counts: Counter[str] = Counter()
-    for word in _WORD.findall(text):
-        for language in _LANGUAGES_OF.get(word.lower(), ()):
-            counts[language] += 1
-    first, *others = counts.most_common(2) or [("", 0)]
-    if first[1] and not (others and others[0][1] == first[1] and (first[0] == "en" or others[0][0] == "en")):
-        return first[0]
-    return "" if first[1] else next((language for language, letters in _SCRIPTS if letters.search(text)), "")
+    for word, count in words.items():
+        for language in _LANGUAGES_OF[word]:
+            counts[language] += count
+    if not counts:
+        return next((language for language, letters in _SCRIPTS if letters.search(text)), "")
+    best = max(counts, key=lambda language: (counts[language], language))
+    ours = _of_language(best)
+    for other in counts:
+        if (theirs := _of_language(other)) and ours and theirs.decimal != ours.decimal:
+            apart = sum(count for word, count in words.items() if other in _LANGUAGES_OF[word] and best not in _LANGUAGES_OF[word])
+            if 2 * apart > counts[best] or (not apart and counts[other] == counts[best]):
+                return ""
+    return best
 
 
 def _plain_match(match: re.Match[str]) -> str:
