@@ -23,7 +23,7 @@ _SHORT_BILLION = frozenset(["en", "ru", "uk", "bg", "tr", "pt", "id", "el", *_PO
 _FUNCTION_WORDS = {
     "en": "the of and in to is was were for with by on that from at it are has have a an this had be not or which than about over"
     " rose fell grew people cost costs total year years per its their they we said will can all between during more after",
-    "de": "der die das und ist war waren von mit für im den dem ein eine nicht auf es sind hat haben wurde wurden bei aus auch"
+    "de": "der die das und ist war waren von mit für im den dem ein eine einen einem einer nicht auf es sind hat haben wurde wurden bei aus auch"
     " rund etwa über sich als um in an zu nach beträgt betrug lag liegt kostet kostete",
     "fr": "le la les des et est était de du en un une pour dans par sur avec que qui au aux ont été environ il elle ce sont plus",
     "es": "el la los las de y es fue en un una por con para que del al se más tiene hay unos eran son",
@@ -171,7 +171,7 @@ def _guessed(text: str) -> str:
     for other in counts:
         if (theirs := _of_language(other)) and ours and theirs.decimal != ours.decimal:
             apart = sum(count for word, count in words.items() if other in _LANGUAGES_OF[word] and best not in _LANGUAGES_OF[word])
-            if 2 * apart > counts[best] or (not apart and counts[other] == counts[best]):
+            if 3 * apart > counts[best] or (not apart and counts[other] == counts[best]):
                 return ""
     return best
 
