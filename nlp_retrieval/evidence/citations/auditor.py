@@ -156,7 +156,8 @@ class CitationAuditor:
         whole = self.index.text(source.key)
         read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([citation.sentence], [read.text])
-        return _ReadCitation(read, judgement, looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}"))
+        there = looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
+        return _ReadCitation(read, judgement, there)
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
