@@ -22,7 +22,7 @@ Span = tuple[int, int]
 SHORTEST = 12
 """Characters of a quotation that is no whole sentence; a shorter one says nothing."""
 
-_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\uff02\uff07\""
+_QUOTES = '\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\uff02\uff07"'
 _MARKS = " '`"
 _AROUND = _MARKS + "\u2026."
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -47,7 +47,9 @@ def fold(text: str) -> FoldedText:
     return FoldedText(text, *_folded(text))
 
 
-def places_of(quote: str, source: FoldedText, begin: int = 0, end: int | None = None, shortest: int = SHORTEST) -> Iterator[Span]:
+def places_of(
+    quote: str, source: FoldedText, begin: int = 0, end: int | None = None, shortest: int = SHORTEST
+) -> Iterator[Span]:
     """Yield where a quotation stands in a text, where it begins and ends with whole words and numbers.
 
     Args:

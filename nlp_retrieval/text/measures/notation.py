@@ -87,9 +87,7 @@ SCALES: dict[str, float] = {
 """How much a word for a scale multiplies."""
 
 _LONG = {"billion": 1e12, "billions": 1e12, "trillion": 1e18, "trillions": 1e18}
-_SPACES = dict.fromkeys(
-    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", "\u00a0"
-)
+_SPACES = dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", "\u00a0")
 _SHAPES = _SPACES | {
     "\uff0e": ".", "\u2024": ".", "\uff0c": ",", "\uff05": "%", "\u066a": "%", "\ufe6a": "%", "\uff0d": "\u2212",
     "\ufe63": "\u2212", "\uff0b": "+", "\uff04": "$", "\uffe5": "\u00a5", "\uff1a": ":", "\uff0f": "/", "\u2044": "/",
@@ -150,7 +148,9 @@ def _of_language(code: str) -> Convention | None:
     if code in {"es-mx", "es-us", "es-419", "de-ch", "it-ch", "de-li"}:
         return Convention(".", long_scale=True)
     if base in _COMMA:
-        return Convention(",", base not in _SHORT_BILLION and code != "pt-br", base not in {"de", "it", "es", "nl", "tr", "id", "el"})
+        return Convention(
+            ",", base not in _SHORT_BILLION and code != "pt-br", base not in {"de", "it", "es", "nl", "tr", "id", "el"}
+        )
     return Convention(".") if base in _POINT else None
 
 
@@ -170,7 +170,9 @@ def _guessed(text: str) -> str:
     ours = _of_language(best)
     for other in counts:
         if (theirs := _of_language(other)) and ours and theirs.decimal != ours.decimal:
-            apart = sum(count for word, count in words.items() if other in _LANGUAGES_OF[word] and best not in _LANGUAGES_OF[word])
+            apart = sum(
+                count for word, count in words.items() if other in _LANGUAGES_OF[word] and best not in _LANGUAGES_OF[word]
+            )
             if 3 * apart > counts[best] or (not apart and counts[other] == counts[best]):
                 return ""
     return best

@@ -57,7 +57,7 @@ _MOST_DIGITS = 300
 _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 _NUMBER = re.compile(
     r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"
-    r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:[.,'\u066b\u066c\u00b7]\d+)*)"
+    r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
     rf"|\b(?P<word>{_either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
     r"|(?P<han>[〇零一二三四五六七八九十百千万萬亿億两兩]{2,30})",
@@ -72,14 +72,12 @@ _FRACTION = re.compile(r"/(\d{1,3})(?![\d/]|[.,]\d)")
 _MIXED = re.compile(r"[ \u00a0-](\d{1,2})/(\d{1,2})(?![\d/]|[.,]\d)")
 _RATIO = re.compile(r"\s?:\s?(\d{1,6}(?:\.\d{1,6})?)(?![\d:]|[.,]\d)")
 _VULGAR = re.compile(r"[ \u00a0]?([\u00bc-\u00be\u2150-\u215e\u2189])")
-_EXPONENT = re.compile(r"[eE]([-+\u2212\u2013]?\d{1,4})(?!\w)")
+_EXPONENT = re.compile(r"[eE]([-+\u2212\u2013]?\d+)(?!\w)")
 _POWER = re.compile(
-    r"(?:\s?(?:[\u00d7\u00b7*xX]|\\times|\\cdot)\s?10)(?:\^\{?\s?([-+\u2212\u2013]?\d{1,4})\}?|\*\*([-+\u2212]?\d{1,4})|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))"
+    r"(?:\s?(?:[\u00d7\u00b7*xX]|\\times|\\cdot)\s?10)(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))"
 )
-_OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d{1,4})\}?|\*\*([-+\u2212]?\d{1,4})|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
-_SCALE = re.compile(
-    rf"[\s-]?(?P<scale>{_either(SCALES)})(?!\w)\.?(?:\s(?P<again>{_either(SCALES)})(?!\w)\.?)?", re.IGNORECASE
-)
+_OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
+_SCALE = re.compile(rf"[\s-]?(?P<scale>{_either(SCALES)})(?!\w)\.?(?:\s(?P<again>{_either(SCALES)})(?!\w)\.?)?", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
 _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
 _SHORTENED = frozenset("mio mrd tsd mill tys тыс mln mlrd mld млн млрд md mia".split())
@@ -99,9 +97,12 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|ème|eme|ère|º|ª|o|a|de|ste|й
 _TIMES = frozenset(["x", "s", "fold", "x-fold"])
 _NAME_AFTER = re.compile(r"[^\W\d_]+(?:\d|-\d)\w*")
 _MINUS_WORD = re.compile(
-    r"(?:\b(?:minus|negative|moins|menos|meno|mínus|минус|negativ[aeo]?)\s|(?:负|負|マイナス|零下|영하|마이너스)\s?)\Z", re.IGNORECASE
+    r"(?:\b(?:minus|negative|moins|menos|meno|mínus|минус|negativ[aeo]?)\s|(?:负|負|マイナス|零下|영하|마이너스)\s?)\Z",
+    re.IGNORECASE,
 )
-_BELOW_ZERO = re.compile(r"[^.;!?\n]{0,16}?\b(?:below zero|below freezing|unter Null|sous zéro|bajo cero|sotto zero|ниже нуля)\b", re.IGNORECASE)
+_BELOW_ZERO = re.compile(
+    r"[^.,;!?\n\d]{0,16}?\b(?:below zero|below freezing|unter Null|sous zéro|bajo cero|sotto zero|ниже нуля)\b", re.IGNORECASE
+)
 _FALLS = re.compile(
     r"\b(?:f[ae]ll\w{0,3}|dropp?\w{0,3}|declin\w{1,4}|decreas\w{1,4}|reduc\w{1,5}|los(?:s|t|e|es|ses|ing)|deficits?|down|shr[iau]nk\w{0,4}"
     r"|cut|plunge\w?|tumbl\w{1,3}|slump\w{0,3}|lower\w{0,3}|minus|negative|outflows?|sank|gesunken|fiel|sank|Verlust\w{0,3}|baiss\w{1,4}"
@@ -333,7 +334,9 @@ def _ranged(plain: str, first: Number, second: Number, factor: float) -> Number:
     if second.begin - first.until > _BEFORE + 6 or second.begin < first.until or second.unit == _DATE:
         return first
     between = plain[first.until : second.begin + 1 if plain[second.begin] in "$€£" else second.begin]
-    joined = _TO.fullmatch(between) or (_AND.fullmatch(between) and _BETWEEN.search(plain, max(0, first.begin - 16), first.begin))
+    joined = _TO.fullmatch(between) or (
+        _AND.fullmatch(between) and _BETWEEN.search(plain, max(0, first.begin - 16), first.begin)
+    )
     if not joined:
         return first
     value, exact = first.value, first.exact
@@ -476,7 +479,9 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
         return _Scaled(value, 0.0 if digits.count else exact, end, 1.0, (value * 1e6,))
     if factor == 1.0:
         return _Scaled(value, 0.0 if digits.count else exact, end, 1.0, others)
-    return _Scaled(value * factor, (exact or (0.5 if numeric else 0.0)) * factor, end, factor, tuple(other * factor for other in others))
+    return _Scaled(
+        value * factor, (exact or (0.5 if numeric else 0.0)) * factor, end, factor, tuple(other * factor for other in others)
+    )
 
 
 def _han_scaled(plain: str, digits: _Digits, match: re.Match[str]) -> _Scaled:
@@ -492,11 +497,13 @@ def _han_scaled(plain: str, digits: _Digits, match: re.Match[str]) -> _Scaled:
         if added >= least or (not more[2] and _SUFFIX.match(plain, more.end()) is None and plain[more.start()].isspace()):
             break
         value, exact, end, least = value + added, 0.5 * small if small > 1 else 0.0, more.end(), small
-    return _Scaled(value, exact, end, float(factor) if end == match.end() else 1.0, tuple(other * factor for other in digits.others))
+    return _Scaled(
+        value, exact, end, float(factor) if end == match.end() else 1.0, tuple(other * factor for other in digits.others)
+    )
 
 
 def _ten(exponent: str) -> float:
-    power = int(exponent.translate(_POWERS))
+    power = int(exponent.translate(_POWERS)) if len(exponent) <= 5 else _MOST_DIGITS + 1
     return 10.0**power if abs(power) <= _MOST_DIGITS else math.nan
 
 
@@ -517,7 +524,9 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
         tens = 20 <= _WORDS[rest["word"].lower()] < 100
         value += _WORDS[rest["more"].lower()] if rest["more"] and tens else 0
         end = rest.end() if tens or not rest["more"] else rest.end("word")
-    elif match["word"].lower() == "half" and (of := re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.I).match(plain, end)):
+    elif match["word"].lower() == "half" and (
+        of := re.compile(r"\sa(?=\s(?:million|billion|trillion|dozen)\b)", re.I).match(plain, end)
+    ):
         end = of.end()
     return _Digits(value, 0.0, end)
 
@@ -535,9 +544,13 @@ def _han_value(han: str, after: str) -> float | None:
         elif char in _HAN_SMALL:
             section, digit = section + (digit or 1) * _HAN_SMALL[char], 0
         else:
-            total, section, digit = (total + section + digit or 1) * _HAN_LARGE[char] if not total else total + (
-                section + digit
-            ) * _HAN_LARGE[char], 0, 0
+            total, section, digit = (
+                (total + section + digit or 1) * _HAN_LARGE[char]
+                if not total
+                else total + (section + digit) * _HAN_LARGE[char],
+                0,
+                0,
+            )
     return float(total + section + digit) if han not in {"十分", "千万", "万一", "一一"} else None
 
 

@@ -58,7 +58,14 @@ _EXACT |= {
 _EXACT |= {"°F": ("°F", 1.0), "km/h": ("m/h", 1e3), "kph": ("m/h", 1e3), "mph": ("m/h", 1609.344), "oz": ("t", 28.349523125e-6)}
 _EXACT |= {"lb": ("t", 0.45359237e-3), "lbs": ("t", 0.45359237e-3)}
 _EXACT |= {code: (code, 1.0) for code in "USD EUR GBP JPY CNY INR RMB ZAR BRL AUD CAD CHF KRW MXN IDR NGN KES ETB".split()}
-_EXACT |= {"RMB": ("CNY", 1.0), "€": ("EUR", 1.0), "£": ("GBP", 1.0), "zł": ("PLN", 1.0), "₽": ("RUB", 1.0), "руб": ("RUB", 1.0)}
+_EXACT |= {
+    "RMB": ("CNY", 1.0),
+    "€": ("EUR", 1.0),
+    "£": ("GBP", 1.0),
+    "zł": ("PLN", 1.0),
+    "₽": ("RUB", 1.0),
+    "руб": ("RUB", 1.0),
+}
 _EXACT |= {"$": ("USD", 1.0), "¥": ("JPY", 1.0), "₩": ("KRW", 1.0), "₹": ("INR", 1.0), "℃": ("°C", 1.0), "℉": ("°F", 1.0)}
 _EXACT |= {"m": ("m", 1.0), "µm": ("m", 1e-6), "μm": ("m", 1e-6), "nm": ("m", 1e-9), "p.p.": ("points", 1.0)}
 _EXACT |= {"bp": ("points", 0.01), "bps": ("points", 0.01), "%p": ("points", 1.0), "г": ("t", 1e-6), "кг": ("t", 1e-3)}

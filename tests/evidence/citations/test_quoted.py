@@ -10,7 +10,8 @@ from nlp_retrieval.evidence.citations.quoted import missing_quotations
 
 SOURCE = (
     "The North Road. The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long. "
-    "The dogs' owners don't like it, he said. \u201cNobody,\u201d she added, \u201cwalks there.\u201d 市長はこの道を北の門と呼んだ。" + " Nothing happened." * 100
+    "The dogs' owners don't like it, he said. \u201cNobody,\u201d she added, \u201cwalks there.\u201d 市長はこの道を北の門と呼んだ。"
+    + " Nothing happened." * 100
     + " Snow fell on the harbour."
 )
 PAIRS = [
@@ -36,7 +37,7 @@ def test_a_made_up_quotation_is_named_between_any_marks(begin: str, end: str) ->
         "It was in the '90s, and the boys' club said 'tis a good thing to do.",
         "rock 'n' roll and rock 'n' roll is here to stay",
         "L'homme a dit que l'\u00c9tat n'est pas l\u00e0, d'accord, et c'est tout.",
-        "It is 5' 10\" tall and 6' 2\" wide, on a 5\" pipe and a 6\" pipe.",
+        'It is 5\' 10" tall and 6\' 2" wide, on a 5" pipe and a 6" pipe.',
         "It's the mayor's road, and it's O\u2019Brien\u2019s too.",
     ],
 )
@@ -105,7 +106,9 @@ WORDS = st.lists(st.sampled_from("ash birch cedar elm fir hazel larch maple oak 
 
 
 @given(WORDS, WORDS, WORDS, st.sampled_from(PAIRS))
-def test_only_what_stands_there_passes_between_any_marks(before: list[str], quoted: list[str], after: list[str], pair: tuple[str, str]) -> None:
+def test_only_what_stands_there_passes_between_any_marks(
+    before: list[str], quoted: list[str], after: list[str], pair: tuple[str, str]
+) -> None:
     source = " ".join([*before, *quoted, *after])
     begin, end = pair
     assert missing_quotations(f"It has {begin}{' '.join(quoted)}{end} there.", source) == ()
