@@ -1,8 +1,8 @@
 """Words that a report puts in quotation marks, and whether its source has them so.
 
-All pairs of quotation marks count: “ ” ‘ ’ „ “ ‚ ‘ « » » « ‹ › 「 」 『 』 《 》 " " ' ' and the like, also where one of another
-kind of the same family closes, one within another, and where a sentence holds only the beginning or the end of a quotation. An
-apostrophe opens none. The work is linear in the length of the sentence and of the source.
+All of Unicode's quotation marks count, in the pairs of any language: English, German, French, Danish, Swedish, Chinese and so
+on, also where another mark of the same family closes, one pair within another, and where a sentence holds only the beginning or
+the end of a quotation. An apostrophe opens none. The work is linear in the length of the sentence and of the source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LEFT_OUT = re.compile(
     r"[\[(\u3010]\s?(?:\.\s?\.\s?\.|\u2026|\u22ef|sic!?)\s?[\])\u3011]|\[[^\[\]]{0,200}\]|\u2026+|\u22ef+|\.\s?\.\s?\.(?:\s?\.)*|\u3002{3,6}|\x00"
 )
 _CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=\w)")
-_SENTENCE_MARKS = re.compile(r"[，。！？；,;!?]")
+_SENTENCE_MARKS = re.compile(r"[\uff0c\u3002\uff01\uff1f\uff1b,;!?]")
 _ATTRIBUTION = re.compile(r"(?:^|\s)(?:[\u2014\u2015]|--)\s?")
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST, _MOST_PARTS, _MOST_PLACES = 50, 40, 20

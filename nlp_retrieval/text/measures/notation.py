@@ -1,6 +1,6 @@
 """How languages write numbers: the decimal mark, the words for scales, and which language a text seems to be in.
 
-A text decides by its own unambiguous numbers ("1.234,5"), then by its function words, then by its script. Where nothing decides,
+A text decides by its own unambiguous numbers ("1.234,5"), then by its function words, then by its script. Where nothing does,
 the decimal mark is unknown, and "1.234" may mean 1.234 or 1,234.
 """
 
@@ -21,11 +21,11 @@ _POINT = "en zh ja ko hi bn ta te mr ne th he ar fa ur sw ms".split()
 _COMMA = "de fr es it pt nl pl ru uk bg sr cs sk sl hr ro hu fi sv da no tr id el vi ca lt lv et be kk az".split()
 _SHORT_BILLION = frozenset(["en", "ru", "uk", "bg", "tr", "pt", "id", "el", *_POINT])
 _FUNCTION_WORDS = {
-    "en": "the of and in to is was were for with by on that from at it are has have a an this had be not or which than about over"
+    "en": "the of and in to is was were for with by on that from at it are has have a an this had be not or which than about over"  # noqa: E501
     " rose fell grew people cost costs total year years per its their they we said will can all between during more after",
-    "de": "der die das und ist war waren von mit für im den dem ein eine einen einem einer nicht auf es sind hat haben wurde wurden bei aus auch"
+    "de": "der die das und ist war waren von mit für im den dem ein eine einen einem einer nicht auf es sind hat haben wurde wurden bei aus auch"  # noqa: E501
     " rund etwa über sich als um in an zu nach beträgt betrug lag liegt kostet kostete",
-    "fr": "le la les des et est était de du en un une pour dans par sur avec que qui au aux ont été environ il elle ce sont plus",
+    "fr": "le la les des et est était de du en un une pour dans par sur avec que qui au aux ont été environ il elle ce sont plus",  # noqa: E501
     "es": "el la los las de y es fue en un una por con para que del al se más tiene hay unos eran son",
     "it": "il lo la gli di e è in un una per con che del della dei sono stato ha più nel circa i le era da al",
     "pt": "o a os as de e é em um uma por com para que do da dos das no na foi são mais cerca tem há",
@@ -81,7 +81,7 @@ SCALES: dict[str, float] = {
     "млрд": 1e9, "миллиард": 1e9, "миллиарда": 1e9, "миллиардов": 1e9, "трлн": 1e12, "триллион": 1e12, "триллиона": 1e12,
     "триллионов": 1e12, "мільйон": 1e6, "мільйона": 1e6, "мільйонів": 1e6, "мільярд": 1e9, "мільярдів": 1e9, "тисяч": 1e3,
     "ألف": 1e3, "آلاف": 1e3, "مليون": 1e6, "ملايين": 1e6, "مليونا": 1e6, "مليار": 1e9, "مليارات": 1e9, "تريليون": 1e12,
-    "हज़ार": 1e3, "हज़ार": 1e3, "हजार": 1e3, "लाख": 1e5, "करोड़": 1e7, "करोड़": 1e7, "अरब": 1e9,
+    "हज\u093cार": 1e3, "ह\u095bार": 1e3, "हजार": 1e3, "लाख": 1e5, "करोड\u093c": 1e7, "करो\u095c": 1e7, "अरब": 1e9,
     "พัน": 1e3, "หมื่น": 1e4, "แสน": 1e5, "ล้าน": 1e6, "พันล้าน": 1e9, "หมื่นล้าน": 1e10, "แสนล้าน": 1e11, "ล้านล้าน": 1e12,
 }  # fmt: skip
 """How much a word for a scale multiplies."""

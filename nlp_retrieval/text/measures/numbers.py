@@ -1,12 +1,14 @@
-"""Numbers of a text, with their units, as people write them in reports: "1.2 million people", "30%", "−5 °C", "$38.4B", "3½".
+"""Numbers of a text, with their units, as people write them in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-Read are signs ("−5", "minus 5", "$(5)"), thousands parted by a comma, point, space or apostrophe, Indian groups, decimal commas
-and points, exponents ("3.2e-5", "1.5 × 10⁶"), fractions, ratios, ranges ("3–5 million" are 3 and 5 million), scales and shares of
-several languages, and digits of any script, also where a letter touches them. Digits of a name ("COVID-19", "H2O") are no numbers.
+Read are signs ("-5", "minus 5", "$(5)"), thousands parted by a comma, point, space or apostrophe, Indian groups, decimal commas
+and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales and shares
+of several languages, and digits of any script, also where a letter touches them. Digits of a name ("COVID-19", "H2O") are no
+numbers.
 
 Two numbers agree where their values, with their signs, are equal as far as the less exact of the two is written ("about 1.5
-million" and "1,502,113"). Where both have a unit, these decide too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do
-not, and 12 March is not 12 km. Of a date in digits alone (2019-03-12) the year and the day are numbers, and the month is none.
+million" and "1,502,113"). Where both have a unit, these decide too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles"
+do not, and 12 March is not 12 km. Of a date in digits alone (2019-03-12) the year and the day are numbers, and
+the month is none.
 
 A number that may mean several values ("1.234" where nothing tells the language) keeps them all; it agrees surely only with one
 that is written the same way and is as unclear. All work is linear in the length of the text.
@@ -56,7 +58,7 @@ _HAN_SCALES = _HAN_SMALL | _HAN_LARGE | {"십": 10, "백": 100, "천": 1000}
 _MOST_DIGITS = 300
 _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+--")
 _NUMBER = re.compile(
-    r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"
+    r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"  # noqa: E501
     r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
     rf"|\b(?P<word>{_either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
@@ -86,8 +88,8 @@ _HAN_SCALE = re.compile(rf"\s?((?:[{''.join(_HAN_SCALES)}]){{1,3}})")
 _HAN_NEXT = re.compile(rf"\s?(\d{{1,4}}(?:,\d{{3}})?(?:\.\d{{1,6}})?)([{''.join(_HAN_SCALES)}]{{1,2}})?")
 _THAI_SCALE = re.compile(r"\s?(ล้านล้าน|แสนล้าน|หมื่นล้าน|พันล้าน|ล้าน|แสน|หมื่น|พัน)")
 _PERCENT = re.compile(
-    r"\s?(?:(?P<mille>‰|per mille\b|Promille\b|промилле\b)|%|(?:percent|per cent|pct|Prozent|pour ?cent|por ?ciento|por ?cento|per ?cento"
-    r"|procent\w{0,4}|процент\w{0,3}|prosent\w{0,3}|persen)\b|パーセント|퍼센트|प्रतिशत|फीसदी|في المئة|في المائة|بالمئة|بالمائة|เปอร์เซ็นต์)"
+    r"\s?(?:(?P<mille>‰|per mille\b|Promille\b|промилле\b)|%|(?:percent|per cent|pct|Prozent|pour ?cent|por ?ciento|por ?cento|per ?cento"  # noqa: E501
+    r"|procent\w{0,4}|процент\w{0,3}|prosent\w{0,3}|persen)\b|パーセント|퍼센트|प्रतिशत|फीसदी|في المئة|في المائة|بالمئة|بالمائة|เปอร์เซ็นต์)"  # noqa: E501
     r"(?![\s-]?(?:points?|Punkte?)\b|p\b)",
     re.IGNORECASE,
 )
@@ -294,7 +296,7 @@ class _Digits(NamedTuple):
     exact: float
     end: int
     others: tuple[float, ...] = ()
-    count: bool = False
+    is_count: bool = False
     parts: tuple[str, ...] = ()
 
 
@@ -378,14 +380,14 @@ def _single(text: str, plain: str, rules: Convention) -> Iterator[tuple[Number, 
             value = _han_value(match["han"], plain[position : position + 1])
             if value is None:
                 continue
-            digits = _Digits(value, 0.0, position, count=True)
+            digits = _Digits(value, 0.0, position, is_count=True)
         elif match["vulgar"]:
             digits = _Digits(unicodedata.numeric(match["vulgar"]), 0.0, position)
         elif match["word"]:
             digits = _word_value(match, plain)
         elif start < split:  # one of a list: digits up to the next comma
             position = next((place for place in range(start, position) if not plain[place].isdigit()), position)
-            digits = _Digits(_float(plain[start:position]), 0.0, position, count=True)
+            digits = _Digits(_float(plain[start:position]), 0.0, position, is_count=True)
         else:
             digits = _digits_value(match, plain, rules)
             split = match.end() if digits.end < match.end() else split
@@ -455,7 +457,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
     if numeric:
         if power := _EXPONENT.match(plain, end) or _POWER.match(plain, end):
             factor, end = _ten(next(filter(None, power.groups()))), power.end()
-        elif value == 10 and digits.count and (power := _OF_TEN.match(plain, end)):
+        elif value == 10 and digits.is_count and (power := _OF_TEN.match(plain, end)):
             raised = next(filter(None, power.groups()))
             return _Scaled(_ten(raised), 0.0, power.end(), 1.0, (10.0,) if raised in {"²", "³", "¹"} else ())
         if factor != 1.0:
@@ -471,14 +473,14 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
             end -= 1
     elif thai := _THAI_SCALE.match(plain, place):
         factor, end = SCALES[thai[1]], thai.end()
-    elif (numeric or digits.count) and (han := _HAN_SCALE.match(plain, place)):
+    elif (numeric or digits.is_count) and (han := _HAN_SCALE.match(plain, place)):
         return _han_scaled(plain, digits, han)
     elif numeric and (short := (_SHORT_SCALE.match(plain, place) if money else _ATTACHED_SCALE.match(plain, place))):
         factor, end = _SHORT[short[1].lower()], short.end()
     elif numeric and re.compile(r"m(?![\w/\u00b2\u00b3])").match(plain, place) and not others:
-        return _Scaled(value, 0.0 if digits.count else exact, end, 1.0, (value * 1e6,))
+        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, (value * 1e6,))
     if factor == 1.0:
-        return _Scaled(value, 0.0 if digits.count else exact, end, 1.0, others)
+        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
     return _Scaled(
         value * factor, (exact or (0.5 if numeric else 0.0)) * factor, end, factor, tuple(other * factor for other in others)
     )
@@ -554,7 +556,7 @@ def _han_value(han: str, after: str) -> float | None:
     return float(total + section + digit) if han not in {"十分", "千万", "万一", "一一"} else None
 
 
-def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digits:
+def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digits:  # noqa: PLR0911
     """The value of digits with marks between them."""
     written, end = match[0], match.end()
     if len(written) > 4 * _MOST_DIGITS:
@@ -568,7 +570,7 @@ def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digit
         value = _float(written)
         if vulgar := _VULGAR.match(plain, end):
             return _Digits(value + unicodedata.numeric(vulgar[1]), 0.0, vulgar.end())
-        return _Digits(value, 0.5, end, count=True)
+        return _Digits(value, 0.5, end, is_count=True)
     if written.startswith((".", "\u00b7")):
         rest = written[1:]
         return _exactly("0." + rest, end) if rest.isdigit() else _Digits(math.nan, 0.0, end)
@@ -577,7 +579,9 @@ def _digits_value(match: re.Match[str], plain: str, rules: Convention) -> _Digit
     return _grouped(written, pieces, marks, end, rules)
 
 
-def _grouped(written: str, pieces: list[str], marks: list[str], end: int, rules: Convention) -> _Digits:
+def _grouped(  # noqa: PLR0911 - a table of cases
+    written: str, pieces: list[str], marks: list[str], end: int, rules: Convention
+) -> _Digits:
     thirds = all(len(piece) == 3 for piece in pieces[1:]) and len(pieces[0]) <= 3 and pieces[0][0] != "0"
     last = marks[-1]
     if last in "\u066b\u00b7" and len(set(marks[:-1])) <= 1 and last not in marks[:-1]:
@@ -622,7 +626,7 @@ def _spaced_value(written: str, end: int, rules: Convention) -> _Digits:
 
 
 def _first_of_list(pieces: list[str], end: int, written: str) -> _Digits:
-    return _Digits(_float(pieces[0]), 0.0, end - len(written) + len(pieces[0]), count=True)
+    return _Digits(_float(pieces[0]), 0.0, end - len(written) + len(pieces[0]), is_count=True)
 
 
 def _exactly(digits: str, end: int) -> _Digits:
@@ -659,9 +663,9 @@ def _sign(plain: str, start: int) -> tuple[int, int]:
             opens = not plain[:place][-3:].rstrip()[-1:].isdigit()
         return (-1, place) if opens else (1, start)
     if plain[max(0, start - 2) : start] in {"\u2212 ", "\u2212\u00a0"}:
-        if not plain[max(0, start - 4) : start - 2].rstrip()[-1:].isalnum() or plain[start - 3 : start - 2].isspace():
-            if not plain[max(0, start - 4) : start - 2].rstrip()[-1:].isdigit():
-                return -1, start - 2
+        ahead = plain[max(0, start - 4) : start - 2]
+        if (not ahead or not ahead[-1].isalnum()) and not ahead.rstrip()[-1:].isdigit():
+            return -1, start - 2
     if word := _MINUS_WORD.search(plain, max(0, start - 12), start):
         return -1, word.start()
     return 1, start

@@ -118,10 +118,10 @@ _SYMBOLS_BEFORE |= {"RMB": "CNY", "ZAR": "ZAR", "JPY": "JPY", "AUD": "AUD", "CAD
 _SYMBOLS_BEFORE |= {"Rs": "INR", "Rs.": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "HK$": "HKD", "NT$": "TWD", "S$": "SGD"}
 _SYMBOLS_BEFORE |= {"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "PLN": "PLN", "RUB": "RUB", "KRW": "KRW", "元": "CNY", "฿": "THB"}
 _TOGETHER = {
-    "美元": ("USD", 1.0), "欧元": ("EUR", 1.0), "歐元": ("EUR", 1.0), "日元": ("JPY", 1.0), "円": ("JPY", 1.0), "元": ("CNY", 1.0),
+    "美元": ("USD", 1.0), "欧元": ("EUR", 1.0), "歐元": ("EUR", 1.0), "日元": ("JPY", 1.0), "円": ("JPY", 1.0), "元": ("CNY", 1.0),  # noqa: E501
     "ドル": ("USD", 1.0), "ユーロ": ("EUR", 1.0), "원": ("KRW", 1.0), "달러": ("USD", 1.0), "유로": ("EUR", 1.0),
     "人": ("people", 1.0), "명": ("people", 1.0), "公里": ("m", 1e3), "キロメートル": ("m", 1e3), "킬로미터": ("m", 1e3),
-    "个百分点": ("points", 1.0), "個百分點": ("points", 1.0), "ポイント": ("points", 1.0), "रुपये": ("INR", 1.0), "บาท": ("THB", 1.0),
+    "个百分点": ("points", 1.0), "個百分點": ("points", 1.0), "ポイント": ("points", 1.0), "रुपये": ("INR", 1.0), "บาท": ("THB", 1.0),  # noqa: E501
 }  # fmt: skip
 """Units of scripts that write them right after a number and put no space behind."""
 
@@ -139,7 +139,7 @@ UNIT = re.compile(
     rf"[\s-]?(?:(?P<mass>(?:{_either(_TONNES)})(?=\s?(?:of\s)?(?:CO|CH|N2O|N₂O)|\b)|(?i:(?:{_either(_SPELLED_TONNES)})s?\b)){_GAS}?"
     rf"|(?P<symbol>{_either(_EXACT)})(?![\w₂])|(?i:(?P<word>{_either(_SPELLED)})(?:e?s)?\b)|(?P<together>{_either(_TOGETHER)}))"
 )
-"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol``, a spelled ``word``, or one written ``together`` with it."""
+"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol``, a spelled ``word``, or one written ``together`` with it."""  # noqa: E501
 
 CURRENCY_BEFORE = re.compile(rf"(?:{_either(_SYMBOLS_BEFORE)})\s?\Z")
 """A currency right before a number."""

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from nlp_retrieval.evidence.citations.quoted import missing_quotations
 
 SOURCE = (
-    "The North Road. The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long. "
-    "The dogs' owners don't like it, he said. \u201cNobody,\u201d she added, \u201cwalks there.\u201d 市長はこの道を北の門と呼んだ。"
+    "The North Road. The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long. "  # noqa: E501
+    "The dogs' owners don't like it, he said. \u201cNobody,\u201d she added, \u201cwalks there.\u201d 市長はこの道を北の門と呼んだ。"  # noqa: E501
     + " Nothing happened." * 100
     + " Snow fell on the harbour."
 )
 PAIRS = [
-    ("\u201c", "\u201d"), ("\u2018", "\u2019"), ("\u201e", "\u201c"), ("\u201a", "\u2018"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"),
+    ("\u201c", "\u201d"), ("\u2018", "\u2019"), ("\u201e", "\u201c"), ("\u201a", "\u2018"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"),  # noqa: E501
     ("\u00ab\u00a0", "\u00a0\u00bb"), ("\u2039", "\u203a"), ("\u203a", "\u2039"), ("\u300c", "\u300d"), ("\u300e", "\u300f"),
-    ("\u300a", "\u300b"), ('"', '"'), ("'", "'"), ("\uff02", "\uff02"), ("\u201d", "\u201d"), ("\u2019", "\u2019"), ("\u201e", "\u201d"),
-    ("\u00bb", "\u00bb"), ("\u301d", "\u301f"), ("``", "''"), ("<<", ">>"), (",,", "''"), ("\u2018", "'"), ("\u201c", '"'), ("`", "'"),
+    ("\u300a", "\u300b"), ('"', '"'), ("'", "'"), ("\uff02", "\uff02"), ("\u201d", "\u201d"), ("\u2019", "\u2019"), ("\u201e", "\u201d"),  # noqa: E501
+    ("\u00bb", "\u00bb"), ("\u301d", "\u301f"), ("``", "''"), ("<<", ">>"), (",,", "''"), ("\u2018", "'"), ("\u201c", '"'), ("`", "'"),  # noqa: E501
     ("\uff62", "\uff63"), ("\ufe43", "\ufe44"), ("\u276e", "\u276f"), ("\u275d", "\u275e"),
 ]  # fmt: skip
 

@@ -67,7 +67,7 @@ BILLION = 1_000_000_000
         ("1'234'567.50 Franken und 5\u2019000", "de-CH", [1_234_567.5, 5000]),
         ("Es waren 1.234 Personen, und das ist mit 3 Billion nicht viel.", None, [1234, 3e12]),
         # French, Spanish, Italian, Portuguese
-        ("2\u202f400\u202f000 habitants, 3,5 millions d\u2019euros, 1,5 Md\u20ac, 12 milliards", "fr", [2.4e6, 3.5e6, 1.5e9, 1.2e10]),
+        ("2\u202f400\u202f000 habitants, 3,5 millions d\u2019euros, 1,5 Md\u20ac, 12 milliards", "fr", [2.4e6, 3.5e6, 1.5e9, 1.2e10]),  # noqa: E501
         ("Il y a 1 234,5 m\u00e8tres et 2 400 000 habitants.", None, [1234.5, 2.4e6]),
         ("5.000.000 de euros, 3,5 millones, 12 mil millones, 2 billones, 5 mil", "es", [5e6, 3.5e6, 1.2e10, 2e12, 5e3]),
         ("1.234 persone, 3,5 milioni, 2 miliardi, 5 mila", "it", [1234, 3.5e6, 2e9, 5e3]),
@@ -117,7 +117,7 @@ def test_digits_of_every_script_are_read(seven: str) -> None:
     assert [number.value for number in numbers_of(f"There were {seven}{zero} of them.")] == [70]
 
 
-FIVE_MILLION = ["5 million", "5,000,000", "5M", "5 000 000", "5\u00a0000\u00a0000", "five million", "5e6", "5 \u00d7 10\u2076", "5.0 million", "50 lakh",
+FIVE_MILLION = ["5 million", "5,000,000", "5M", "5 000 000", "5\u00a0000\u00a0000", "five million", "5e6", "5 \u00d7 10\u2076", "5.0 million", "50 lakh",  # noqa: E501
                 "0.5 crore", "500万", "5'000'000", "5000 thousand"]  # fmt: skip
 
 
