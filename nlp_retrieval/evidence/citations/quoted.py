@@ -74,7 +74,7 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
 
 
 @dataclass
-class _Open:
+class _OpenQuotation:
     """A mark that opened a quotation, and where a mark stands that may be its end or an apostrophe; -1 for none."""
 
     mark: str
@@ -91,7 +91,7 @@ def _quotations(sentence: str) -> Iterator[str]:
     """What stands in quotation marks, without these, in the order of their ends."""
     for written, mark in _WRITTEN_AS:
         sentence = sentence.replace(written, mark)
-    opened: list[_Open] = []
+    opened: list[_OpenQuotation] = []
 
     def inside(begin: int, end: int) -> Iterator[str]:
         if 0 < end - begin <= _LONGEST and (said := sentence[begin:end].strip()):
@@ -114,7 +114,7 @@ def _quotations(sentence: str) -> Iterator[str]:
             if number is not None and opened[number].perhaps >= 0:
                 yield from inside(opened[number].place + 1, opened[number].perhaps)
                 del opened[number:]
-            opened = [*opened[-_DEEPEST:], _Open(mark, place)]
+            opened = [*opened[-_DEEPEST:], _OpenQuotation(mark, place)]
         elif number is None and mark not in _SINGLE and not before.isdigit():
             yield from inside(0, place)  # it began in an earlier sentence
     for one in opened:

@@ -413,7 +413,7 @@ def _with_surroundings(
     scaled = _scaled(plain, digits, currency is not None, rules, numeric=numeric, closed=accounting)
     end = scaled.end
     value, others, exact = scaled.value, scaled.others, scaled.exact
-    percent = _PERCENT.match(plain, end)
+    percent = _PERCENT.match(plain, end) if _goes_on(plain, end) else None
     is_share = percent is not None or plain[max(0, start - 3) : start] == _PERCENT_BEFORE
     if percent:
         if percent["mille"]:
@@ -427,14 +427,16 @@ def _with_surroundings(
     year = _is_year(digits, scaled.factor, plain[start : digits.end])
     if not (is_share or ordinal or word in _UNITLESS or word.endswith("fold") or (year and currency is None)):
         joint = re.compile(r"\s?(?:d'|de\s|di\s|of\s)").match(plain, end) if scaled.factor != 1.0 else None
-        after = UNIT.match(plain, end) or (UNIT.match(plain, joint.end()) if joint else None)
+        after = (UNIT.match(plain, end) if _goes_on(plain, end) else None) or (
+            UNIT.match(plain, joint.end()) if joint else None
+        )
         unit, size = unit_of(after, currency[0] if currency else "")
         if after is not None and currency is None:
             until = after.end()
         elif numeric and not unit and end == digits.end and (letters := _SUFFIX.match(plain, end)):
             known = letters[0].casefold() in _TIMES or _is_together(letters[0][0])
             unit, until = ("", end) if known else (f"?{letters[0].casefold().rstrip('s')}", letters.end())
-    below = _BELOW_ZERO.match(plain, until, until + 40)
+    below = _BELOW_ZERO.match(plain, until, until + 40) if _goes_on(plain, until) else None
     if accounting or below:
         sign = -1
     written = text[begin:end].strip()
@@ -448,6 +450,12 @@ def _with_surroundings(
         falls=falls, until=until,
     )  # fmt: skip
     return number, scaled.factor
+
+
+def _goes_on(plain: str, place: int) -> bool:
+    """Whether a letter or a sign stands right after a number, or after one space or hyphen."""
+    next_char = plain[place : place + 2].lstrip(" \u00a0-")[:1]
+    return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
 def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, numeric: bool, closed: bool) -> _Scaled:
@@ -464,6 +472,8 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
             exact = exact or 0.5
             return _Scaled(value * factor, exact * factor, end, 1.0, tuple(other * factor for other in others))
     place = end + 1 if closed and plain[end : end + 1] == ")" else end
+    if not _goes_on(plain, place):
+        return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
     scale = _SCALE.match(plain, place)
     if scale:
         factor, end = rules.scale(scale["scale"]), scale.end()
