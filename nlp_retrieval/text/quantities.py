@@ -21,6 +21,7 @@ from nlp_retrieval.text.sentences import sentences_of
 __all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_measure", "same_value", "years_of"]
 
 _MOST = 400
+_MOST_READ = 20_000
 _YEAR = re.compile(
     r"(?<![\w.,/$€£])(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
 )
@@ -110,7 +111,7 @@ def years_of(text: str) -> list[Year]:
 
 
 def quantities_of(text: str) -> list[Quantity]:
-    """Return the numbers of a text that have a unit, in order; at most 400.
+    """Return the numbers of a text that have a unit, in order; at most 400, of its first 20,000 numbers.
 
     Args:
         text: any text. A number without a unit is none: see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
@@ -210,7 +211,7 @@ def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], 
 def _measured(text: str) -> Iterator[tuple[Number, Number]]:
     """The numbers with a known unit, each with the upper end of its range, or with itself."""
     lower: Number | None = None
-    for number in read_numbers(text):
+    for number in islice(read_numbers(text), _MOST_READ):
         first, lower = lower or number, None
         if number.goes_on:
             lower = number

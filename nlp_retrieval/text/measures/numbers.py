@@ -458,7 +458,7 @@ def _goes_on(plain: str, place: int) -> bool:
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
-def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, numeric: bool, closed: bool) -> _Scaled:
+def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, numeric: bool, closed: bool) -> _Scaled:  # noqa: PLR0911, PLR0912
     """Apply the exponent or the scale after some digits."""
     value, exact, end, others = digits.value, digits.exact, digits.end, digits.others
     factor = 1.0
