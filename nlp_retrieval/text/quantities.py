@@ -1,12 +1,13 @@
 """Quantities of a text: numbers with their units, the year for which they hold, and what they are measured against.
 
-"cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Units are
-scaled to one base (:mod:`nlp_retrieval.text.measures.units`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the
-length of the text.
+"cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
+read as :mod:`nlp_retrieval.text.measures.numbers` reads them. Units are scaled to one base
+(:mod:`nlp_retrieval.text.measures.units`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -14,21 +15,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from nlp_retrieval.text.measures.numbers import SCALES, SPELLED, WORDS
-from nlp_retrieval.text.measures.units import UNIT, unit_of
+from nlp_retrieval.text.measures.numbers import Number, read_numbers
 from nlp_retrieval.text.sentences import sentences_of
 
 __all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_measure", "same_value", "years_of"]
 
 _MOST = 400
-_DIGITS = r"\d{1,3}(?:[,\u00a0\u202f]\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?"
-_SCALE = "hundred|thousand|million|billion|trillion|bn|mn"
-_NUMBER = re.compile(
-    rf"(?<![\w.,/])(?:(?P<digits>{_DIGITS})(?:\s?(?P<percent>%)?\s?(?:[-\u2013\u2014]|to\b)\s?(?P<upper>{_DIGITS}))?"
-    rf"|(?P<word>{SPELLED})\b(?:[\s-](?P<more>one|two|three|four|five|six|seven|eight|nine)\b)?)"
-    rf"(?:[\s-]?(?:(?P<scale>(?i:{_SCALE}))\b|(?P<short>[mMkK])(?![\w/])))?",
-    re.IGNORECASE,
-)
+_MOST_READ = 20_000
 _YEAR = re.compile(
     r"(?<![\w.,/$€£])(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
 )
@@ -118,7 +111,7 @@ def years_of(text: str) -> list[Year]:
 
 
 def quantities_of(text: str) -> list[Quantity]:
-    """Return the numbers of a text that have a unit, in order; at most 400.
+    """Return the numbers of a text that have a unit, in order; at most 400, of its first 20,000 numbers.
 
     Args:
         text: any text. A number without a unit is none: see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
@@ -198,60 +191,33 @@ def _years(text: str) -> Iterator[Year]:
 
 
 def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], begins: list[int]) -> Iterator[Quantity]:
-    found = list(islice(_measured(text), _MOST))
     year_begins = [year.begin for year in years]
-    for match, end, unit, factor in found:
-        sentence = bisect_right(begins, match.start()) - 1
+    for first, last in islice(_measured(text), _MOST):
+        start, end = first.begin, max(last.until, last.end)
+        sentence = bisect_right(begins, start) - 1
         begin = begins[sentence] if sentence >= 0 else 0
         stop = begins[sentence + 1] if sentence + 1 < len(begins) else len(text)
         near = years[bisect_right(year_begins, begin - 1) : bisect_right(year_begins, stop - 1)]
-        value, upper, exact = _value_of(match, factor)
-        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        before = text[max(0, start - _BEFORE) : start]
         bound: Literal["", "least", "most"] = "least" if _LEAST.search(before) else "most" if _MOSTLY.search(before) else ""
+        value, upper = first.value * first.size, last.value * last.size
         yield Quantity(
-            value, upper, unit, exact, _ABOUT.search(before) is not None, bound, _year_of(match.start(), end, near),
-            _baseline_of(match.start(), end, near, [one for one in scenarios if begin <= one[0] < stop]),
-            match.start(), end, text[match.start() : end],
+            value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
+            _ABOUT.search(before) is not None, bound, _year_of(start, end, near),
+            _baseline_of(start, end, near, [one for one in scenarios if begin <= one[0] < stop]), start, end, text[start:end],
         )  # fmt: skip
 
 
-def _measured(text: str) -> Iterator[tuple[re.Match[str], int, str, float]]:
-    """Numbers with a unit: the number, where the unit ends, its base and its size."""
-    position = 0
-    while match := _NUMBER.search(text, position):
-        position = match.end()
-        end = match.end() if not match["short"] else match.start("short")
-        before = text[max(0, match.start() - 5) : match.start()]
-        unit = UNIT.match(text, end)
-        base, factor = unit_of(unit, before)
-        money = base.isupper() and len(base) == 3
-        if unit is None and match["short"] and not money:
-            continue
-        if match["percent"] and not base:
-            base = "%"
-        if base:
-            if match["short"] and money and unit is None:
-                factor, end = SCALES["k" if match["short"] in "kK" else "m"], match.end()
-            elif unit is not None and not (money and unit_of(unit)[0] != base):
-                end = unit.end()
-            position = max(end, match.start() + 1)
-            yield match, end, base, factor
-
-
-def _value_of(match: re.Match[str], factor: float) -> tuple[float, float, float]:
-    scale = factor * (SCALES[match["scale"].lower()] if match["scale"] else 1.0)
-    if match["word"]:
-        value = WORDS[match["word"].lower()] + (WORDS[match["more"].lower()] if match["more"] else 0.0)
-        return value * scale, value * scale, 0.0
-    digits = _plain(match["digits"])
-    upper = float(_plain(match["upper"])) if match["upper"] else float(digits)
-    decimals = len(digits.partition(".")[2])
-    exact = 0.5 * 10.0**-decimals if decimals or match["scale"] else 0.0
-    return float(digits) * scale, max(upper, float(digits)) * scale, exact * scale
-
-
-def _plain(digits: str) -> str:
-    return re.sub(r"[,\u00a0\u202f]", "", digits)
+def _measured(text: str) -> Iterator[tuple[Number, Number]]:
+    """The numbers with a known unit, each with the upper end of its range, or with itself."""
+    lower: Number | None = None
+    for number in islice(read_numbers(text), _MOST_READ):
+        first, lower = lower or number, None
+        if number.goes_on:
+            lower = number
+        elif (number.percent or number.unit[:1] not in {"", "?"}) and number.unit != "date" and not math.isnan(number.value):
+            same = (first.percent, first.unit) == (number.percent, number.unit)
+            yield (first if same else number), number
 
 
 def _year_of(begin: int, end: int, years: list[Year]) -> int | None:

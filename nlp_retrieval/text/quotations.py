@@ -7,25 +7,70 @@ changes, and what people and models write their own way.
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.text.fence import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 
-__all__ = ["located", "sentences_around"]
+__all__ = ["FoldedText", "fold", "located", "places_of", "sentences_around"]
 
 Span = tuple[int, int]
 
 SHORTEST = 12
 """Characters of a quotation that is no whole sentence; a shorter one says nothing."""
 
-_MARKS = " \"'`\u00ab\u00bb"
+_QUOTES = '\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\uff02\uff07"'
+_MARKS = " '`"
 _AROUND = _MARKS + "\u2026."
-_SHAPES = str.maketrans(
-    "\uff3b\uff3d\uff1c\uff1e\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
-    "[]<>" + "'" * 4 + '"' * 4 + "-" * 7,
-)
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_SHAPES = str.maketrans("\uff3b\uff3d\uff1c\uff1e" + _QUOTES + _DASHES, "[]<>" + "'" * len(_QUOTES) + "-" * len(_DASHES))
+
+
+class FoldedText(NamedTuple):
+    """A text, the same as quotations are compared, and where each character of that stands in the text."""
+
+    text: str
+    folded: str
+    places: list[int]
+
+
+@lru_cache(maxsize=4)
+def fold(text: str) -> FoldedText:
+    """Return a text as quotations are compared with it.
+
+    Args:
+        text: the whole text.
+    """
+    return FoldedText(text, *_folded(text))
+
+
+def places_of(
+    quote: str, source: FoldedText, begin: int = 0, end: int | None = None, shortest: int = SHORTEST
+) -> Iterator[Span]:
+    """Yield where a quotation stands in a text, where it begins and ends with whole words and numbers.
+
+    Args:
+        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        source: the text.
+        begin: where to begin to look, in characters.
+        end: where to end; by default at the end of the text.
+        shortest: the fewest characters of a quotation that is no whole sentence.
+    """
+    text, folded, places = source
+    written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
+    first_place, last_place = bisect_left(places, begin), len(places) if end is None else bisect_left(places, end)
+    for wanted in dict.fromkeys(said.strip(around) for around in (" ", _MARKS, _AROUND) for said in written):
+        start = folded.find(wanted, first_place, last_place) if wanted else -1
+        while start >= 0:
+            first, last = places[start], places[start + len(wanted) - 1]
+            whole = not _cuts(text, first) and not _cuts(text, last + 1)
+            if whole and (len(wanted) >= shortest or _is_sentence((first, last + 1), text)):
+                yield first, last + 1
+            start = folded.find(wanted, start + 1, last_place)
 
 
 def located(quote: str, text: str, begin: int = 0, end: int | None = None, shortest: int = SHORTEST) -> Span | None:
@@ -41,17 +86,7 @@ def located(quote: str, text: str, begin: int = 0, end: int | None = None, short
     Returns:
         A span of the text; None where the quotation does not stand there word by word, or is too short.
     """
-    written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
-    folded, places = _folded(text[begin:end])
-    for wanted in dict.fromkeys(said.strip(around) for around in (" ", _MARKS, _AROUND) for said in written):
-        start = folded.find(wanted) if wanted else -1
-        while start >= 0:
-            first, last = begin + places[start], begin + places[start + len(wanted) - 1]
-            whole = not _cuts(text, first) and not _cuts(text, last + 1)
-            if whole and (len(wanted) >= shortest or _is_sentence((first, last + 1), text)):
-                return first, last + 1
-            start = folded.find(wanted, start + 1)
-    return None
+    return next(places_of(quote, fold(text), begin, end, shortest), None)
 
 
 def _is_sentence(span: Span, text: str) -> bool:

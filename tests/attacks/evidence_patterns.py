@@ -33,6 +33,9 @@ EVIDENCE = {
         "for said in (text, MARK + text, chr(0x201c) + text[:5_000] + chr(0x201d), *MORE): missing_quotations(said, 'Ice.')",
         f"{_CITATIONS}.quoted import missing_quotations\nMARK = chr(34)\n"
         "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
+        "'a ' + chr(39) * N, chr(0x2018) * N, (' ' + chr(39) + 'a') * N, ('s' + chr(39) + ' a') * N, chr(0x300c) * N, "
+        "chr(0xbb) * N, "
+        "chr(0x201c) + 'a b ... ' * 250 + chr(0x201d), "
         "chr(0x201c) + '[' * 2_000 + chr(0x201d))",
     ),
     "evidence/citations/prose.py": _each("read_report(text[:20_000])", f"{_CITATIONS}.markdown import read_report"),

@@ -133,9 +133,18 @@ for text in ("[" * N, "[]" * N, "]" * N, "[" + "a" * N, "[]:" + "1" * N, "[a]:" 
 """,
     "text/measures/numbers.py": """
 from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
-for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N):
+for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N,
+             ("111" + chr(0xa0)) * N, "1/2 " * N, "1:" * N, "1e" + "9" * N, "10^" + "9" * N, "$(" * N, "minus " * N,
+             "1 million " * N, "two hundred and " * N, chr(0xbd) * N, chr(0x4e07) * N, ("1" + chr(0x4e07)) * N, "1 below " * N):
+    text = text[:N]
     numbers_of(text)
     unmatched_numbers("9", text)
+""",
+    "text/measures/notation.py": """
+from nlp_retrieval.text.measures.notation import convention_of, plain_digits
+for text in ("1" * N, "1.111" * N, "1,111" * N, ".111" * N, "1,1 " * N, "the " * N, "die " * N, chr(0x663) * N, chr(0x3b1) * N,
+             "1.1%" * N, chr(0xff11) * N):
+    convention_of(plain_digits(text))
 """,
     "text/measures/dates.py": """
 from nlp_retrieval.text.measures.dates import dates_of, month_of

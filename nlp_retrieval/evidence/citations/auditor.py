@@ -156,7 +156,8 @@ class CitationAuditor:
         whole = self.index.text(source.key)
         read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([citation.sentence], [read.text])
-        return _ReadCitation(read, judgement, looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}"))
+        there = looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
+        return _ReadCitation(read, judgement, there)
 
     def _supporting_version(self, citation: Citation) -> str:
         """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
@@ -198,6 +199,10 @@ class CitationAuditor:
     def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Why a citation did not pass: what stands against it, else which source has it, else what is missing."""
         there, judgement = found.there, found.judgement
+        unclear = there.checks.unclear_numbers
+        if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
+            number, other = unclear[0]
+            return "unclear number", "", f"{number} and the source's {other} may be the same or not: compare them"
         if number := self._other_number(found):
             return "other number", "", number
         if there.checks.contradiction and not there.checks.missing_names:

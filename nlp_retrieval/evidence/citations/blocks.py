@@ -31,6 +31,7 @@ _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
 _SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
 _SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
+_QUOTE_TAG = re.compile(r"<(/?)q\b", re.IGNORECASE)
 _HIDDEN = re.compile(r"<(script|style|template|noscript|title|textarea)\b", re.IGNORECASE)
 
 
@@ -66,6 +67,7 @@ class TextBlock:
         level: of a heading, 1 to 6; of an item, how deep it stands; else 0.
         name: of a note; of an item its number, or "-", and nothing for its further paragraphs.
         heads: of a row of a table, what its columns are called.
+        quoted: whether it stands in a block quote that is no note with a label ("> **Note:** ...").
     """
 
     kind: Literal["heading", "paragraph", "item", "row", "note"]
@@ -74,6 +76,7 @@ class TextBlock:
     level: int = 0
     name: str = ""
     heads: list[str] = field(default_factory=list)
+    quoted: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,8 @@ class _Walk:
         self._item = ""
         self._cells: list[list[Piece]] | None = None
         self._heads: list[str] = []
+        self._quotes = 0
+        self._is_labelled: bool | None = None
 
     def mark(self, token: Token) -> Iterator[TextBlock]:
         """Take what begins or ends a block."""
@@ -152,6 +157,9 @@ class _Walk:
             case "list_item_open" | "list_item_close":
                 self._depth += token.nesting
                 self._item = (token.info or "-") if token.nesting > 0 else ""
+            case "blockquote_open" | "blockquote_close":
+                self._quotes += token.nesting
+                self._is_labelled = self._is_labelled if self._quotes else None
             case "thead_open":
                 self._heads = []
             case "tr_open":
@@ -171,6 +179,10 @@ class _Walk:
         if token.map:
             self._line = token.map[0] + 1
         pieces = _Pieces(self._line).read(token.children or [])
+        if self._quotes and self._is_labelled is None:
+            starts = [child.type for child in token.children or [] if child.type != "text" or child.content]
+            self._is_labelled = token.content.startswith("[!") or starts[:1] == ["strong_open"]
+        quoted = self._quotes > 0 and not self._is_labelled
         if self._cells is not None:
             self._cells.append(pieces)
         elif self._level:
@@ -178,10 +190,10 @@ class _Walk:
         elif self._note is not None:
             yield TextBlock("note", self._line, [pieces], name=self._note)
         elif self._depth:
-            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item)
+            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item, quoted=quoted)
             self._item = ""
         else:
-            yield TextBlock("paragraph", self._line, [pieces])
+            yield TextBlock("paragraph", self._line, [pieces], quoted=quoted)
 
 
 class _Pieces:
@@ -241,6 +253,12 @@ class _Pieces:
             self._within = []
         elif _SUP_CLOSE.match(tag):
             self._end_raised()
+        elif quote := _QUOTE_TAG.match(tag):  # as a browser shows it
+            mark = "\u201d" if quote[1] else "\u201c"
+            if self._within is not None:
+                self._within.append(mark)
+            else:
+                self._pieces.append(Piece("text", mark, self._line))
         elif found := _HIDDEN.match(tag):
             self._hidden = found[1].lower()
 

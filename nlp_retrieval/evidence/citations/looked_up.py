@@ -36,18 +36,20 @@ class LookedUp:
         )
 
 
-def looked_up(claim: str, read: str, whole: str) -> LookedUp:
+def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> LookedUp:
     """Look up a claim in a source.
 
     Args:
         claim: a sentence of a report.
         read: what of the source was read.
         whole: all of it, with its title; what is missing in the part that was read may stand there.
+        quoted: whether the claim stands in a block quote, so that the source has to have it word by word.
     """
     checks = check(claim, read)
     if checks.missing_numbers:
         missing = missing_figures(claim, whole)
-        checks = replace(checks, missing_numbers=missing.dates + missing.numbers)
+        checks = replace(checks, missing_numbers=missing.dates + missing.numbers, unclear_numbers=missing.unclear)
     if checks.missing_names:
         checks = replace(checks, missing_names=tuple(unmatched_names(claim, whole)))
-    return LookedUp(checks, miscounted(claim, whole) if miscounted(claim, read) else [], missing_quotations(claim, whole))
+    counted = miscounted(claim, whole) if miscounted(claim, read) else []
+    return LookedUp(checks, counted, missing_quotations(claim, whole, all_quoted=quoted))

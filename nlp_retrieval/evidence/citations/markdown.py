@@ -46,7 +46,7 @@ def read_report(text: str) -> CitedReport:
             for name, url, named, entry in _cited(mark, references):
                 if entry is not None:
                     cited.add(entry)
-                one = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line)
+                one = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
                 citations.append(one)
                 addresses.add(url)
                 if name and entry is None and not url:

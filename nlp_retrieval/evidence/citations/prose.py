@@ -46,12 +46,14 @@ class MarkedSentence:
         line: where it begins.
         marks: in order.
         states: whether it is a sentence that states something; a heading is none.
+        quoted: whether it stands in a block quote.
     """
 
     text: str
     line: int
     marks: list[Mark] = field(default_factory=list)
     states: bool = True
+    quoted: bool = False
 
 
 @dataclass
@@ -74,7 +76,10 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
     """
     if block.kind == "row":
         return _row(block, reader)
-    return _sentences(_drafted(block.pieces[0], reader), block.line)
+    found = _sentences(_drafted(block.pieces[0], reader), block.line)
+    for one in found:
+        one.quoted = block.quoted
+    return found
 
 
 def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:

@@ -15,6 +15,7 @@ AuditReason = Literal[
     "",
     "contradicted",
     "other number",
+    "unclear number",
     "other entity",
     "another source",
     "changed source",

@@ -13,6 +13,7 @@ from nlp_retrieval.evidence.claims.status import ClaimStatus, status_of
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.urls import registrable_domain
 from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.evidence.verifiers.signals.figures import missing_figures
 
 __all__ = ["ClaimVerdict", "ClaimVerifier"]
 
@@ -33,7 +34,8 @@ class ClaimVerdict:
         supporting_origins: the independent origins of the former, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
-        rule: which rule gave it, in words, and how many passages the verifier did not judge, where there are any.
+        rule: which rule gave it, in words, and how many passages the verifier did not judge, or were not counted because their
+            source lacks a number of the claim, where there are any.
         not_judged: how many passages that is: the claim is longer than it reads, or it gave no usable answer. They are among
             the neutral ones.
     """
@@ -82,7 +84,8 @@ class ClaimVerifier:
         verifier: judges passages.
         k: how many passages are read for a claim.
         threshold: a passage supports or contradicts the claim where the verifier gives that at least this probability;
-            below it, the verifier abstains and the passage counts as neutral.
+            below it, the verifier abstains and the passage counts as neutral. So does a passage whose source lacks a number
+            or a date of the claim, whatever the verifier says.
 
     Raises:
         ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
@@ -114,7 +117,9 @@ class ClaimVerifier:
         judged = judge_passages(self.verifier, claim, passages)
         texts = {key: self._text(key) for key in {one.passage.key for one in judged}}
         judged = [one for one in judged if _stands(one, texts[one.passage.key])]
-        supporting = [one for one in judged if one.judgement.support >= self.threshold]
+        likely = [one for one in judged if one.judgement.support >= self.threshold]
+        lacking = [_lacking(claim, one, texts[one.passage.key]) for one in likely]
+        supporting = [one for one, lacks in zip(likely, lacking, strict=True) if not lacks]
         contradicting = [one for one in judged if one.judgement.contradict >= self.threshold]
         neutral = [one for one in judged if one not in supporting and one not in contradicting]
         neutral.sort(key=lambda one: one.judgement.neutral)
@@ -126,6 +131,8 @@ class ClaimVerifier:
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
+        if lacks := [figures for figures in lacking if figures]:
+            rule += f"; {len(lacks)} of {len(judged)} passages do not support it, as their source lacks {lacks[0]}"
         return ClaimVerdict(
             claim,
             claim_type,
@@ -153,6 +160,14 @@ def _stands(judged: JudgedPassage, text: str) -> bool:
     passage = judged.passage
     stored = text[passage.start : passage.end]
     return bool(stored) and stored == passage.content and judged.quote in stored
+
+
+def _lacking(claim: str, judged: JudgedPassage, text: str) -> str:
+    """The numbers and dates of a claim that neither a passage nor its source has, in words; empty where there are none."""
+    if not any(missing_figures(claim, judged.passage.content)[:2]):
+        return ""
+    missing = missing_figures(claim, f"{judged.passage.title}\n\n{text}")
+    return ", ".join(missing.dates + missing.numbers)
 
 
 def _origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:

@@ -208,7 +208,7 @@ def _has_names(cells: Sequence[str]) -> bool:
 
 def _named(place: str, found: list[str]) -> list[str]:
     names = []
-    for aliases in _NAMES.values():
+    for what, aliases in _NAMES.items():
         known = {name.strip().lower() for name in found}
         if not known & set(aliases):
             near = likely(aliases[0], found, aliases)

@@ -58,7 +58,22 @@ _EXACT |= {
 _EXACT |= {"°F": ("°F", 1.0), "km/h": ("m/h", 1e3), "kph": ("m/h", 1e3), "mph": ("m/h", 1609.344), "oz": ("t", 28.349523125e-6)}
 _EXACT |= {"lb": ("t", 0.45359237e-3), "lbs": ("t", 0.45359237e-3)}
 _EXACT |= {code: (code, 1.0) for code in "USD EUR GBP JPY CNY INR RMB ZAR BRL AUD CAD CHF KRW MXN IDR NGN KES ETB".split()}
-_EXACT |= {"RMB": ("CNY", 1.0), "€": ("EUR", 1.0), "£": ("GBP", 1.0)}
+_EXACT |= {
+    "RMB": ("CNY", 1.0),
+    "€": ("EUR", 1.0),
+    "£": ("GBP", 1.0),
+    "zł": ("PLN", 1.0),
+    "₽": ("RUB", 1.0),
+    "руб": ("RUB", 1.0),
+}
+_EXACT |= {"$": ("USD", 1.0), "¥": ("JPY", 1.0), "₩": ("KRW", 1.0), "₹": ("INR", 1.0), "℃": ("°C", 1.0), "℉": ("°F", 1.0)}
+_EXACT |= {"m": ("m", 1.0), "µm": ("m", 1e-6), "μm": ("m", 1e-6), "nm": ("m", 1e-9), "p.p.": ("points", 1.0)}
+_EXACT |= {"bp": ("points", 0.01), "bps": ("points", 0.01), "%p": ("points", 1.0), "г": ("t", 1e-6), "кг": ("t", 1e-3)}
+_EXACT |= {"км": ("m", 1e3), "м": ("m", 1.0), "см": ("m", 1e-2), "mi": ("m", 1609.344), "yd": ("m", 0.9144), "L": ("m3", 1e-3)}
+_EXACT |= {"l": ("m3", 1e-3), "mL": ("m3", 1e-6), "h": ("day", 1 / 24), "hr": ("day", 1 / 24), "hrs": ("day", 1 / 24)}
+_EXACT |= {"min": ("day", 1 / 1440), "sec": ("day", 1 / 86400), "ms": ("day", 1 / 86_400_000)}
+_EXACT |= _scaled("B", "B", "", "kMGTP") | _scaled("Hz", "Hz", "", "kMGT") | _scaled("V", "V", "", "kM")
+del _EXACT["B"]
 
 _SPELLED: dict[str, tuple[str, float]] = {
     "percent": ("%", 1.0), "per cent": ("%", 1.0), "percentage point": ("points", 1.0), "degree Celsius": ("°C", 1.0),
@@ -77,6 +92,20 @@ _SPELLED: dict[str, tuple[str, float]] = {
     "people": ("people", 1.0), "person": ("people", 1.0), "household": ("household", 1.0), "job": ("job", 1.0),
     "vehicle": ("vehicle", 1.0), "tree": ("tree", 1.0), "participant": ("people", 1.0), "patient": ("people", 1.0),
 }  # fmt: skip
+_SPELLED |= {
+    "Prozentpunkt": ("points", 1.0), "Prozentpunkten": ("points", 1.0), "percent point": ("points", 1.0),
+    "%-Punkt": ("points", 1.0), "%-Punkten": ("points", 1.0), "% point": ("points", 1.0), "basis point": ("points", 0.01),
+    "point de pourcentage": ("points", 1.0), "points de pourcentage": ("points", 1.0), "punto porcentual": ("points", 1.0),
+    "puntos porcentuales": ("points", 1.0), "punti percentuali": ("points", 1.0), "punto percentuale": ("points", 1.0),
+    "pontos percentuais": ("points", 1.0), "ponto percentual": ("points", 1.0), "punktów procentowych": ("points", 1.0),
+    "punkty procentowe": ("points", 1.0), "процентных пункта": ("points", 1.0), "процентных пунктов": ("points", 1.0),
+    "dólar": ("USD", 1.0), "dólares": ("USD", 1.0), "dollari": ("USD", 1.0), "доллар": ("USD", 1.0), "доллара": ("USD", 1.0),
+    "долларов": ("USD", 1.0), "евро": ("EUR", 1.0), "рубль": ("RUB", 1.0), "рубля": ("RUB", 1.0), "рублей": ("RUB", 1.0),
+    "złotych": ("PLN", 1.0), "chilometri": ("m", 1e3), "kilomètre": ("m", 1e3), "kilómetro": ("m", 1e3),
+    "quilómetro": ("m", 1e3), "quilômetro": ("m", 1e3), "kilometrów": ("m", 1e3), "километров": ("m", 1e3),
+    "километра": ("m", 1e3), "mètre": ("m", 1.0), "metro": ("m", 1.0), "метров": ("m", 1.0), "Tonnen": ("t", 1.0),
+    "Hektar": ("ha", 1.0), "second": ("day", 1 / 86400),
+}  # fmt: skip
 _SPELLED |= {word: ("t", size) for word, size in _SPELLED_TONNES.items()}
 _SPELLED |= {word: unit for word, unit in _scaled("W", "", "watt", "kMGT").items() if word.endswith("watt")}
 _SPELLED |= {word: unit for word, unit in _scaled("Wh", "", "watt-hour", "kMGTP").items() if word.endswith("watt-hour")}
@@ -85,7 +114,16 @@ _SPELLED |= {word.replace("-", " "): unit for word, unit in _SPELLED.items() if 
 _BY_LOWER = {word.lower(): unit for word, unit in _SPELLED.items()}
 _SYMBOLS_BEFORE = {"US$": "USD", "USD": "USD", "$": "USD", "EUR": "EUR", "€": "EUR", "£": "GBP", "GBP": "GBP", "¥": "JPY"}
 _SYMBOLS_BEFORE |= {"A$": "AUD", "AU$": "AUD", "C$": "CAD", "CA$": "CAD", "R$": "BRL", "₹": "INR", "INR": "INR", "CNY": "CNY"}
-_SYMBOLS_BEFORE |= {"RMB": "CNY", "ZAR": "ZAR", "JPY": "JPY", "AUD": "AUD", "CAD": "CAD"}
+_SYMBOLS_BEFORE |= {"RMB": "CNY", "ZAR": "ZAR", "JPY": "JPY", "AUD": "AUD", "CAD": "CAD", "CHF": "CHF", "Fr.": "CHF"}
+_SYMBOLS_BEFORE |= {"Rs": "INR", "Rs.": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "HK$": "HKD", "NT$": "TWD", "S$": "SGD"}
+_SYMBOLS_BEFORE |= {"SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "PLN": "PLN", "RUB": "RUB", "KRW": "KRW", "元": "CNY", "฿": "THB"}
+_TOGETHER = {
+    "美元": ("USD", 1.0), "欧元": ("EUR", 1.0), "歐元": ("EUR", 1.0), "日元": ("JPY", 1.0), "円": ("JPY", 1.0), "元": ("CNY", 1.0),  # noqa: E501
+    "ドル": ("USD", 1.0), "ユーロ": ("EUR", 1.0), "원": ("KRW", 1.0), "달러": ("USD", 1.0), "유로": ("EUR", 1.0),
+    "人": ("people", 1.0), "명": ("people", 1.0), "公里": ("m", 1e3), "キロメートル": ("m", 1e3), "킬로미터": ("m", 1e3),
+    "个百分点": ("points", 1.0), "個百分點": ("points", 1.0), "ポイント": ("points", 1.0), "रुपये": ("INR", 1.0), "บาท": ("THB", 1.0),  # noqa: E501
+}  # fmt: skip
+"""Units of scripts that write them right after a number and put no space behind."""
 
 
 def _either(words: object) -> str:
@@ -99,9 +137,9 @@ _GAS = (
 )
 UNIT = re.compile(
     rf"[\s-]?(?:(?P<mass>(?:{_either(_TONNES)})(?=\s?(?:of\s)?(?:CO|CH|N2O|N₂O)|\b)|(?i:(?:{_either(_SPELLED_TONNES)})s?\b)){_GAS}?"
-    rf"|(?P<symbol>{_either(_EXACT)})(?![\w₂])|(?i:(?P<word>{_either(_SPELLED)})(?:e?s)?\b))"
+    rf"|(?P<symbol>{_either(_EXACT)})(?![\w₂])|(?i:(?P<word>{_either(_SPELLED)})(?:e?s)?\b)|(?P<together>{_either(_TOGETHER)}))"
 )
-"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol``, or a spelled ``word``."""
+"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol``, a spelled ``word``, or one written ``together`` with it."""  # noqa: E501
 
 CURRENCY_BEFORE = re.compile(rf"(?:{_either(_SYMBOLS_BEFORE)})\s?\Z")
 """A currency right before a number."""
@@ -123,6 +161,8 @@ def unit_of(match: re.Match[str] | None, before: str = "") -> tuple[str, float]:
         return _with_gas(match), size
     if symbol := match["symbol"]:
         return _EXACT[symbol]
+    if together := match["together"]:
+        return _TOGETHER[together]
     return _BY_LOWER[match["word"].lower()]
 
 

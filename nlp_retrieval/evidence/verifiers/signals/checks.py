@@ -62,6 +62,7 @@ class Checks:
         sentence: where in the passage the sentence is that denies the claim, or else the nearest.
         missing_numbers: of the claim, dates among them, as written.
         missing_names: of the claim.
+        unclear_numbers: of the missing ones, those that the passage may have, each beside how it is written there.
         contradiction: how a sentence says most of the claim's words otherwise, for people: "with a negation", "without the
             negation", "with 'decreased' in place of 'increased'"; empty where none does.
         around_names: the largest share that two neighbouring sentences have of the claim's words without its names.
@@ -73,6 +74,7 @@ class Checks:
     missing_names: tuple[str, ...]
     contradiction: str = ""
     around_names: float = 0.0
+    unclear_numbers: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_of_another(self) -> bool:
@@ -122,6 +124,7 @@ def check(claim: str, passage: str) -> Checks:
         tuple(names),
         "" if contradicting is None else contradicting.says,
         _together(rest, sentences),
+        missing.unclear,
     )
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nlp_retrieval.text.measures.dates import Date, dates_of
-from nlp_retrieval.text.measures.numbers import Number, unmatched_numbers
+from nlp_retrieval.text.measures.numbers import Number, compare_numbers
 
 __all__ = ["MissingFigures", "missing_figures"]
 
 
 class MissingFigures(NamedTuple):
-    """What a passage lacks, as the claim has it, with units, in order; and how many dates the claim has."""
+    """What a passage lacks, as the claim has it, with units, in order; and how many dates the claim has.
+
+    Args:
+        numbers: of the claim that do not surely stand in the passage.
+        dates: of the claim that no date of the passage agrees with.
+        n_dates: how many dates the claim has.
+        unclear: of the numbers, those that the passage may have, each beside how it is written there: "1.234" and "1,234"
+            where nothing tells which mark is the decimal one.
+    """
 
     numbers: tuple[str, ...]
     dates: tuple[str, ...]
     n_dates: int
+    unclear: tuple[tuple[str, str], ...] = ()
 
 
 def missing_figures(claim: str, passage: str) -> MissingFigures:
@@ -33,12 +42,17 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
     missing = [date for date in wanted if not any(date.agrees(other) for other in there)]
     with_days = [other for other in there if any(reading.days for reading in other.readings)]
     named = [date for date in wanted if any(date.agrees(other) for other in with_days)]
-    numbers = [
-        number.measured
-        for number in unmatched_numbers(claim, passage)
+    lacking = [
+        (number, other)
+        for number, other in compare_numbers(claim, passage)
         if not _within(number, missing) and not (number.value <= 31 and _within(number, named))
     ]
-    return MissingFigures(tuple(numbers), tuple(date.written for date in missing), len(wanted))
+    return MissingFigures(
+        tuple(number.measured for number, _ in lacking),
+        tuple(date.written for date in missing),
+        len(wanted),
+        tuple((number.measured, other.measured) for number, other in lacking if other is not None),
+    )
 
 
 def _within(number: Number, dates: list[Date]) -> bool:

@@ -1,0 +1,233 @@
+"""One reader of numbers for what people write in reports, in many languages."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.text.measures.notation import convention_of, plain_digits
+from nlp_retrieval.text.measures.numbers import compare_numbers, numbers_of, unmatched_numbers
+from nlp_retrieval.text.quantities import quantities_of
+
+SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"
+BILLION = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "values"),
+    [
+        # signs
+        ("a result of -5 million", None, [-5e6]),
+        ("a result of \u22125 million", None, [-5e6]),
+        ("a result of \u2212 5 million", None, [-5e6]),
+        ("a result of minus 5 million", None, [-5e6]),
+        ("a result of -$5 million, $-4m and \u20ac -3bn", None, [-5e6, -4e6, -3 * BILLION]),
+        ("a net loss of $(5.2) million, and (5.2) million", None, [-5.2e6, -5.2e6]),
+        ("| Net income | (1,234) | 1,100 |\nand the rest of the year", None, [-1234, 1100]),
+        ("12 of 40 (30%), as in Table (4)", None, [12, 40, 30, 4]),
+        ("from \u22125 to \u22123 \u00b0C, or 5 degrees below zero", None, [-5, -3, -5]),
+        ("pages 3-5, 7\u20139 and 10 - 12", None, [3, 5, 7, 9, 10, 12]),
+        ("- 5 people of them\n- 6 of the others", None, [5, 6]),
+        ("\uff0d5 and +5", None, [-5, 5]),
+        ("minus f\u00fcnf oder minus 5 Grad unter dem Wert", "de", [-5]),
+        ("moins 5 degr\u00e9s", "fr", [-5]),
+        ("menos 5 grados", "es", [-5]),
+        ("минус 5 градусов", "ru", [-5]),
+        ("气温零下5度, 负3.5%", "zh", [-5, -3.5]),
+        ("気温はマイナス5度", "ja", [-5]),
+        ("영하 5도", "ko", [-5]),
+        # leading points and other decimal marks
+        ("p = .42 and p<.05, or .5% of all", None, [0.42, 0.05, 0.5]),
+        ("a dose of 0\u00b75 mg, and \u22120.25", None, [0.5, -0.25]),
+        # English and Indian groups
+        ("1,502,113.75 of 12,345", "en", [1_502_113.75, 12_345]),
+        ("1,23,456 rupees of 12,34,567.50", "en", [123_456, 1_234_567.5]),
+        ("5 lakh, 2.5 crore, 1.2 lakh crore", "en", [5e5, 2.5e7, 1.2e12]),
+        ("raised $38.4B, 38.4bn, $38.4 billion", None, [38.4 * BILLION] * 3),
+        ("5k users, 3M users, $2.5m, \u00a37mn, US$1.2tn", None, [5e3, 3e6, 2.5e6, 7e6, 1.2e12]),
+        ("two hundred and fifty thousand, twenty-five million, half a million", None, [250e3, 25e6, 0.5e6]),
+        ("a fivefold rise, 5-fold, 21st, 1990s, two thousand million", None, [5, 5, 21, 1990, 2e9]),
+        # exponents
+        ("3.2e-5, 1E6, 1.5 \u00d7 10^6, 1.5 x 10\u2076, 2\u00b710\u207b\u00b3, 10^6, 10\u2079", "en",
+         [3.2e-5, 1e6, 1.5e6, 1.5e6, 2e-3, 1e6, 1e9]),
+        ("1.5 \\times 10^{6} and 10**4", "en", [1.5e6, 1e4]),
+        # fractions, ratios, shares
+        ("\u00bd of them, 3\u00bd years, 3 \u00bd years, 3 1/2 years, 1/2 of it", None, [0.5, 3.5, 3.5, 3.5, 0.5]),
+        ("1:5", None, [0.2]),
+        ("30%, 30 %, 30 percent, 30 per cent, 30 pct, 3\u2030", None, [30, 30, 30, 30, 30, 0.3]),
+        ("3\u20135 million and between 3 and 5 million, 3 to 5%", None, [3e6, 5e6, 3e6, 5e6, 3, 5]),
+        # German
+        ("1.234,56 Euro, 12.500 Menschen, 3,5 %", "de", [1234.56, 12_500, 3.5]),
+        ("2 Mio. Euro, 1,2 Mrd. Euro, 3,5 Millionen, 2 Billionen, 5 Tsd.", "de", [2e6, 1.2e9, 3.5e6, 2e12, 5e3]),
+        ("1'234'567.50 Franken und 5\u2019000", "de-CH", [1_234_567.5, 5000]),
+        ("Es waren 1.234 Personen, und das ist mit 3 Billion nicht viel.", None, [1234, 3e12]),
+        # French, Spanish, Italian, Portuguese
+        ("2\u202f400\u202f000 habitants, 3,5 millions d\u2019euros, 1,5 Md\u20ac, 12 milliards", "fr", [2.4e6, 3.5e6, 1.5e9, 1.2e10]),  # noqa: E501
+        ("Il y a 1 234,5 m\u00e8tres et 2 400 000 habitants.", None, [1234.5, 2.4e6]),
+        ("5.000.000 de euros, 3,5 millones, 12 mil millones, 2 billones, 5 mil", "es", [5e6, 3.5e6, 1.2e10, 2e12, 5e3]),
+        ("1.234 persone, 3,5 milioni, 2 miliardi, 5 mila", "it", [1234, 3.5e6, 2e9, 5e3]),
+        ("R$ 1.234,56, 3,5 milh\u00f5es, 2 bilh\u00f5es, 40 mil", "pt-BR", [1234.56, 3.5e6, 2e9, 4e4]),
+        # Polish, Russian, Ukrainian
+        ("2 400 000,50 z\u0142, 3,5 mln, 2 mld, 5 tys. os\u00f3b", "pl", [2_400_000.5, 3.5e6, 2e9, 5e3]),
+        ("5 млн рублей, 2,5 млрд, 12 тыс. человек, 3 триллиона", "ru", [5e6, 2.5e9, 12e3, 3e12]),
+        ("Их было 1 234 567 человек, или 3,5 %.", None, [1_234_567, 3.5]),
+        # Chinese, Japanese, Korean
+        ("共有2400000人,约500人。", "zh", [2_400_000, 500]),
+        ("3.5万人、1.2亿元、三百五十人、一万二千人、二〇二四年", "zh", [35_000, 1.2e8, 350, 12_000, 2024]),
+        ("1億2000万円、3万5千人、１２３人", "ja", [1.2e8, 35_000, 123]),
+        ("12억 3천만 원, 5만 명, 500명", "ko", [1.23e9, 5e4, 500]),
+        ("百分之30, 30％, 30パーセント, 30퍼센트", None, [30, 30, 30, 30]),
+        # Arabic, Hindi, Thai, Bengali
+        ("١٬٢٣٤٫٥ و ٥ ملايين و ٢٫٥ مليار", "ar", [1234.5, 5e6, 2.5e9]),
+        ("\u096b लाख, \u0967\u0968.\u096b करोड़, 1,23,456", "hi", [5e5, 1.25e8, 123_456]),
+        ("๑๒ ล้านบาท, 5 พันล้าน", "th", [12e6, 5e9]),
+        ("১২৩ জন", "bn", [123]),
+        # letters of an unknown unit
+        ("16GB, 120V, 7B parameters, 12xyz", None, [16, 120, 7e9, 12]),
+        # names stay names
+        ("COVID-19, H2O, p53, G-20, 5HT2A, x86_64", None, []),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_as_the_language_writes_them(text: str, language: str | None, values: list[float]) -> None:
+    assert [number.value for number in numbers_of(text, language)] == [pytest.approx(value) for value in values]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_any_space_may_part_thousands(space: str) -> None:
+    written = f"2{space}400{space}000"
+    (number,) = numbers_of(f"It has {written} inhabitants.")
+    assert (number.value, number.written) == (2_400_000, written)
+    assert unmatched_numbers("It has 2,400,000 inhabitants.", f"It has {written} inhabitants.") == []
+    for part in ("2", "400", "2,400"):
+        assert unmatched_numbers(f"It has {part} inhabitants.", f"It has {written} inhabitants.")
+
+
+DIGITS = [chr(code) for code in range(0x10FFFF) if unicodedata.decimal(chr(code), None) == 7]
+
+
+@pytest.mark.parametrize("seven", DIGITS, ids=[unicodedata.name(digit) for digit in DIGITS])
+def test_digits_of_every_script_are_read(seven: str) -> None:
+    zero = chr(ord(seven) - 7)
+    assert plain_digits(seven + zero) == "70"
+    assert [number.value for number in numbers_of(f"There were {seven}{zero} of them.")] == [70]
+
+
+FIVE_MILLION = ["5 million", "5,000,000", "5M", "5 000 000", "5\u00a0000\u00a0000", "five million", "5e6", "5 \u00d7 10\u2076", "5.0 million", "50 lakh",  # noqa: E501
+                "0.5 crore", "500万", "5'000'000", "5000 thousand"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "source"), list(product(FIVE_MILLION, FIVE_MILLION)))
+def test_the_same_value_agrees_however_it_is_written(claim: str, source: str) -> None:
+    assert unmatched_numbers(f"It was {claim} in all.", f"It was {source} in all.") == []
+
+
+@pytest.mark.parametrize("source", FIVE_MILLION)
+@pytest.mark.parametrize(
+    "claim", ["\u22125 million", "5 thousand", "5 billion", "5", "50 million", "minus 5 million", "(5) million", "5%"]
+)
+def test_another_sign_or_magnitude_does_not(claim: str, source: str) -> None:
+    assert unmatched_numbers(f"It was {claim} in all.", f"It was {source} in all.")
+    assert unmatched_numbers(f"It was {source} in all.", f"It was {claim} in all.")
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "agree"),
+    [
+        ("It fell by 5%.", "The change was \u22125%.", True),
+        ("It rose by 5%.", "The change was \u22125%.", False),
+        ("A loss of $5 million was made.", "The result was $(5.0) million.", True),
+        ("The tax is 5%.", "The tax is .5%.", False),
+        ("The tax is 42.", "The tax is .42.", False),
+        ("It cost 38.4 dollars.", "It cost $38.4B.", False),
+        ("It cost \u20ac3.5 million.", "Es kostete 3,5 Mio. Euro.", True),
+        ("It cost \u20ac35 million.", "Es kostete 3,5 Mio. Euro.", False),
+        ("The disk has 16GB of room.", "The disk has 16TB of room.", False),
+        ("The disk has 16GB of room.", "The disk has 16 GB of room.", True),
+        ("12 of 40 patients died.", "12/40 patients died.", True),
+        ("Half of them died.", "1/2 of them died.", True),
+        ("It was 2 of them.", "It was 1/2 of them.", False),
+        ("A ratio of 1 to 5 was used.", "A ratio of 1:5 was used.", True),
+        ("A ratio of 1:5 was used.", "A ratio of 5:1 was used.", False),
+        ("Between 3 and 5 million people came.", "3\u20135 million people came.", True),
+        ("3 million people came.", "3\u20135 million people came.", True),
+        ("3 people came.", "3\u20135 million people came.", False),
+        ("It has 500 members.", "该协会有500名会员。", True),
+        ("It has 35,000 members.", "该协会有3.5万名会员。", True),
+        ("Sie hat 1.234 Mitglieder und ist alt.", "It has 1,234 members.", True),
+        ("It has 1.234 members.", "Sie hat 1.234 Mitglieder und ist alt.", False),
+        ("It was 3.2e-5 of all.", "It was 3.2e5 of all.", False),
+        ("The build 3.2.1 is out.", "The build 3.2.1 is out.", True),
+        ("The build 3.2.1 is out.", "The build 3.2.2 is out.", False),
+    ],
+)
+def test_sign_magnitude_and_unit_decide(claim: str, source: str, agree: bool) -> None:
+    assert (unmatched_numbers(claim, source) == []) is agree
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Summe: 1.234 units", "It has 1,234 units."),
+        ("It has 1,234 units.", "Summe: 1.234 units"),
+        ("Summe: 1,234 units", "Sie hat 1.234 Einheiten und ist alt."),
+        ("It has 130 rooms.", "The rooms are 120 130 140 there."),
+        ("It has 3 rooms.", "The share is 3,5 there."),
+        ("It is 5 million.", "It is 5m of all."),
+    ],
+)
+def test_what_may_be_the_same_is_named_as_unclear(claim: str, source: str) -> None:
+    ((number, other),) = compare_numbers(claim, source)
+    assert other is not None
+    assert number.is_unclear or other.is_unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal"),
+    [
+        ("It has 1,234 of them.", "."), ("Es waren 1.234 Personen.", ","), ("Il y a 1.234 personnes dans la ville.", ","),
+        ("1.234", ""), ("1.234,5 units", ","), ("1,234.5 Einheiten", "."), ("Их было 1.234", ","), ("人口1,234人", "."),
+        ("The sum is fine. Die Stadt und der Hafen waren alt.", ""),
+    ],
+)  # fmt: skip
+def test_a_text_tells_its_decimal_mark_or_does_not(text: str, decimal: str) -> None:
+    assert convention_of(text).decimal == decimal
+
+
+def test_a_language_without_known_rules_leaves_both_readings() -> None:
+    (number,) = numbers_of("It is 1.234 of them.", "xx")
+    assert {number.value, *number.others} == {1.234, 1234}
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "1e9999", "9" * 5_000 + " million", "1,234" * 4_000, "3.2.1.4", "10^99999"])
+def test_what_cannot_be_read_agrees_only_with_the_same(text: str) -> None:
+    assert all(math.isnan(number.value) or abs(number.value) < 1e300 for number in numbers_of(text))
+    assert unmatched_numbers(text, text) == []
+    assert unmatched_numbers("It is 9.", text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"0123456789.,'-\u2212()%$/:^e \u00a0\u202f½万億억三百kMm\u00d7", "10", "million", " to ", "und ", "the "]
+        ),
+        max_size=40,
+    )
+)
+def test_any_notation_agrees_with_itself(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert unmatched_numbers(text, text) == []
+    assert all(0 <= number.begin < number.end <= len(text) for number in numbers_of(text))
+    assert all(quantity.value <= quantity.upper for quantity in quantities_of(text))
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["{:,}", "{:_}"]), st.sampled_from([",", *SPACES, "'", "."]), st.booleans())
+def test_grouped_integers_are_read_back(value: int, pattern: str, mark: str, negative: bool) -> None:
+    written = pattern.format(value).replace(",", mark).replace("_", mark)
+    language = "de" if mark == "." else "en"
+    (number,) = numbers_of(f"x \u2212{written} x" if negative else f"x {written} x", language)
+    assert number.value == (-value if negative else value)
