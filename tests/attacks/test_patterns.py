@@ -227,9 +227,10 @@ for text in ("[" * N, "]" * N, "[1" * N, "[1," * N, "[" + "1," * N, "[" + " " * 
 """,
     "lm/reading.py": """
 from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
-for text in ("<think" * N, "<think>" * N, "<think " + "a" * N, "</think>" * N, "<think>" + "a </think>" * N, "<" * N, "[THINK]" * N,
-             "<|channel|>final " * N, "<|message|>" * N, "<|channel|>final<|message|>" * N, "<a_" * N, "<" + "a" * N + "_think>",
-             '{"a": "<think>' * N, "here is my response:" * N, "here is my thought process:" + " " * N, "analysisA" + "final" * N):
+for text in ("<think" * N, "<think>" * N, "<think " + "a" * N, "</think>" * N, "<think>" + "a </think>" * N, "<" * N,
+             "[THINK]" * N, "<|channel|>final " * N, "<|message|>" * N, "<|channel|>final<|message|>" * N, "<a_" * N,
+             "<" + "a" * N + "_think>", '{"a": "<think>' * N, "here is my response:" * N,
+             "here is my thought process:" + " " * N, "analysisA" + "final" * N):
     final_answer(text)
     final_answer("analysisWe " + text)
 for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a" + " " * N + ";", '"' * N, '" ,' * N,
