@@ -21,7 +21,7 @@ from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.counting import count_degraded
 from nlp_retrieval.lm.dspy_package import dspy
 from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, OnlyThoughtsError, answers_kept_if_good
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -148,7 +148,7 @@ def ask(
         if outcome.value is not None:
             scope.keep()
     if outcome.value is None:
-        _count_degraded()
+        _count_degraded("" if only_kept else outcome.reason)
     return outcome
 
 
@@ -237,10 +237,10 @@ class AskingLine:
         return outcome
 
 
-def _count_degraded() -> None:
+def _count_degraded(reason: str) -> None:
     engine = getattr(dspy.settings.lm, "engine", None)
     if isinstance(engine, Engine):
-        count(engine.counter, CallCounts(degraded=1))
+        count_degraded(engine.counter, str(without_secrets(reason)))
 
 
 def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
