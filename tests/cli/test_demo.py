@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,8 @@ from chat_server import ChatServer, asked, chat_server, fields
 
 import nlp_retrieval
 from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, CLAIM, check_language_model, shipped_claims, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.encoders.backends import choice
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
@@ -103,33 +99,6 @@ def test_with_a_language_model_it_adds_two_configurations_and_says_first_how_man
     again = run("benchmark", "demo/sweep.yaml", "--no-wandb", folder=empty)
     assert again.returncode == 0, again.stderr
     assert server.calls == 3 * CALLS_PER_CLAIM, "answers are kept"
-
-
-def test_no_question_is_paid_twice_where_queries_are_encoded_in_bfloat16(
-    server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on a CPU with AMX: first in a batch, as the dense configuration does, then alone, as latency is measured."""
-    monkeypatch.setattr(
-        choice, "resolved_precision", lambda precision, device: "bfloat16" if precision == "auto" else precision
-    )
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def by_what_was_found(body: dict[str, Any]) -> str:
-        text = str(body["messages"])
-        said = hashlib.sha256(text.encode()).hexdigest()
-        return fields(summary=f"an island {said}") if "`summary` (" in body["messages"][0]["content"] else fields(query=said)
-
-    server.answer = by_what_was_found
-    claims = shipped_claims(6)
-    config = write_demo(tmp_path, claims, LanguageModel("openai/small", base_url=server.url))
-    lines = (tmp_path / "corpus.jsonl").read_text("utf-8").splitlines(keepends=True)
-    gold = {title for claim in claims for title, _ in claim["supporting_facts"]}
-    kept = [line for number, line in enumerate(lines) if json.loads(line)["title"] in gold or number % 10 == 0]
-    (tmp_path / "corpus.jsonl").write_text("".join(kept), "utf-8")
-    settings = read_benchmark_config(config)
-    for name in ("dense", "LM multi-hop"):
-        run_searchers(replace(settings, searchers={name: settings.searchers[name]}, baseline=name))
-    assert server.calls == 4 * len(claims)
 
 
 @pytest.mark.parametrize(
