@@ -132,7 +132,7 @@ class Engine:
             return _answered(self._sent(request), request)
         question = self._question(request, scope.program)
         kept = self._store.find(question)
-        final = None if kept is None else final_answer(kept["text"])
+        final = None if kept is None else final_answer(str(kept["text"]))
         if kept is not None and final is not None:
             took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
             count(self.counter, CallCounts(cache_hits=1, **took))
