@@ -25,6 +25,8 @@ demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against t
 # each process of the tests computes in one thread: there are as many of them as cores
 test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the sdist, each installed without extras
 	TMPDIR=$(TEST_TMP) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+	TMPDIR=$(TEST_TMP) OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -q \
+		tests/encoders/test_sentence_transformer.py tests/encoders/test_colbert.py tests/cli/test_demo.py
 	for built in dist/*.whl dist/*.tar.gz; do \
 		$(BASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $$built && \
 		$(BASE_VENV)/bin/python tests/base_install/check.py || exit 1; \

@@ -45,6 +45,7 @@ from nlp_retrieval.cli.evidence import app as evidence
 from nlp_retrieval.cli.streams import patient_streams
 from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
+from nlp_retrieval.lm.counting import record_calls
 
 _INTERRUPTED = 130
 _LONGEST = 500
@@ -120,14 +121,19 @@ def main() -> None:
 
 
 def _run() -> int:
-    try:
-        check_words(sys.argv[1:])
-        app()
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    except (Exception, KeyboardInterrupt) as error:
-        return _told(error, debug=False)
-    return 0
+    with record_calls() as asked:
+        try:
+            check_words(sys.argv[1:])
+            app()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+        except (Exception, KeyboardInterrupt) as error:
+            return _told(error, debug=False)
+    if not code and asked.failure is not None:
+        say(f"error: no question to a language model was answered ({asked.failure})")
+        return 1
+    return code
 
 
 def check_words(words: Sequence[str]) -> None:

@@ -105,6 +105,7 @@ def tell(done: ExtractionSummary, spent: float | None) -> None:
     new = done.extracted + done.copied
     say(
         f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} there already, {done.failed:,} without a usable answer"
+        + (f" ({done.reasons_told})" if done.failed else "")
         + (f", {done.not_asked:,} not asked about" if done.not_asked else "")
         + f"; extraction {done.extraction_id[:8]} by {done.model}"
     )

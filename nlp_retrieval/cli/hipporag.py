@@ -37,11 +37,12 @@ def index(
 ) -> None:
     """Extract entities and triples, then index.
 
-    Run it again after anything that stopped it: only what is missing is done. Ends with 1 where passages are left.
+    Run it again after anything that stopped it, or when the corpus grew: only what is missing is asked for. Ends with 1 where
+    passages are left.
     """
     pipeline = _pipeline(config)
     source = corpus_loader(corpus, loader, option)
-    extracted = pipeline.extract(source)
+    extracted = pipeline.extract(source, replace=replace)
     tell(extracted, None)
     line: dict[str, Any] = {"extraction": extracted.to_dict()}
     if not extracted.stopped:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import Precision, check_choice, require_device, resolved_precision
+from nlp_retrieval.encoders.backends.choice import Precision, check_choice, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.backends.export import ExportPrecision
 from nlp_retrieval.encoders.backends.model import texts_for_all_cores
 from nlp_retrieval.encoders.backends.token_export import compute_by_graph
@@ -180,16 +180,21 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             return results
         encode = model.encode_query if task == "query" else model.encode_document
         read = [texts[place] for place in not_blank]
+        at_once = max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size
+        if task == "query" and self.backend == "torch":
+            at_once = queries_at_once(at_once, self.precision, self.device)
         with turn_of(model), blamed_on(self.model), alone_for(read):
             encoded = encode(
                 read,
                 prompt=prompt,
-                batch_size=max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size,
+                batch_size=at_once,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
+        if matrix is not None and task == "query":  # a product of other rows rounds differently
+            encoded = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
         stacked = np.concatenate(encoded).astype(np.float32, copy=False)
-        if matrix is not None:
+        if matrix is not None and task != "query":
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
         begin = 0

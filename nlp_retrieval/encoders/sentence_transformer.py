@@ -17,6 +17,7 @@ from nlp_retrieval.encoders.backends.choice import (
     Precision,
     check_choice,
     choose,
+    queries_at_once,
     recorded_choice,
     require_device,
 )
@@ -56,7 +57,8 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``, the fastest of those that the
             precision allows in a trial of a second, which the index records: it is opened with what it was made with.
         max_length: tokens that are read of a text; by default the model's own limit.
-        batch_size: texts encoded at once; batches hold texts of similar length.
+        batch_size: texts encoded at once; batches hold texts of similar length. With less precision than float32, torch encodes
+            queries one at a time, because their vectors would depend on one another.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
         trust_remote_code: run Python code that comes with the model. Off: a model that needs it does not load.
@@ -139,9 +141,11 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         if isinstance(model, OnnxModel):
             vectors = model.encode([(model.default_prompt if before is None else before) + text for text in texts])
         elif texts:
+            is_query = task == "encode_query"
+            at_once = queries_at_once(self.batch_size, self.chosen.precision, self.device) if is_query else self.batch_size
             with turn_of(model), blamed_on(self.model), alone_for(texts):
                 encoded = getattr(model, task)(
-                    texts, prompt=before, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
+                    texts, prompt=before, batch_size=at_once, show_progress_bar=False, convert_to_tensor=True
                 )
             vectors = cast("torch.Tensor", encoded).float().cpu().numpy()
         else:

@@ -11,7 +11,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import TorchPrecision, require_device, resolved_precision
+from nlp_retrieval.encoders.backends.choice import TorchPrecision, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
@@ -111,11 +111,13 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
     def _encoded(self, texts: list[str], task: Task, most: int | None) -> torch.Tensor:
         """A sparse tensor ``[texts, dimension]``."""
-        model = self.open_model()
+        model, at_once = self.open_model(), self.batch_size
+        if task == "encode_query":
+            at_once = queries_at_once(at_once, self.precision, self.device)
         with turn_of(model), blamed_on(self.model):
             encoded: torch.Tensor = getattr(model, task)(
                 texts,
-                batch_size=self.batch_size,
+                batch_size=at_once,
                 show_progress_bar=False,
                 convert_to_tensor=True,
                 convert_to_sparse_tensor=True,

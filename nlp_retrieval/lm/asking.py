@@ -21,12 +21,12 @@ from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.counting import count_degraded
 from nlp_retrieval.lm.dspy_package import dspy
-from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, answers_kept_if_good
+from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, OnlyThoughtsError, answers_kept_if_good
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.lm.reading import LONGEST_ANSWER, read_object
+from nlp_retrieval.lm.reading import LONGEST_ANSWER, UnusableAnswerError, final_answer, read_object
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -86,9 +86,20 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
 
 
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
-    """DSPy's own adapter, except that an endless answer is a parse error instead of exhausting stack or memory."""
+    """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error.
+
+    It would exhaust stack or memory otherwise.
+    """
+
+    def _call_postprocess(self, processed: Any, original: Any, outputs: list[Any], *others: Any) -> list[dict[str, Any]]:
+        for output in outputs:
+            if isinstance(output, dict) and not output.get("text"):  # DSPy would take the thoughts beside it for the answer
+                raise _errors.AdapterParseError(adapter_name="ChatAdapter", signature=original, lm_response="")
+        answered: list[dict[str, Any]] = super()._call_postprocess(processed, original, outputs, *others)
+        return answered
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        completion = final_answer(completion) or ""
         try:
             parsed: dict[str, Any] = super().parse(signature, completion[:LONGEST_ANSWER])
         except (RecursionError, MemoryError, TypeError) as error:
@@ -121,6 +132,8 @@ def ask(
             outcome = _read(read, _value(program(**inputs), field))
         except _errors.AdapterParseError as error:
             outcome = _read(read, _unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
+        except OnlyThoughtsError as error:
+            outcome = Outcome(None, f"the answer cannot be used: {error.message}")
         except _errors.LMError as error:
             reason = " ".join(error.message.split("\n\n")[0].split())[:300]
             for_good = isinstance(error, _FOR_GOOD)
@@ -135,7 +148,7 @@ def ask(
         if outcome.value is not None:
             scope.keep()
     if outcome.value is None:
-        _count_degraded()
+        _count_degraded("" if only_kept else outcome.reason)
     return outcome
 
 
@@ -224,14 +237,17 @@ class AskingLine:
         return outcome
 
 
-def _count_degraded() -> None:
+def _count_degraded(reason: str) -> None:
     engine = getattr(dspy.settings.lm, "engine", None)
     if isinstance(engine, Engine):
-        count(engine.counter, CallCounts(degraded=1))
+        count_degraded(engine.counter, str(without_secrets(reason)))
 
 
 def _read(read: Callable[[object], T | None], answer: object) -> Outcome[T]:
-    value = read(answer)
+    try:
+        value = read(answer)
+    except UnusableAnswerError as error:
+        return Outcome(None, f"the answer cannot be used: {error}")
     return Outcome(value) if value is not None else Outcome(None, "the answer cannot be used")
 
 

@@ -79,6 +79,18 @@ class CallCounter:
         self.model = model
         self._lock = Lock()
         self._by_model: dict[str, CallCounts] = {}
+        self._failure = ""
+
+    @property
+    def failure(self) -> str | None:
+        """Why no question to a language model got an answer, usable or not; None where one did, or nothing was asked."""
+        asked = [counts for counts in self.by_model.values() if counts.degraded]
+        return self._failure if asked and not any(counts.answers for counts in asked) else None
+
+    def note_failure(self, reason: str) -> None:
+        """Note why a question got no answer."""
+        with self._lock:
+            self._failure = reason
 
     def add(self, counts: CallCounts, model: str) -> None:
         """Add to the count of a model."""
@@ -110,6 +122,18 @@ def record_calls() -> Iterator[CallCounter]:
         yield counter
     finally:
         _recording.reset(token)
+
+
+def count_degraded(own: CallCounter, reason: str) -> None:
+    """Count a question without a usable answer, and note why, for a model and every recording around the caller.
+
+    Args:
+        own: the model's own count.
+        reason: why there is none; empty where it was not asked, because earlier ones failed.
+    """
+    count(own, CallCounts(degraded=1))
+    for counter in (own, *_recording.get()) if reason else ():
+        counter.note_failure(f"{own.model}: {reason}")
 
 
 def count(own: CallCounter, counts: CallCounts) -> None:

@@ -1,8 +1,9 @@
 """Answers each request of DSPy: from disk, or from the server, with retries, limits and a count.
 
 DSPy hands every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and
-its own retries are off. An answer is stored only inside :func:`answers_kept_if_good`, and only if it could be used:
-unusable answers are asked for again the next time.
+its own retries are off. What a model thinks is no part of its answer: DSPy and the files get what follows. An answer is
+stored only inside :func:`answers_kept_if_good`, and only if it could be used: unusable answers are asked for again the next
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from dspy import lm15
@@ -23,6 +24,7 @@ from pydantic import JsonValue
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.reading import final_answer
 from nlp_retrieval.lm.wire import Wire
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
@@ -35,6 +37,10 @@ class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
 
 class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
     """The answer is not on disk, and only answers on disk were wanted."""
+
+
+class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
+    """The answer holds what the model thought, and nothing after it."""
 
 
 @dataclass
@@ -123,22 +129,23 @@ class Engine:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
         scope = _scope.get()
         if scope is None:
-            return self._sent(request)
+            return _answered(self._sent(request), request)
         question = self._question(request, scope.program)
         kept = self._store.find(question)
-        if kept is not None:
+        final = None if kept is None else final_answer(str(kept["text"]))
+        if kept is not None and final is not None:
             took = {f"kept_{side}": _tokens(kept, side) for side in ("tokens_in", "tokens_out")}
             count(self.counter, CallCounts(cache_hits=1, **took))
             return lm15.Response(
                 id=None,
                 model=request.model,
-                message=lm15.Message.assistant(kept["text"]),
+                message=lm15.Message.assistant(final),
                 finish_reason="stop",
                 usage=lm15.Usage(),
             )
         if scope.only_kept:
             raise NotAskedError("not asked")
-        response = self._sent(request)
+        response = _answered(self._sent(request), request)
         usage = response.usage
         answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
         if isinstance(answer["text"], str):
@@ -190,6 +197,25 @@ class Engine:
             return min(float(asked), _LONGEST_WAIT)
         longest = min(self._backoff * 2.0**attempt, _LONGEST_WAIT)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 -- jitter, so that parallel calls do not come back together
+
+
+def _answered(response: Any, request: Any) -> Any:
+    """Return a response without the thoughts in it.
+
+    Raises:
+        OnlyThoughtsError: nothing else is in it.
+    """
+    parts = response.message.parts
+    text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
+    beside = any(isinstance(part, lm15.ThinkingPart) for part in parts)
+    final = final_answer(text)
+    if final == text and not beside and (text.strip() or not response.usage.reasoning_tokens):
+        return response
+    if final is None or not final.strip():
+        most = request.config.max_tokens if response.finish_reason == "length" else None
+        limit = "" if most is None else f"; it may write {most:,} tokens: give it more by max_tokens"
+        raise OnlyThoughtsError(f"it holds only what the model thought{limit}")
+    return replace(response, message=lm15.Message.assistant(final))
 
 
 def _tokens(answer: Answer, side: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -15,7 +16,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from nlp_retrieval.lm.engine import Engine
 
 _NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm"})
+_REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re.IGNORECASE)
+_LEAST_FOR_REASONING = 16_000
+"""What DSPy demands as ``max_tokens`` of OpenAI's reasoning models, whose thoughts count."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -35,8 +40,10 @@ class LanguageModel(Component):
         base_url: URL of the server (``http://localhost:8000/v1``); by default the provider's own.
         api_key_env: the environment variable that holds the key. By default ``<PROVIDER>_API_KEY`` if no ``base_url``
             is given; with a ``base_url``, no key is sent by default.
-        temperature: sampling temperature; None for the server's default.
-        max_tokens: length of the longest answer; None for the server's default.
+        temperature: sampling temperature; None for the server's default. OpenAI's reasoning models (``o3-mini``, ``gpt-5``)
+            take none: it is not sent, and a warning says so.
+        max_tokens: length of the longest answer, thoughts included; None for the server's default. OpenAI's reasoning models
+            get at least 16,000, and a warning says so.
         calls_at_once: the most requests under way at the same time.
         retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
         backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
@@ -106,6 +113,13 @@ class LanguageModel(Component):
         """The calls of this model so far; see :func:`nlp_retrieval.lm.counting.record_calls` for the count of one run."""
         return self._counter.counts
 
+    @property
+    def sampling(self) -> tuple[float | None, int | None]:
+        """The temperature and ``max_tokens`` that are sent: a reasoning model of OpenAI refuses most."""
+        if not _REASONING_MODEL.fullmatch(self.model.rpartition("/")[2]):
+            return self.temperature, self.max_tokens
+        return None, None if self.max_tokens is None else max(self.max_tokens, _LEAST_FOR_REASONING)
+
     def provenance(self) -> dict[str, str]:
         return {self.model: self.base_url or f"{self.provider}'s own endpoint"}
 
@@ -148,14 +162,22 @@ class LanguageModel(Component):
     def _make(self) -> Any:
         from nlp_retrieval.lm.dspy_package import dspy
 
+        temperature, max_tokens = self.sampling
+        if (temperature, max_tokens) != (self.temperature, self.max_tokens):
+            length = "" if max_tokens == self.max_tokens else f", and max_tokens={max_tokens} instead of {self.max_tokens}"
+            warnings.warn(
+                f"{self.model} is a reasoning model: it is asked without a temperature{length}",
+                RetrievalWarning,
+                stacklevel=2,
+            )
         try:
             return _counted_lm_class()(
                 self.model,
                 engine=self._engine(),
                 cache=False,
                 num_retries=0,
-                temperature=self.temperature,
-                max_tokens=self.max_tokens,
+                temperature=temperature,
+                max_tokens=max_tokens,
             )
         except (dspy.utils.exceptions.LMError, dspy.lm15.LM15Error) as error:
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None

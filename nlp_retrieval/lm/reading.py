@@ -1,7 +1,7 @@
 """Reading phrases or a passage out of what a model wrote, and repairing what can be repaired.
 
-Models number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are", repeat the
-question and do not stop. None of that is an error; an answer without a usable word is None.
+Models think aloud, number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are",
+repeat the question and do not stop. None of that is an error; an answer without a usable word is None.
 """
 
 from __future__ import annotations
@@ -29,6 +29,117 @@ LONGEST_ANSWER = 20_000
 """How many characters of an answer are read; a model that does not stop is cut here."""
 
 _DEEPEST = 5
+
+_THOUGHT = (
+    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflections?|reflect|analysis|scratch_?pad|(?:inner_|internal_)?monologue"
+    r"|deliberation)(?:[_ -]?process)?"
+)
+_THOUGHT_MARK = re.compile(
+    r"(?:(?:<|\\u003c|\u25c1)(?P<end>\\?/)?\|?(?P<side>(?:begin|start|end)_(?:of_)?)?(?:\w{1,12}[_:]|ant)?"
+    + _THOUGHT
+    + r"(?:\s[^<>\n]{0,200}?)?(?P<alone>/)?\|?(?:>|\\u003e|\u25b7))"
+    r"|\[(?P<square_end>/)?(?-i:THINK)\]"
+    r"|(?:<\|channel>|<unused94>)\s?(?:thought|analysis)\b|(?P<channel_end><channel\|>|<unused95>)",
+    re.IGNORECASE,
+)
+"""Marks around what a model thinks, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
+
+_CHANNEL = re.compile(r"<\|(?:channel|message)\|>")
+_FINAL_CHANNEL = re.compile(r"(?:<\|channel\|>|\A)\s{0,9}final\b[^\n]{0,60}?<\|message\|>", re.IGNORECASE)
+_CHANNEL_ENDS = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
+_SPOKEN = (
+    (re.compile(r"\A\s{0,99}(?:assistant)?analysis(?=[A-Z\"'])"), re.compile(r"assistant\s?final\s?")),
+    (
+        re.compile(r"\A\W{0,9}here(?:'s| is) my thought process\s?:", re.I),
+        re.compile(r"here(?:'s| is) my response\s?:\W?", re.I),
+    ),
+    (re.compile(r"\A\s{0,99}Thinking\.\.\.\s"), re.compile(r"\.\.\.done thinking\.")),
+)
+"""How thoughts begin and end without marks: a chat template's marks that were lost, and words that models were trained on."""
+
+_ANSWER_MARK = re.compile(
+    r"</?(?:final_?)?(?:answer|response|solution|output)>|<\|(?:begin|start|end)_(?:of_)?(?:solution|response)\|>"
+    r"|<\|(?:end|return|im_end|eot_id)\|>",
+    re.IGNORECASE,
+)
+_FIELD_MARK = re.compile(r"\[\[ ## (?!completed)\w+ ## \]\]")
+_THOUGHT_KEY = re.compile(_THOUGHT, re.IGNORECASE)
+
+
+class UnusableAnswerError(ValueError):
+    """An answer that cannot be used; the message says why, as half a sentence."""
+
+
+def final_answer(text: str) -> str | None:
+    """Return an answer without what the model thought before it; None where it only thinks.
+
+    An answer that breaks off within a thought is none, because it may be a draft. Thoughts whose opening mark is missing, as
+    where a chat template wrote it, end at the last closing mark.
+    """
+    if (values := _json_with_thoughts(text)) is not None:
+        return json.dumps(_without_thoughts(values), ensure_ascii=False)
+    final = _spoken(text)
+    if final is None or (final is text and _THOUGHT_MARK.search(text) is None):
+        return final
+    pieces: list[str] = []
+    begin, thinking = 0, False
+    for mark in _THOUGHT_MARK.finditer(final):
+        if not thinking:
+            pieces.append(final[begin : mark.start()])
+        if _closes(mark):
+            if not thinking:
+                pieces.clear()
+            thinking = False
+        elif not mark["alone"]:
+            thinking = True
+        begin = mark.end()
+    rest = final[begin:]
+    if not set(_FIELD_MARK.findall(rest)).isdisjoint(_FIELD_MARK.findall("".join(pieces))):
+        pieces.clear()  # what came before the thoughts was answered again
+    return None if thinking else _bare("".join([*pieces, rest]))
+
+
+def _json_with_thoughts(text: str) -> object:
+    """What an answer that is JSON as a whole holds, if there are marks of thoughts in it; else None."""
+    bare = _FENCE.sub("", text).strip()
+    if bare[:1] not in ("{", "[") or _THOUGHT_MARK.search(bare) is None or is_deeper(bare):
+        return None
+    try:
+        return json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _without_thoughts(value: object) -> object:
+    if isinstance(value, str):
+        return final_answer(value) or ""
+    if isinstance(value, dict):
+        return {key: _without_thoughts(part) for key, part in value.items()}
+    return [_without_thoughts(part) for part in value] if isinstance(value, list) else value
+
+
+def _closes(mark: re.Match[str]) -> bool:
+    return bool(mark["end"] or mark["square_end"] or mark["channel_end"] or (mark["side"] or "").lower().startswith("end"))
+
+
+def _spoken(text: str) -> str | None:
+    """The part of an answer that is meant for the reader, by a chat template's channels or by the model's own words."""
+    if _CHANNEL.search(text):
+        finals = [match.end() for match in _FINAL_CHANNEL.finditer(text)]
+        if not finals:
+            return None
+        end = _CHANNEL_ENDS.search(text, finals[-1])
+        return text[finals[-1] : end.start() if end else len(text)]
+    for begins, ends in _SPOKEN:
+        if begins.match(text):
+            last = [match.end() for match in ends.finditer(text)]
+            return text[last[-1] :] if last else None
+    return text
+
+
+def _bare(text: str) -> str | None:
+    """An answer after thoughts, without the marks around it; None where it is empty."""
+    return _ANSWER_MARK.sub("", text).strip() or None
 
 
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
@@ -102,7 +213,7 @@ def unwrapped(answer: object) -> object:
         value = None if is_deeper(text) else json.loads(text)
     except (ValueError, RecursionError):
         return answer
-    texts = list(value.values()) if isinstance(value, dict) else value
+    texts = _spoken_values(value) if isinstance(value, dict) else value
     return texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str) else answer
 
 
@@ -123,7 +234,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
             if not bare.endswith(":"):  # "Here are three phrases:"
                 yield from _BETWEEN.split(bare)
     elif isinstance(answer, Sequence | Mapping) and depth <= _DEEPEST:
-        for part in answer.values() if isinstance(answer, Mapping) else answer:
+        for part in _spoken_values(answer) if isinstance(answer, Mapping) else answer:
             yield from _parts(part, depth + 1)
 
 
@@ -136,8 +247,14 @@ def _json_list(text: str) -> list[object] | None:
                 value = json.loads(text[begin : end + 1])
             except (ValueError, RecursionError):
                 continue
-            return value if isinstance(value, list) else list(value.values())
+            return value if isinstance(value, list) else _spoken_values(value)
     return None
+
+
+def _spoken_values(value: Mapping[str, object]) -> list[object]:
+    """The values of an object, without those whose keys say that they are thoughts, if there are others."""
+    spoken = [part for key, part in value.items() if not _THOUGHT_KEY.fullmatch(str(key))]
+    return spoken or list(value.values())
 
 
 def _trimmed(text: str, max_words: int) -> str:

@@ -314,13 +314,25 @@ for text in ("[" * N, "]" * N, "[1" * N, "[1," * N, "[" + "1," * N, "[" + " " * 
     read_permutation(text, 20)
 """,
     "lm/reading.py": """
-from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
+for text in ("<think" * N, "<think>" * N, "<think " + "a" * N, "</think>" * N, "<think>" + "a </think>" * N, "<" * N,
+             "[THINK]" * N, "<|channel|>final " * N, "<|message|>" * N, "<|channel|>final<|message|>" * N, "<a_" * N,
+             "<" + "a" * N + "_think>", '{"a": "<think>' * N, "here is my response:" * N,
+             "here is my thought process:" + " " * N, "analysisA" + "final" * N):
+    final_answer(text)
+    final_answer("analysisWe " + text)
 for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a" + " " * N + ";", '"' * N, '" ,' * N,
              "phrase " * N,
              "query" * N, "search query: " * N, "1. " * N, "```" * N, "```" + "a" * N, "(1" * N, (" " * 500 + chr(10)) * 200):
     read_phrases(text, "claim", 5, 5)
     read_passage(text, "claim", 5)
     unwrapped(text)
+""",
+    "graph/knowledge/extraction/extractor.py": """
+from nlp_retrieval.graph.knowledge.extraction.extractor import read_answer
+for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
+    read_answer(1, text)
+    read_answer(1, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text})
 """,
     "lm/asking.py": """
 from nlp_retrieval.lm import asking
@@ -331,6 +343,8 @@ for text in ("[[ ## " * N, "[[ ## " + "a" * N, "[[" * N, "[[##" + "a" * N + " ##
     "lm/language_model.py": """
 from nlp_retrieval.lm import language_model
 language_model._VARIABLE.fullmatch("A" * N + "-")
+for text in ("gpt-5" + ".5" * N, "gpt-5-" + "a" * N + "/", "o1" + "-" * N):
+    language_model._REASONING_MODEL.fullmatch(text)
 """,
     "pipelines/hipporag/settings.py": """
 from nlp_retrieval.errors import ConfigurationError

@@ -74,9 +74,18 @@ def test_a_configuration_file_may_name_the_answerer(index, answerer):
 def test_a_failing_model_is_told_and_leaves_no_answer(index, answerer, server):
     server.answer = lambda body: 500
     done = ended(["answer", index, "fox", "-a", answerer])
-    assert done.code in (0, None)
+    assert done.code == 1
     assert "no usable answer came" in done.out
     assert "1 of 1 queries, which are left without an answer" in done.err
+    assert "error: no question to a language model was answered (openai/small: the endpoint gave none: status 500" in done.err
+
+
+def test_where_some_questions_are_answered_the_command_does_not_fail(index, answerer, server):
+    good = server.answer
+    server.answer = lambda body: 500 if "second" in str(body) else good(body)
+    done = ended(["answer", index, "fox", "second fox", "-a", answerer])
+    assert done.code in (0, None)
+    assert "1 of 2 queries" in done.err
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,14 @@ def test_a_projection_to_more_dimensions_than_there_are_is_an_error() -> None:
         quietly(projection=400)
 
 
+def test_a_query_has_the_same_vectors_alone_and_beside_others_in_bfloat16() -> None:
+    short = quietly(precision="bfloat16")
+    alone = [short.encode_queries([text])[0] for text in PASSAGES]
+    for order in ([0, 1, 2, 3], [3, 0], [1, 3, 1]):
+        for place, vectors in zip(order, short.encode_queries([PASSAGES[place] for place in order]), strict=True):
+            assert np.array_equal(vectors, alone[place])
+
+
 def test_every_vector_has_length_1_also_in_bfloat16(plain: ColbertEncoder) -> None:
     for short, exact in zip(
         quietly(precision="bfloat16").encode_passages(PASSAGES), plain.encode_passages(PASSAGES), strict=True

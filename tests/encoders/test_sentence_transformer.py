@@ -74,6 +74,14 @@ def test_vectors_are_those_of_sentence_transformers(encoder: SentenceTransformer
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_a_query_has_the_same_vector_alone_and_beside_any_others_where_precision_is_reduced(precision: str) -> None:
+    short = SentenceTransformerEncoder(NAME, precision=precision, device="cpu")
+    alone = np.concatenate([short.encode_queries([text]) for text in TEXTS])
+    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [4, 0], [1, 4, 1], [3, 5, 0]):
+        assert np.array_equal(short.encode_queries([TEXTS[place] for place in order]), alone[order])
+
+
 def test_bfloat16_is_close_to_float32(encoder: SentenceTransformerEncoder) -> None:
     short = SentenceTransformerEncoder(NAME, precision="bfloat16", device="cpu").encode_passages(TEXTS)
     assert short.dtype == np.float32

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, sync_folder, write_atomically
 from nlp_retrieval.errors import OutputError
@@ -23,8 +23,14 @@ def check_folder_for_output(folder: Path) -> None:
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise OutputError(f"{folder} cannot be written ({existing} is a file); choose another path")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise OutputError(f"{folder} cannot be written ({existing} may not be written to); choose another path")
+    try:
+        with TemporaryFile(dir=existing):  # permissions do not tell of a read-only disk, or of /proc
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(
+            f"{folder} cannot be written ({existing} may not be written to: {reason}); choose another path"
+        ) from None
 
 
 def write_output(path: Path, content: bytes) -> None:

@@ -133,6 +133,15 @@ def resolved_precision(precision: str, device: str | None) -> str:
     return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16", False) else "float32"
 
 
+def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
+    """Return how many queries torch may encode together: one at a time where it computes in less than float32.
+
+    There, kernels round differently for each shape of a batch: a query in a batch would have another vector than alone, and
+    find other passages.
+    """
+    return batch_size if resolved_precision(precision, device) == "float32" else 1
+
+
 def require_device(device: str | None) -> None:
     """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
     if device is None:

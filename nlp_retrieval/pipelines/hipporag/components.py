@@ -7,13 +7,14 @@ from pathlib import Path
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.endpoint.servers import HttpEncoder, OpenAIEncoder
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.pipelines.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
 from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever
 
-__all__ = ["checked_encoder", "index_folder", "knowledge_place", "language_model", "retriever"]
+__all__ = ["check_encoder", "checked_encoder", "index_folder", "knowledge_place", "language_model", "retriever"]
 
+_ANY_TEXT = "dimension"
 _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
 
 
@@ -53,7 +54,8 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
         f"{_PROVIDERS[llm.provider]}/{llm.model_name}",
         llm.base_url,
         key_variable(llm.api_key),
-        max_tokens=2048 if extracting else 512,
+        llm.temperature,
+        llm.max_tokens or (2048 if extracting else 512),
         timeout=120.0 if extracting else 60.0,
         retries=indexing.retry_attempts,
         backoff=indexing.retry_backoff_base,
@@ -68,7 +70,9 @@ def _encoder(settings: HippoRagSettings) -> BaseEncoder:
         return OpenAIEncoder(chosen.model_name, chosen.dimension, key, batch_size=chosen.batch_size)
     if chosen.provider == "custom":
         return HttpEncoder(chosen.base_url or "", chosen.model_name, own, chosen.dimension, batch_size=chosen.batch_size)
-    return SentenceTransformerEncoder(chosen.model_name, batch_size=chosen.batch_size)
+    return SentenceTransformerEncoder(
+        chosen.model_name, batch_size=chosen.batch_size, trust_remote_code=chosen.trust_remote_code
+    )
 
 
 def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
@@ -82,13 +86,32 @@ def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
     """
     encoder, wanted = _encoder(settings), settings.embedding.dimension
     if wanted is not None and isinstance(encoder, SentenceTransformerEncoder):
-        found = encoder.encode_passages(["dimension"]).shape[1]
+        found = encoder.encode_passages([_ANY_TEXT]).shape[1]
         if found != wanted:
             raise ConfigurationError(
                 f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {found}; "
                 f"write {found}, or null to take what the model has"
             )
     return encoder
+
+
+def check_encoder(settings: HippoRagSettings) -> None:
+    """Encode one text, before anything is paid.
+
+    Raises:
+        ConfigurationError: the vectors have another dimension than the settings say, or the key's variable is not set.
+        DependencyError: a package is missing.
+        ModelError: the model cannot be loaded, or its endpoint gives no vector.
+    """
+    try:
+        checked_encoder(settings).encode_passages([_ANY_TEXT])
+    except ModelError as error:
+        if "trust_remote_code" not in str(error) or settings.embedding.trust_remote_code:
+            raise
+        raise ModelError(
+            f"{settings.embedding.model_name} needs Python code that comes with the model: if you trust who made it, write "
+            f"embedding.trust_remote_code: true ({error})"
+        ) from error
 
 
 def retriever(settings: HippoRagSettings, knowledge: str) -> HippoRagRetriever:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.index.manifest import read_manifest
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import GoldError, IndexMissingError, OutputError
+from nlp_retrieval.errors import (
+    GoldError,
+    IndexConflictError,
+    IndexMismatchError,
+    IndexMissingError,
+    ModelError,
+    OutputError,
+    RetrievalWarning,
+)
 from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.answers.gold import gold_answers
 from nlp_retrieval.evaluation.evaluator import Evaluation
@@ -18,10 +31,12 @@ from nlp_retrieval.graph.knowledge.extraction.extractor import KnowledgeExtracto
 from nlp_retrieval.graph.knowledge.extraction.running import extract_knowledge
 from nlp_retrieval.graph.knowledge.extraction.summary import ExtractionSummary
 from nlp_retrieval.graph.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.pipelines.hipporag.components import index_folder, knowledge_place, language_model, retriever
+from nlp_retrieval.pipelines.hipporag.components import check_encoder, index_folder, knowledge_place, language_model, retriever
 from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
 from nlp_retrieval.pipelines.qa.language_model_answerer import LanguageModelAnswerer
 from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion, QuestionAnswering
+from nlp_retrieval.retrievers.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.text.printable import printable
 
 __all__ = ["HippoRagPipeline", "PipelineMetrics"]
 
@@ -64,36 +79,78 @@ class HippoRagPipeline:
         """What was done so far."""
         return self._metrics
 
-    def extract(self, corpus: BaseLoader) -> ExtractionSummary:
+    def extract(self, corpus: BaseLoader, *, replace: bool = False) -> ExtractionSummary:
         """Have the language model read what it has not read yet; again after whatever stopped it.
+
+        What costs nothing is checked first: the encoder loads and has the dimension of the settings, the folder can be written,
+        and an index that is there is one of this corpus, which may have grown.
+
+        Args:
+            corpus: what is to be read.
+            replace: whether an index of other items will be given up.
 
         Raises:
             SourceError: the corpus cannot be read.
             OutputError: the store cannot be written; what was committed is kept.
-            ConfigurationError: the model's key is not set.
+            ConfigurationError: the model's key is not set, or the encoder has another dimension.
+            ModelError: the encoder cannot be loaded, or the language model gave no usable answer at all.
+            IndexConflictError: the folder holds an index of other items.
         """
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
         place = knowledge_place(self.settings)
+        if not self._keeps_all(corpus, replace=replace):
+            check_folder_for_output(index_folder(self.settings))
+        check_encoder(self.settings)
         if not self.settings.storage.is_database:
             _make_folder(Path(place).parent)
         with KnowledgeStore(place, create=True) as store:
-            return extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
+            done = extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
+        if done.failed and not (done.kept or done.extracted or done.copied):
+            raise ModelError(
+                f"{extractor.lm.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
+                "index; mend that, and index again"
+            )
+        return done
 
     def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
         """Index a corpus that was extracted; passages of which nothing is known are found by similarity alone.
+
+        An index of a part of this corpus is replaced by one of the whole.
 
         Args:
             corpus: the same that was extracted.
             replace: give up an index of other items that is there.
 
         Raises:
-            IndexMismatchError: the folder holds an index of other items.
+            IndexConflictError: the folder holds an index of other items.
             ConfigurationError: nothing was extracted with these settings, or the encoder has another dimension.
         """
-        searcher = Searcher([retriever(self.settings, self._knowledge())])
-        report = searcher.index(corpus, index_folder(self.settings), replace=replace)
+        knowledge = self._knowledge()
+        grown = self._keeps_all(corpus, replace=replace)
+        searcher = Searcher([retriever(self.settings, knowledge)])
+        report = searcher.index(corpus, index_folder(self.settings), replace=replace or grown)
         self._count(documents=report.n_items)
         return report
+
+    def _keeps_all(self, corpus: BaseLoader, *, replace: bool) -> bool:
+        """Return whether there is an index, all of whose passages are in a corpus.
+
+        Raises:
+            IndexConflictError: there is one of other passages, and it is not to be replaced.
+        """
+        folder = index_folder(self.settings)
+        if replace or read_manifest(folder) is None:
+            return False
+        indexed = set(open_generation(folder).items.ids())
+        n_indexed = len(indexed)
+        indexed.difference_update(item.item_id for item in corpus.stream())
+        if indexed:
+            raise IndexConflictError(
+                f"{folder} holds an index of {n_indexed:,} passages, {len(indexed):,} of which this corpus does not have (the "
+                f'first: "{printable(min(indexed))}"); choose another folder (storage.save_dir, or storage.index_dir), or give '
+                "that index up with --replace (in Python: replace=True)"
+            )
+        return True
 
     def ask(self, questions: Sequence[str]) -> list[AnsweredQuestion]:
         """Answer questions from the index, with citations.
@@ -126,9 +183,35 @@ class HippoRagPipeline:
 
     def _opened(self) -> QuestionAnswering:
         answerer = LanguageModelAnswerer(language_model(self.settings), passages=self.settings.retrieval.passage_top_k)
+        folder = index_folder(self.settings)
         searcher = Searcher([retriever(self.settings, self._knowledge())])
-        searcher.open(index_folder(self.settings))
+        try:
+            searcher.open(folder)
+        except IndexMismatchError:
+            before = self._opened_before(folder)
+            if before is None:
+                raise
+            searcher = before
         return QuestionAnswering(searcher, answerer)
+
+    def _opened_before(self, folder: Path) -> Searcher | None:
+        """Open an index that was built before more was extracted; None where it differs in more than that."""
+        manifest = read_manifest(folder)
+        for record in reversed(manifest.retrievers if manifest is not None else []):
+            held = record.identity.get("knowledge")
+            if record.identity.get("name") != HippoRagRetriever.name or not isinstance(held, str):
+                continue
+            searcher = Searcher([retriever(self.settings, held)])
+            with suppress(IndexMismatchError):
+                searcher.open(folder)
+                warnings.warn(
+                    f"{folder}: more was extracted since this index was built; it is answered from as it is. Index the corpus "
+                    "again to use all of it",
+                    RetrievalWarning,
+                    stacklevel=4,
+                )
+                return searcher
+        return None
 
     def _knowledge(self) -> str:
         """The store, and which of its extractions is that of these settings."""

@@ -52,12 +52,14 @@ def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str)
 
 
 class LanguageModelSection(_Section):
-    """``llm``: who extracts, chooses and answers."""
+    """``llm``: who extracts, chooses and answers. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
 
     provider: Literal["openai", "vllm", "ollama", "openai-compatible"] = "openai"
     model_name: ModelName = "gpt-4o-mini"
     api_key: str | None = None
     base_url: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, strict=False)] | None = 0.0
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -78,6 +80,7 @@ class EmbeddingSection(_Section):
     batch_size: BatchSize = 32
     api_key: str | None = None
     base_url: str | None = None
+    trust_remote_code: bool = False
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -230,6 +233,9 @@ class HippoRagSettings(_Section):
         given = {
             "storage.iris_namespace is not used: save_dir is no URL of InterSystems IRIS, such as iris://user@host:1972": (
                 self.storage.iris_namespace is not None and not self.storage.is_iris
+            ),
+            "embedding.trust_remote_code has no effect: a server runs the model": (
+                self.embedding.trust_remote_code and self.embedding.provider != "sentence_transformers"
             ),
             "indexing.enable_checkpointing: false has no effect: what was extracted is always committed": (
                 not self.indexing.enable_checkpointing

@@ -110,7 +110,8 @@ def optimize(
             raise ModelError(
                 f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; nothing to optimise by"
             )
-        proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=_PROPOSAL_TOKENS)
+        length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
+        proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
         compiled = _compiled(program, list(train), list(validation), run, lm, proposer, optimizer, effort, budget, seed)
         after = run.mean(compiled, validation, lm)
     if after < before:

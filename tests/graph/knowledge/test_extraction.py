@@ -135,6 +135,12 @@ UNUSABLE = {
     "wrong arity alone": fields(knowledge='{"1": {"entities": [], "triples": [["a", "b"]]}}'),
     "endless": fields(knowledge=ENDLESS),
     "deep": fields(knowledge="{" + '"a": [' * 5_000),
+    "sentences for triples": fields(knowledge='{"1": {"entities": ["a"], "triples": ["a was born in b"]}}'),
+    "objects with unknown keys": fields(knowledge='{"1": {"entities": ["a"], "triples": [{"x": "a", "y": "is", "z": "b"}]}}'),
+    "four texts": fields(knowledge='{"1": {"entities": ["a"], "triples": [["a", "is", "b", "c"]]}}'),
+    "entities that are none beside triples": fields(knowledge='{"1": {"entities": [{"x": 1}], "triples": [["a", "is", "b"]]}}'),
+    "entities without triples": fields(knowledge='{"1": {"entities": ["a"]}}'),
+    "two commas": fields(knowledge='{"1": {"entities": ["a"], "triples": ["a, is, b"]}}'),
     "markers": "[[ ## knowledge ## ]]\n[[ ## completed ## ]]",
 }
 
@@ -351,3 +357,106 @@ def test_numbers_out_of_range_are_refused(extractor, settings, message):
 def test_no_batch_is_smaller_than_one_passage(store, extractor):
     with pytest.raises(ConfigurationError, match="commit_every=0"):
         extract_knowledge(ITEMS, store, extractor(), commit_every=0)
+
+
+TRIPLE = ("Ada", "lives in", "Harborne Bay")
+TRIPLES = [
+    list(TRIPLE),
+    {"subject": "Ada", "predicate": "lives in", "object": "Harborne Bay"},
+    {"subject": "Ada", "relation": "lives in", "object": "Harborne Bay"},
+    {"Head": "Ada", "Relation": "lives in", "Tail": "Harborne Bay", "confidence": 0.9},
+    {"source": "Ada", "target": "Harborne Bay", "type": "lives in"},
+    {"source": "Ada", "target": "Harborne Bay", "label": "lives in", "id": 3},
+    {"subject": {"text": "Ada", "type": "person"}, "predicate": "lives in", "object": {"name": "Harborne Bay"}},
+    {"triple": list(TRIPLE)},
+    {"triple": {"s": "Ada", "p": "lives in", "o": "Harborne Bay"}},
+    [1, *TRIPLE],
+    [*TRIPLE, 0.95],
+    [*TRIPLE, None],
+    "Ada | lives in | Harborne Bay",
+    "Ada\tlives in\tHarborne Bay",
+    "(Ada, lives in, Harborne Bay)",
+    "('Ada', 'lives in', 'Harborne Bay')",
+    "<Ada; lives in; Harborne Bay>",
+    "Ada -> lives in -> Harborne Bay",
+    "Ada \u2192 lives in \u2192 Harborne Bay",
+    "(Ada)-[lives in]->(Harborne Bay)",
+]
+
+
+@pytest.mark.parametrize("triple", TRIPLES, ids=str)
+def test_a_triple_that_can_be_read_in_one_way_only_is_read(server, store, extractor, triple):
+    server.answer = lambda body: fields(knowledge=json.dumps({"1": {"entities": [["Ada", "person"]], "triples": [triple]}}))
+    done = extract_knowledge(ITEMS[:1], store, extractor())
+    assert (done.whole, done.dropped) == (True, 0)
+    assert store.source().of(ITEMS[:1]) == [PassageKnowledge(("Ada",), (Triple(*TRIPLE),))]
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        [["Ada", "person"], "Bay"],
+        [{"text": "Ada", "type": "Person"}, {"text": "Bay"}],
+        [{"name": "Ada", "label": "PERSON"}, {"label": "Bay"}],
+        [{"entity": "Ada", "entity_type": "person"}, {"Name": "Bay", "id": 7}],
+        [{"Ada": "person"}, "Bay"],
+        [["Ada", "person", "a keeper"], "Bay"],
+        {"Ada": "person", "Bay": "harbour"},
+        {"person": ["Ada"], "harbour": ["Bay"]},
+        {"Persons": ["Ada"], "other": ["Bay"]},
+        {"1": {"text": "Ada", "type": "person"}, "2": {"text": "Bay"}},
+    ],
+    ids=str,
+)
+def test_an_entity_is_read_with_its_type_in_whatever_form_it_has(entities):
+    read = read_answer(1, {"1": {"entities": entities, "triples": []}})
+    assert read is not None
+    assert (read[0].knowledge.entities, read[0].types, read[0].dropped) == (("Ada", "Bay"), {"Ada": "person"}, 0)
+
+
+ENTRY = {"entities": ["Ada"], "triples": [list(TRIPLE)]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"1": ENTRY},
+        ENTRY,
+        [ENTRY],
+        {"passage 1": ENTRY},
+        {"1.": ENTRY},
+        {"knowledge": {"1": ENTRY}},
+        {"result": {"passages": [{"passage": 1} | ENTRY]}},
+        {"passages": [{"id": "1"} | ENTRY]},
+        {"1": {"knowledge": ENTRY}},
+        {"1": {"named_entities": ["Ada"], "relations": [list(TRIPLE)]}},
+        {"1": {"entities": ["Ada"], "triples": [], "relationships": [list(TRIPLE)]}},
+        {"1": {"extracted_entities": ["Ada"], "extracted_triples": {"1": list(TRIPLE)}}},
+    ],
+    ids=str,
+)
+def test_what_stands_under_other_keys_is_found(answer):
+    read = read_answer(1, f"Here it is:\n```json\n{json.dumps(answer)}\n```")
+    assert read is not None
+    assert read[0].knowledge == PassageKnowledge(("Ada",), (Triple(*TRIPLE),))
+
+
+@pytest.mark.parametrize(
+    "answer", [[ENTRY, ENTRY], {"passages": [{"id": 1} | ENTRY, {"id": 2} | ENTRY]}, {"x": {"1": ENTRY, "2": ENTRY}}]
+)
+def test_what_is_said_of_two_passages_is_told_apart_by_number_or_order(answer):
+    assert set(read_answer(2, json.dumps(answer)) or {}) == {0, 1}
+
+
+@pytest.mark.parametrize("answer", [ENTRY, [ENTRY], {"a": ENTRY, "b": ENTRY}, {"3": ENTRY}, [ENTRY, {"id": 2} | ENTRY]])
+def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
+    assert read_answer(2, json.dumps(answer)) is None
+
+
+def test_a_form_that_is_not_read_is_named(server, store, extractor):
+    server.answer = lambda body: fields(knowledge='{"1": {"entities": ["a"], "triples": ["a was born in b"]}}')
+    done = extract_knowledge(ITEMS[:2], store, extractor(retries=0))
+    assert done.reasons == {
+        "the answer cannot be used: its entities or triples are in a form that is not read: 'a was born in b'": 2
+    }
+    assert done.reasons_told.startswith("2 times the answer cannot be used: its entities or triples")

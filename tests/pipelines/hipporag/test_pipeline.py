@@ -172,3 +172,121 @@ def test_settings_without_effect_are_told(world):
     world["storage"]["iris_namespace"] = "HIPPORAG"
     Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
     assert "storage.iris_namespace is not used" in run("ask", QUESTION).err
+
+
+GROWN = '{"id": "10", "title": "Rosa Holt", "content": "Rosa Holt was born in Kestrel Hill."}\n'
+
+
+def write_corpus(*added, name="people.jsonl"):
+    Path(name).write_text(CORPUS.rstrip("\n") + "\n" + "".join(added))
+
+
+def test_a_corpus_that_grew_is_paid_for_what_is_new_and_indexed_as_a_whole(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    write_corpus(GROWN)
+    done = run("index", "people.jsonl", "--json")
+    assert done.code in (0, None), done.err
+    assert server.calls == calls + 1
+    assert json.loads(done.out)["metrics"]["documents_indexed"] == 10
+    asked_for = run("ask", QUESTION, "Where was Rosa Holt born?", "--json")
+    assert "more was extracted" not in asked_for.err
+    assert "10" in [passage["item_id"] for passage in json.loads(asked_for.out.splitlines()[1])["read"]]
+    assert run("index", "people.jsonl").code in (0, None)
+    assert server.calls == calls + 1 + 2
+
+
+def test_a_changed_passage_is_indexed_as_it_is_now(world, server):
+    run("index", "people.jsonl")
+    Path("people.jsonl").write_text(CORPUS.replace("was born in Montebello", "was born in Kestrel"))
+    assert run("index", "people.jsonl").code in (0, None)
+    assert "was born in Kestrel" in run("ask", QUESTION, "--json").out or "Kestrel" in asked(server.bodies[-1], "passages")
+
+
+def test_until_the_grown_corpus_is_indexed_the_old_index_answers(world, server):
+    from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.pipelines.hipporag.pipeline import HippoRagPipeline
+    from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
+
+    run("index", "people.jsonl")
+    write_corpus(GROWN)
+    HippoRagPipeline(HippoRagSettings.read("hipporag2.yaml")).extract(JsonlLoader("people.jsonl"))
+    asked_for = run("ask", QUESTION, "--json")
+    assert asked_for.code in (0, None), asked_for.err
+    assert "more was extracted since this index was built" in asked_for.err
+    assert json.loads(asked_for.out)["text"] == "Rockland County"
+
+
+def test_another_corpus_is_refused_before_anything_is_paid(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    Path("others.jsonl").write_text(GROWN)
+    refused = run("index", "others.jsonl")
+    assert refused.code == 3
+    assert "an index of 9 passages, 9 of which this corpus does not have" in refused.err
+    assert "--replace" in refused.err
+    assert server.calls == calls
+    assert run("index", "others.jsonl", "--replace").code in (0, None)
+    assert server.calls == calls + 1
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "said"),
+    [
+        ("embedding", {"dimension": 17}, "17"),
+        ("embedding", {"base_url": "http://127.0.0.1:9/v1"}, "refused"),
+        (
+            "embedding",
+            {"provider": "sentence_transformers", "model_name": "./nowhere", "base_url": None, "dimension": None},
+            "nowhere",
+        ),
+        ("embedding", {"api_key": "${NOT_SET_ANYWHERE}"}, "NOT_SET_ANYWHERE"),
+        ("storage", {"index_dir": "/proc/here"}, "/proc"),
+        ("storage", {"index_dir": "people.jsonl/index"}, "people.jsonl is a file"),
+    ],
+)
+def test_what_can_be_checked_for_nothing_is_checked_before_the_language_model_is_paid(world, server, section, settings, said):
+    world[section] |= settings
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    refused = run("index", "people.jsonl")
+    assert refused.code in (1, 2, 3)
+    assert said in refused.err
+    assert server.calls == 0
+
+
+@pytest.mark.parametrize(("reply", "said"), [(401, "status 401"), (404, "status 404"), (None, ""), ("no", "cannot be used")])
+def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reason_is_said(world, server, reply, said):
+    server.answer = lambda body: reply
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "gave no usable answer about any passage (" in failed.err
+    assert said in failed.err
+    assert not Path("outputs/hipporag2/index").exists()
+    server.answer = reader
+    assert run("index", "people.jsonl").code in (0, None)
+
+
+def test_a_dead_endpoint_is_named(world):
+    world["llm"]["base_url"] = "http://127.0.0.1:9/v1"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "refused" in failed.err
+    assert not Path("outputs/hipporag2/index").exists()
+
+
+def test_a_reasoning_model_extracts_and_answers(world, server):
+    world["llm"]["model_name"] = "gpt-5-mini"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    done = run("index", "people.jsonl")
+    assert done.code in (0, None), done.err
+    assert "is a reasoning model: it is asked without a temperature, and max_tokens=16000" in done.err
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+    assert {(body.get("temperature"), body["max_completion_tokens"]) for body in server.bodies} == {(None, 16_000)}
+
+
+def test_length_and_temperature_of_answers_are_settings(world, server):
+    world["llm"] |= {"max_tokens": 4000, "temperature": 0.5}
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    run("index", "people.jsonl")
+    assert {(body["temperature"], body["max_completion_tokens"]) for body in server.bodies} == {(0.5, 4000)}

@@ -6,6 +6,7 @@ Answers are parsed as JSON and never evaluated. What an answer leaves out, or do
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
 from nlp_retrieval.graph.knowledge.store.rows import Extraction
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.lm.reading import read_object
+from nlp_retrieval.lm.reading import UnusableAnswerError, read_object
 from nlp_retrieval.text.fence import fenced
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ __all__ = ["ExtractedPassage", "KnowledgeExtractor"]
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut, and then is none."""
+
+_ENTITIES = ("entities", "named_entities", "extracted_entities", "entity", "nodes")
+_TRIPLES = (
+    "triples", "triplets", "relations", "relationships", "facts", "statements", "extracted_triples", "triple", "edges",
+)  # fmt: skip
+_NUMBER_KEYS = ("passage", "id", "number", "passage_id", "index")
+_NUMBER = re.compile(r"(?:passage[ _]?)?(\d{1,3})\.?", re.IGNORECASE)
+_DEEPEST = 3
 
 _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
@@ -90,7 +99,7 @@ class KnowledgeExtractor:
         """What determines the answers: prompt, model, temperature, how passages are shown; not where the model runs."""
         settings = {
             "prompt": fingerprint_of_program(self._program),
-            "temperature": self.lm.temperature,
+            "temperature": self.lm.sampling[0],
             "passages_per_call": self.passages_per_call,
             "passage_characters": self.passage_characters,
         }
@@ -133,37 +142,91 @@ class KnowledgeExtractor:
         from nlp_retrieval.lm.asking import ask
 
         passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
-        asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_answer, len(shown)))
+        asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_or_explain, len(shown)))
         return self._line.ask(asking)
 
 
 def read_answer(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
-    """Return what an answer says, by passage from 0, for those that it says it of in the right form; None for none.
+    """Return what an answer says, as :func:`read_or_explain`; None where it cannot be used for whatever reason."""
+    try:
+        return read_or_explain(n_passages, answer)
+    except UnusableAnswerError:
+        return None
+
+
+def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
+    """Return what an answer says, by passage from 0, for those that it says it of in a form that can be read.
 
     Args:
         n_passages: how many it was asked about.
-        answer: text with a JSON object by number of passage; of one passage, the entry alone will do.
+        answer: text with a JSON object by number of passage, also within another object or as a list; of one passage, the
+            entry alone will do.
+
+    Returns:
+        None where nothing can be read.
+
+    Raises:
+        UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
     """
-    value = read_object(answer) if isinstance(answer, str) else answer
-    if not isinstance(value, Mapping):
-        return None
-    if n_passages == 1 and "entities" in value:
-        value = {"1": value}
+    value = _read_json(answer) if isinstance(answer, str) else answer
     found: dict[int, ReadKnowledge] = {}
-    for place in range(n_passages):
-        entry = value.get(str(place + 1))
-        if isinstance(entry, Mapping):
-            read = _read_entry(entry)
-            if read is not None:
-                found[place] = read
+    unread = None
+    for place, entry in _entries(value, n_passages).items():
+        read = _read_entry(entry) or next(map(_read_entry, _entries(entry, 1).values()), None)
+        if read is not None and read.unread is None:
+            found[place] = read
+        elif read is not None:
+            unread = unread or read.unread
+    if not found and unread is not None:
+        raise UnusableAnswerError(f"its entities or triples are in a form that is not read: {unread}")
     return found or None
 
 
+def _read_json(answer: str) -> object:
+    """The JSON object in a text, or the list where that begins first."""
+    begin = answer.find("[")
+    if 0 <= begin < (answer.find("{") % (len(answer) + 1)):
+        listed = read_object('{"": ' + answer[begin : answer.rfind("]") + 1] + "}")
+        if listed is not None:
+            return listed[""]
+    return read_object(answer)
+
+
+def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mapping[str, JsonValue]]:
+    """What is said of each passage, by its place; empty where that cannot be told."""
+    if isinstance(value, Mapping):
+        if any(_key_of(value, keys) for keys in (_ENTITIES, _TRIPLES)):
+            return {0: value} if n_passages == 1 else {}
+        entries = {}
+        for key, entry in value.items():
+            number = _NUMBER.fullmatch(str(key))
+            if number is not None and isinstance(entry, Mapping) and 1 <= int(number[1]) <= n_passages:
+                entries[int(number[1]) - 1] = entry
+        if entries or depth == _DEEPEST:
+            return entries
+        inner = [part for key, part in value.items() if isinstance(part, Mapping | list) and not _NUMBER.fullmatch(str(key))]
+        return _entries(inner[0], n_passages, depth + 1) if len(inner) == 1 else {}
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        numbers = [next((entry[key] for key in _NUMBER_KEYS if key in entry), None) for entry in value]
+        if all(number is None for number in numbers) and len(value) == n_passages:
+            return dict(enumerate(value))
+        numbered = {str(number): entry for number, entry in zip(numbers, value, strict=True) if number is not None}
+        return _entries(numbered, n_passages, _DEEPEST) if len(numbered) == len(value) else {}
+    return {}
+
+
+def _key_of(entry: Mapping[str, JsonValue], keys: tuple[str, ...]) -> str | None:
+    """The first of some keys with something behind it; or else the first that is there."""
+    present = [key for key in keys if key in entry]
+    return next((key for key in present if entry[key]), present[0] if present else None)
+
+
 def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
+    entities, triples = _key_of(entry, _ENTITIES), _key_of(entry, _TRIPLES)
+    if triples is None:  # entities alone may be a part of an answer that breaks off; triples name theirs
+        return None
     try:
-        read = knowledge_from_json(entry.get("entities"), entry.get("triples"))
+        read = knowledge_from_json(entry[entities] if entities else [], entry[triples])
     except ValueError:
         return None
-    said = read.knowledge.entities or read.knowledge.triples
-    # of nothing but what is none, nothing was said
-    return read if said or not read.dropped else None
+    return read

@@ -30,6 +30,7 @@ from nlp_retrieval.lm.counting import CallCounter, record_calls
 __all__ = ["extract_knowledge"]
 
 _LOOKED_UP_AT_ONCE = 500
+_MOST_REASONS = 20
 
 Same = list[SearchableItem]
 """Documents with one text."""
@@ -84,6 +85,7 @@ class _Extraction:
         self._calls, self._advance = calls, advance
         self._records: list[PassageRecord] = []
         self._count: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
         self._session = uuid.uuid4().hex
         self.between_transactions = True
         self._begin = time.perf_counter()
@@ -113,6 +115,8 @@ class _Extraction:
                 continue
             self._count["failed" if one.read is None else "extracted"] += 1 if one.read is not None else len(same)
             self._count["copied"] += 0 if one.read is None else len(same) - 1
+            if one.read is None:
+                self._reasons[one.error] += len(same)
             for item in same:
                 self._note(item, one.read, one.tries, one.error)
         if len(self._records) >= self._commit_every:
@@ -138,6 +142,7 @@ class _Extraction:
             seconds=time.perf_counter() - self._begin,
             calls=self._calls.counts,
             stopped=self._extractor.given_up or "",
+            reasons=dict(self._reasons.most_common(_MOST_REASONS)),
         )
 
     def _missing(self, chunk: list[SearchableItem]) -> list[Same]:

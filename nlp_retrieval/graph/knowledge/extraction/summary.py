@@ -9,6 +9,8 @@ from nlp_retrieval.lm.counting import CallCounts
 
 __all__ = ["ExtractionSummary"]
 
+_SHOWN = 3
+
 
 @dataclass(frozen=True)
 class ExtractionSummary:
@@ -30,6 +32,7 @@ class ExtractionSummary:
         seconds: that it took.
         calls: calls, tokens and failures of the model.
         stopped: why it ended early; empty where it did not.
+        reasons: why documents have no usable answer, with how many have each; the commonest first.
     """
 
     extraction_id: str
@@ -47,6 +50,14 @@ class ExtractionSummary:
     seconds: float = 0.0
     calls: CallCounts = field(default_factory=CallCounts)
     stopped: str = ""
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reasons_told(self) -> str:
+        """The three commonest reasons on one line, such as ``35 times the endpoint gave none: connection refused``."""
+        more = len(self.reasons) - _SHOWN
+        shown = "; ".join(f"{number:,} times {reason}" for reason, number in list(self.reasons.items())[:_SHOWN])
+        return shown + (f"; and {more:,} other reasons" if more > 0 else "")
 
     @property
     def whole(self) -> bool:
