@@ -95,7 +95,7 @@ def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
             draft.parts.append(f" {_LINE}")
             draft.lines.append(piece.line)
         elif piece.kind == "note":
-            _mark(draft, Mark((piece.text,), piece.line, note=True))
+            _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
         elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
             _mark(draft, Mark(names, piece.line))
         elif piece.kind == "link":
@@ -124,7 +124,7 @@ def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
 
 def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     number = numbers_of(piece.text)
-    url = piece.url if web_address(piece.url) else ""
+    url = piece.url
     label = key_of(piece.label)
     if number and label and label != number:
         # "[1][2]" is a link called 1 for the parser, and two marks for its writer

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nlp_retrieval.evidence.citations.blocks import MarkdownText, Piece, TextBlock, web_address
+from nlp_retrieval.evidence.citations.blocks import MarkdownText, Piece, TextBlock
 from nlp_retrieval.evidence.citations.citation import Reference
 from nlp_retrieval.evidence.citations.marks import key_of, numbers_of
 
@@ -25,13 +25,10 @@ _ENTRY = re.compile(
     r"\s*(?:[\[【]\^?([0-9]{1,9}|\^?[^\[\]【】\s]{1,40}?)\^?[\]】]:?|\(([0-9]{1,4})\)|([0-9]{1,4})[.)](?=\s))\s*"
 )
 _BRACKETED = re.compile(r"\s*[\[【]\^?[0-9]{1,9}\^?[\]】](:?)")
-_WWW = re.compile(r"\bwww\.[^\s<>\"\[\]]{3,2000}", re.IGNORECASE)
-_DOI = re.compile(r"\bdoi:\s?(10\.[0-9]{4,9}/[^\s<>\"\[\]]{1,2000})", re.IGNORECASE)
 _LEAD = re.compile(
     r"[\s(\[<]*(?:\b(?:url|doi|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
 )
 _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
-_AFTER_ADDRESS = ".,;:)]>\"'"
 _EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
 
 
@@ -85,7 +82,7 @@ def references_of(report: MarkdownText) -> References:
     """
     found = References()
     for one in report.definitions:
-        found.add(found.defined, Reference(one.label, _title([one.title]), one.url if web_address(one.url) else "", one.line))
+        found.add(found.defined, Reference(one.label, _title([one.title]), one.url, one.line))
     blocks = _without_notes(report.blocks, found)
     end = _before_closing_list(blocks)
     within = 0
@@ -248,7 +245,7 @@ def _without_start(pieces: Sequence[Piece], length: int) -> list[Piece]:
         if length >= len(text) and text:
             length -= len(text)
             # the number itself may be the link
-            if piece.kind == "link" and web_address(piece.url) and not piece.label:
+            if piece.kind == "link" and piece.url and not piece.label:
                 kept.append(Piece("link", "", piece.line, piece.url))
         elif length:
             kept.append(Piece(piece.kind, text[length:], piece.line, piece.url, "", piece.title))
@@ -259,21 +256,12 @@ def _without_start(pieces: Sequence[Piece], length: int) -> list[Piece]:
 
 
 def _url(pieces: Sequence[Piece]) -> str:
-    url = next((piece.url for piece in pieces if web_address(piece.url)), "")
-    if url:
-        return url
-    for piece in pieces:
-        if piece.kind == "text" and (found := _DOI.search(piece.text)):
-            return "https://doi.org/" + found[1].rstrip(_AFTER_ADDRESS)
-        if piece.kind == "text" and (found := _WWW.search(piece.text)):
-            return "https://" + found[0].rstrip(_AFTER_ADDRESS)
-    return ""
+    return next((piece.url for piece in pieces if piece.url), "")
 
 
 def _reference(mark: str, pieces: Sequence[Piece], line: int) -> Reference:
     url = _url(pieces)
-    bare = url.removeprefix("https://doi.org/").removeprefix("https://")
-    texts = [piece.text.replace(url, " ").replace(bare, " ") if url else piece.text for piece in pieces]
+    texts = [piece.text.replace(url, " ") if url else piece.text for piece in pieces]
     linked = next((piece.title for piece in pieces if piece.url == url and piece.title), "")
     return Reference(mark.rstrip("^"), _title(texts) or _title([linked]), url, line)
 
