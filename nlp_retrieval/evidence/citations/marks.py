@@ -64,6 +64,7 @@ _BEFORE_INTERVAL = re.compile(
     r"(?: (?:of|is|was|from|in|von|de))?[ :=,(]{0,3}|[\u2208=~\u2248] ?)\Z",
     re.IGNORECASE,
 )
+_VALUE = re.compile(r"(?<![\w.])([0-9]{1,9}(?:\.[0-9]{1,9})?) ?%? ?[(,]? ?\Z")
 _AFTER_INTERVAL = re.compile(r"[ -]?(?:interval|range|scale|intervall|bereich)\b", re.IGNORECASE)
 _BEFORE_NUMBERS = re.compile(
     r"\b(?:vectors?|arrays?|lists?|matrix|tensors?|shapes?|tuple|sequence|sizes?|input|output)(?: of)?[ :=,(]{0,3}\Z", re.IGNORECASE
@@ -139,12 +140,13 @@ class MarkReader:
 
     Args:
         known: whether a report has an entry of this name.
-        counts: whether numbers in round brackets cite.
+        round_numbers: whether numbers in round brackets cite.
+        authors: whether authors with a year cite, also where no entry has them.
     """
 
-    def __init__(self, known: Callable[[str], bool], *, counts: bool = False) -> None:
+    def __init__(self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False) -> None:
         self._known = known
-        self._counts = counts
+        self._round_numbers, self._authors = round_numbers, authors
         self._left = _MOST_FROM_RANGES
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
@@ -257,7 +259,7 @@ class MarkReader:
             return (name,) if self._known(name) else ()
         if _ONLY_NUMBERS.fullmatch(content):
             names = self._numbers(content)
-            cites = self._counts and not _COUNTED.search(before) and not after.startswith("[")
+            cites = self._round_numbers and not _COUNTED.search(before) and not after.startswith("[")
             return names if cites and names and all(map(self._known, names)) else ()
         names = self._listed(content) if any(char.isdigit() for char in content) else ()
         names = names or self._numbers(content)
@@ -274,13 +276,19 @@ class MarkReader:
         if all(map(self._known, parts)):
             return tuple(parts)
         # "(Paris, 2015)" may name a place
-        return tuple(parts) if any(self._known(part) or _SEVERAL.search(part) for part in parts) else ()
+        return tuple(parts) if self._authors or any(self._known(part) or _SEVERAL.search(part) for part in parts) else ()
 
     def _is_no_citation(self, content: str, before: str, after: str) -> bool:
         """Whether numbers in square brackets are rather the ends of an interval, or the members of a list."""
         if _PAIR.fullmatch(content) and (_BEFORE_INTERVAL.search(before) or _AFTER_INTERVAL.match(after)):
             return True
+        if _PAIR.fullmatch(content) and (value := _VALUE.search(before)) and not self._numbers_known(content):
+            low, high = (int(end) for end in re.findall(_NUMBER, content))
+            return low <= float(value[1]) <= high
         return "," in content and bool(_ONLY_NUMBERS.fullmatch(content) and _BEFORE_NUMBERS.search(before))
+
+    def _numbers_known(self, content: str) -> bool:
+        return all(map(self._known, re.findall(_NUMBER, content)))
 
     def _plausible(self, names: list[str]) -> bool:
         """``[0, 1]`` is rather an interval and ``[2019]`` a year, unless there are such entries."""
