@@ -37,7 +37,9 @@ _ITEM = re.compile(
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
 _SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")
 _KEY = re.compile(rf"{_SEE}-?@\{{?([\w:.#$%&+?<>~/-]{{1,100}}?)\}}?(?:[, ].{{0,60}})?", re.IGNORECASE)
-_CHAT = re.compile(r"(?:cite)?turn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}")
+_CHAT = re.compile(
+    r"(?:cite)?turn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}"
+)
 
 _RAISED_DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"
 _CANDIDATE = re.compile(
@@ -67,9 +69,12 @@ _BEFORE_INTERVAL = re.compile(
 _VALUE = re.compile(r"(?<![\w.])([0-9]{1,9}(?:\.[0-9]{1,9})?) ?%? ?[(,]? ?\Z")
 _AFTER_INTERVAL = re.compile(r"[ -]?(?:interval|range|scale|intervall|bereich)\b", re.IGNORECASE)
 _BEFORE_NUMBERS = re.compile(
-    r"\b(?:vectors?|arrays?|lists?|matrix|tensors?|shapes?|tuple|sequence|sizes?|input|output)(?: of)?[ :=,(]{0,3}\Z", re.IGNORECASE
+    r"\b(?:vectors?|arrays?|lists?|matrix|tensors?|shapes?|tuple|sequence|sizes?|input|output)(?: of)?[ :=,(]{0,3}\Z",
+    re.IGNORECASE,
 )
-_INDEXED = re.compile(r"(?:(?<![\w.])[a-z]|[^\W_]\w*_\w*|[a-z]+[A-Z]\w*|\w\(\)|\b(?:arr|args|argv|kwargs|vec|idx|buf|lst|dict|df))\Z")
+_INDEXED = re.compile(
+    r"(?:(?<![\w.])[a-z]|[^\W_]\w*_\w*|[a-z]+[A-Z]\w*|\w\(\)|\b(?:arr|args|argv|kwargs|vec|idx|buf|lst|dict|df))\Z"
+)
 _COUNTED = re.compile(
     r"(?:\A|[,;:([\u2013\u2014]|\b(?:and|or|und|oder|et|ou|y|o|e|by|to|of|in|eq|eqn|eqs|equations?|fig|figs|figures?|tables?|steps?|items?"
     r"|options?|types?|phases?|points?|cases?|class|level|stages?|rules?|conditions?|criteri(?:on|a)|hypothes[ie]s|gleichung)\.?) ?\Z",
@@ -163,7 +168,7 @@ class MarkReader:
             if match["square"] and (match.start() == refused or _INDEXED.search(before)):
                 refused = match.end()  # x[1][2]
             else:
-                names = self._names(match, before, text[match.end() : match.end() + 12])
+                names = self._names(match, before, text[match.end() : match.end() + 300])
             # within brackets that are no mark, another may stand
             place = match.end() if names else match.start() + 1
             if names:
@@ -259,8 +264,16 @@ class MarkReader:
             return (name,) if self._known(name) else ()
         if _ONLY_NUMBERS.fullmatch(content):
             names = self._numbers(content)
-            cites = self._round_numbers and not _COUNTED.search(before) and not after.startswith("[")
-            return names if cites and names and all(map(self._known, names)) else ()
+            cites = self._round_numbers and names and all(map(self._known, names)) and not _COUNTED.search(before)
+            # "(1) bees, (2) ants" counts
+            return (
+                names
+                if cites
+                and not re.search(
+                    rf"(?:[,;:]|\b(?:and|or|und|oder)) \({int(content[-9:]) + 1 if content.isdecimal() else '~'}\)", after
+                )
+                else ()
+            )
         names = self._listed(content) if any(char.isdigit() for char in content) else ()
         names = names or self._numbers(content)
         return names if names and all(map(self._known, names)) else self._author(content)

@@ -68,7 +68,10 @@ def _fence(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
     open_fences = state.env.get("open_fences")
     if open_fences is None:
         open_fences = state.env["open_fences"] = _open_fences(state.src)
-    return begin not in open_fences and fence(state, begin, end, silent)
+    if begin in open_fences:
+        state.line = begin + 1  # of the line of the fence nothing is left
+        return True
+    return fence(state, begin, end, silent)
 
 
 def _open_fences(text: str) -> set[int]:

@@ -33,16 +33,25 @@ _NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*"
 _BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
 _RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
 _SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
-_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.]?", re.IGNORECASE)
+_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.\uff1a]?", re.IGNORECASE)
 _LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
 _LABEL = re.compile(
-    rf"(?:(?<=[ {_LINE}|(])|\A)(?:[A-Za-z]{{2,20}} )?(?:urls?|links?|sources?|refs?|references?|quellen?)[:\uff1a][ {_LINE}]*(?={_SLOT})",
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",
     re.IGNORECASE,
+)
+_SOURCE_LABEL = re.compile(
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*\Z", re.IGNORECASE
 )
 _STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
 _PARTS_BEFORE = re.compile(rf"[\u2013\u2014|\u00b7-][ {_LINE}]+\Z")
 _WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
 _SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
+_NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
+_ONES_BEFORE = re.compile(rf"(?:[ {_LINE}]*{_SLOT}[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?)+\Z")
+_SEPARATED = re.compile(
+    rf"[ {_LINE}]*(?:[\u2013\u2014|\u00b7:]|-(?=[ {_LINE}]))[ {_LINE}]*((?:{_SLOT}[ {_LINE},;&]*)+)(?=[.!?。][ {_LINE}]|[.!?。]?\Z|[\u2013\u2014|\u00b7]|- )"
+)
+_NOTHING_MORE = ("", ";", ")", "]", *ENDS)
 _GENERIC = re.compile(
     r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
     r"(?:pages?|threads?|links?|sites?|websites?|webpages?|articles?|posts?|here|more|details|pdfs?|texts?|reports?|stud(?:y|ies)|papers?"
@@ -59,7 +68,7 @@ _LEADS_ON = frozenset(
 _NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
-_TRAIL = f"{_SLOT}{_LINE} ,;:|/·&.!?\u2013\u2014"
+_TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 
 @dataclass
@@ -184,16 +193,24 @@ def _with_names(text: str, marks: Sequence[Mark]) -> str:
     text, sources = _without_groups(text)
     text, closing = _without_closing(text)
     sources |= closing | _named_sources(text, marks)
-    text = _LABEL.sub("", text)
     numbers = count()
 
     def named(_: re.Match[str]) -> str:
         mark = marks[number := next(numbers)]
         return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
 
-    text = re.sub(_SLOT, named, text)
+    text = _SEPARATED.sub(_unseparated, _LABEL.sub(_unseparated, re.sub(_SLOT, named, text)))
     text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
     return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
+
+
+def _unseparated(run: re.Match[str]) -> str:
+    """Marks without the "URL:", dash or colon that only parts them from what they cite, or begins what they stand on."""
+    text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
+    if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
+        return run[0]
+    kept = "".join(char for char in run[0] if char in (_SLOT, _LINE))
+    return f" {kept} " if after[:1] in ("\u2013", "\u2014", "|", "\u00b7", "-") else f" {kept}"
 
 
 def _without_groups(text: str) -> tuple[str, set[int]]:
@@ -240,10 +257,12 @@ def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
         if not marks[number].text:
             continue
         before, after = text[max(0, places[number] - 60) : places[number]], text[places[number] + 1 : places[number] + 60]
-        following = re.match(rf"[ {_LINE},;&]*{_SLOT}", after)
+        following = _NEXT.match(after)
         ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in found)
-        plain = before.rstrip(f" {_LINE},;&{_SLOT}") if number - 1 >= 0 and _SLOT in before else before
-        if _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
+        plain = _ONES_BEFORE.sub("", before)
+        if _SOURCE_LABEL.search(plain):
+            found.add(number)
+        elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
             if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
                 found.add(number)
         elif ends and _names_source(marks[number]):
@@ -262,12 +281,12 @@ def _names_source(mark: Mark) -> bool:
     except ValueError:
         return False
     name = "".join(char for char in mark.text.casefold() if char.isalnum())
-    labels = [*parts.netloc.partition(":")[0].removeprefix("www.").split(".")[:-1], *parts.path.split("/")[1:-1]]
-    labels = [label for text in labels if (label := "".join(char for char in text if char.isalnum()))]
-    if any(name in label or (len(label) > 3 and label in name) for label in labels if len(name) > 1):
-        return True
-    sites = parts.netloc.partition(":")[0].split(".")[-3:-1]
-    return any(len(site) > 1 and name[:1] == site[:1] and _is_within(site, name) for site in sites)
+    sites = [label.replace("-", "") for label in parts.netloc.partition(":")[0].split(".")[-3:-1] if label != "www"]
+    folders = [] if " " in mark.text else parts.path.split("/")[1:-1]
+    return len(name) > 1 and (
+        any(name in label for label in [*sites, *folders])
+        or any(len(site) > 1 and (site in name or (name[0] == site[0] and _is_within(site, name))) for site in sites)
+    )
 
 
 def _is_within(short: str, long: str) -> bool:

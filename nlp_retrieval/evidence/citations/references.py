@@ -43,13 +43,26 @@ _BESIDE = frozenset(
     zitierte citées citée citadas used items entries литературы источников использованной использованных список использованные daftar tài liệu tham khảo
     appendix annex anhang annexe apéndice appendice supplementary data my our where found sites pages""".split()
 )
-_LIST_PHRASES = frozenset(("further reading", "works cited", "works referenced", "works consulted", "literature cited", "notes", "weiterführende literatur", "tài liệu tham khảo"))
+_LIST_PHRASES = frozenset(
+    (
+        "further reading",
+        "works cited",
+        "works referenced",
+        "works consulted",
+        "literature cited",
+        "notes",
+        "weiterführende literatur",
+        "tài liệu tham khảo",
+    )
+)
 _IN_HAN = re.compile(
     "(?:参考|參考|引用|引文|文献|文獻|资料|資料|来源|來源|出典|出处|出處|注释|注釋|脚注|链接|連結|リンク|サイト|主要|主な|相关|相關|一覧|列表|目录|目錄|信息|网站|書籍|书目"
     "|和|与|與|及|の|等|本文|报告|報告)+"
 )
 _LIST_WORDS_IN_HAN = re.compile("参考|參考|引用|引文|文献|文獻|来源|來源|出典|出处|出處|脚注")
-_NUMBERING = re.compile(r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?")
+_NUMBERING = re.compile(
+    r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?"
+)
 _LONGEST_NAME = 80
 _MOST_WORDS = 8
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -113,7 +126,9 @@ class References:
             for entry in (*self.listed.values(), *self.unmarked):
                 for written in set(_YEAR.findall(entry.title[:_BEGINNING])):
                     self._by_year.setdefault(written, []).append(entry)
-        works = [one for one in self._by_year.get(year, []) if surname in _WORDS_OF_NAMES.findall(one.title[:_BEGINNING].casefold())]
+        works = [
+            one for one in self._by_year.get(year, []) if surname in _WORDS_OF_NAMES.findall(one.title[:_BEGINNING].casefold())
+        ]
         first = [one for one in works if one.title.casefold().startswith(surname)] or works
         return first if len(first) == 1 else []
 
