@@ -167,11 +167,12 @@ def references_of(report: MarkdownText) -> References:
             if within:
                 draft.close()
                 continue
-        elif block.kind == "paragraph" and number in lists:
+        elif number in lists:
             within = 7
+            draft.close()
             if len(_lines(block)) > 1:
                 draft.read(block, _lines(block)[1:])
-                continue
+            continue
         elif (within or number >= end) and draft.read(block, _lines(block)):
             continue
         draft.close()
@@ -189,14 +190,15 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
     found: set[int] = set()
     cited: Counter[str] | None = None
     for number, block in enumerate(blocks):
-        alone = block.kind == "paragraph"
+        # "7. References" over a line of dashes is an item for a parser
+        alone = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
         if not alone and block.kind != "heading":
             continue
         name = _plain(block.pieces[0] if not alone else _lines(block)[0][1])
         if _is_list_name(name, alone=alone):
             found.add(number)
             continue
-        if alone and not _may_head(block, name):
+        if block.kind == "item" or (alone and not _may_head(block, name)):
             continue
         marks = _marks_of_entries(_below(blocks, number))
         if marks is None:
@@ -238,14 +240,14 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
             continue
         if block.kind not in ("item", "paragraph"):
             return None
-        for _, pieces in _lines(block):
+        for at, (_, pieces) in enumerate(_lines(block)):
             mark = _ENTRY.match(_plain(pieces[:3]))
             has_url = bool(_url(pieces))
             n_urls += has_url
             if mark:
                 marks.append(key_of(next(filter(None, mark.groups())).translate(_SIGNS)))
                 n_entries += 1
-            elif block.kind == "item" and block.name and pieces is _lines(block)[0][1]:
+            elif block.kind == "item" and block.name and not at:
                 marks += [key_of(block.name)] if block.name.isdecimal() else []
                 n_entries += 1
             elif block.kind == "paragraph" and not has_url:
