@@ -76,7 +76,7 @@ _ENTRY = re.compile(
 )
 _SIGNS = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079", "1230456789")
 _BRACKETED = re.compile(r"\s*[\[【]\^?(?:[0-9]{1,9}|[A-Z]{1,3}[0-9]{1,4})\^?[\]】](:?)")
-_CITES = re.compile(r"[\[【(]\^?([0-9]{1,4})(?=[\]】),;\u2020:\u2013-])|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,3}")
+_CITES = re.compile(r"[\[【]\^?([0-9]{1,4})(?=[\]】,;\u2020:\u2013-])")
 _YEAR = re.compile(r"\b(?:1[6-9]|20)[0-9]{2}[a-z]?\b")
 _PERSON = re.compile(r"[^\W\d_][\w'\u2019-]{0,40}, (?:[^\W\d_]\.|[^\W\d_][\w-]{1,30}[.,&]? )")
 _LEAD = re.compile(
@@ -258,7 +258,7 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
 def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
     """How often each number is cited in a text, by its look."""
     return Counter(
-        key_of(name[1] or name[0].translate(_SIGNS))
+        key_of(name[1])
         for block in blocks
         for cell in block.pieces
         for name in _CITES.finditer(_plain(cell))

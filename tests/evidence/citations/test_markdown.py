@@ -113,7 +113,10 @@ STYLES = {
     "with a word and a colon": ("Bees dance [citation:1][citation: 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "with see inside": ("Bees dance [see 1; cf. 2, p. 3].", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "with pages and more": ("Bees dance [1, pp. 3-5; 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
-    "with letters": ("Bees dance [S1]. Ants do not [S2, S3].", [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")]),
+    "with letters": (
+        "Bees dance [S1]. Ants do not [S2, S3].",
+        [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")],
+    ),
     "wide": ("Bees dance \uff3b1\uff3d, 〔2〕.", [("1", "Bees dance."), ("2", "Bees dance.")]),  # noqa: RUF001
     "bold inside": ("Bees dance [**1**].", [("1", "Bees dance.")]),
     "bold before raised digits": ("**Bees dance**\u00b9.", [("1", "Bees dance.")]),
@@ -235,7 +238,11 @@ def test_authors_with_a_year_are_read():
 
 
 def test_numbers_in_round_brackets_cite_where_no_others_do():
-    assert cited(f"Bees dance (1). Ants do not (2, 3).{LIST}") == [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")]
+    assert cited(f"Bees dance (1). Ants do not (2, 3).{LIST}") == [
+        ("1", "Bees dance."),
+        ("2", "Ants do not."),
+        ("3", "Ants do not."),
+    ]
     assert cited(f"There are (1) bees, (2) ants and (3) wasps.{LIST}") == []
 
 
