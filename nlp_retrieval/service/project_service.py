@@ -108,7 +108,8 @@ class ProjectService(BaseService):
         read = read_report(body.report)
         if len(read.citations) > _MOST_CITATIONS:
             raise InputError(
-                f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; send it in parts"
+                f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "
+                "send it in parts"
             )
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()

@@ -1,7 +1,7 @@
-"""Marks of citations in a line of text: numbers, labels, and authors with a year.
+r"""Marks of citations in a line of text: numbers, labels, and authors with a year.
 
-Read are ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[S1]``, ``[citation:4]``, ``【4†source】``, ``[@key]``, ``\\cite{key}``, raised
-digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Not read are intervals (``95% CI [12, 45]``), the
+Read are ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[S1]``, ``[citation:4]``, ``【4†source】``, ``[@key]``,
+``\cite{key}``, raised digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Not read are intervals (``95% CI [12, 45]``), the
 places of a list (``x[1]``), and years in brackets.
 """
 
@@ -174,7 +174,7 @@ class MarkReader:
             if names:
                 yield match.start(), match.end(), tuple(dict.fromkeys(names))
 
-    def _names(self, match: re.Match[str], before: str, after: str) -> tuple[str, ...]:
+    def _names(self, match: re.Match[str], before: str, after: str) -> tuple[str, ...]:  # noqa: PLR0911
         kind, content = match.lastgroup or "", match[match.lastgroup or 0] or ""
         match kind:
             case "high":

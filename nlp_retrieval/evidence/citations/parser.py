@@ -56,9 +56,8 @@ def markdown_parser() -> MarkdownIt:
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
-    behind = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    parser.block.ruler.at("fence", _fence, behind)
-    parser.block.ruler.at("html_block", _html_block, {"alt": behind["alt"][:-2] + ["blockquote"]})
+    parser.block.ruler.at("fence", _fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("html_block", _html_block, {"alt": ["paragraph", "reference", "blockquote"]})
     return parser
 
 

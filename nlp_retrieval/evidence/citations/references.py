@@ -14,10 +14,13 @@ from nlp_retrieval.evidence.citations.marks import SOURCE_WORDS, author_and_year
 __all__ = ["References", "references_of"]
 
 _LIST_NAMES = frozenset(
-    """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes literature
+    """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
+    literature
     links webliography weblinks webography urls
-    literatur literaturverzeichnis literaturliste literaturangaben literaturhinweise literaturnachweise quellen quellenverzeichnis
-    quellenangaben quellenangabe quellennachweis quellennachweise quellenliste einzelnachweise belege fußnoten endnoten referenzen
+    literatur literaturverzeichnis literaturliste literaturangaben literaturhinweise literaturnachweise quellen
+    quellenverzeichnis
+    quellenangaben quellenangabe quellennachweis quellennachweise quellenliste einzelnachweise belege fußnoten endnoten
+    referenzen
     bibliografie bibliographie nachweise
     références réferences sources webographie sitographie
     referencias bibliografía fuentes citas
@@ -34,13 +37,18 @@ _LIST_NAMES = frozenset(
     참고문헌 출처 참고자료 referensi pustaka nguồn""".split()
 )
 _BESIDE = frozenset(
-    """and und et y e i en och og og ve и та of the a this that in for from to list lists de des du del della di da der die das los
-    las el la le les liste lista список selected select selection sélection selección wybrana wybrane ausgewählte auswahl sélective
+    """and und et y e i en och og og ve и та of the a this that in for from to list lists de des du del della di da der
+    die das los
+    las el la le les liste lista список selected select selection sélection selección wybrana wybrane ausgewählte
+    auswahl sélective
     sélectives seleccionada seleccionadas seleccionadas essential recommended suggested cited consulted used checked reviewed
-    referenced accessed further additional other more key main core major all full complete primary secondary online web internet
-    external reading readings resources notes works work table numbered annotated report article document paper consultadas consultés
+    referenced accessed further additional other more key main core major all full complete primary secondary online
+    web internet
+    external reading readings resources notes works work table numbered annotated report article document paper
+    consultadas consultés
     consultées bibliográficas bibliographiques bibliografiche utilisées utilizadas utilizzate verwendete weitere weiterführende
-    zitierte citées citée citadas used items entries литературы источников использованной использованных список использованные daftar tài liệu tham khảo
+    zitierte citées citée citadas used items entries литературы источников использованной использованных список
+    использованные daftar tài liệu tham khảo
     appendix annex anhang annexe apéndice appendice supplementary data my our where found sites pages""".split()
 )
 _LIST_PHRASES = frozenset(
@@ -257,12 +265,7 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
 
 def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
     """How often each number is cited in a text, by its look."""
-    return Counter(
-        key_of(name[1])
-        for block in blocks
-        for cell in block.pieces
-        for name in _CITES.finditer(_plain(cell))
-    )
+    return Counter(key_of(name[1]) for block in blocks for cell in block.pieces for name in _CITES.finditer(_plain(cell)))
 
 
 def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextBlock]:

@@ -39,7 +39,8 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 def canonical_url(url: str) -> str:
     """Return the form that all URLs of one page share; the canonical form of a canonical form is itself.
 
-    A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org"). Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
+    A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
+    Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
     fragment, parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
     sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
     because they may name different pages. Of a file URL the path counts, and a query as it stands.
