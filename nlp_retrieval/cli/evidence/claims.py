@@ -91,8 +91,8 @@ def audit(
 ) -> None:
     """Audit every citation of a report.
 
-    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source supports the sentence; the others are
-    to be reviewed, with the reason, or their source is not indexed.
+    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source
+    supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
     from nlp_retrieval.core.files.output import check_folder_for_output
     from nlp_retrieval.core.progress import progress

@@ -1,9 +1,9 @@
 """Reading the citations of a Markdown report.
 
 Read are ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
-numbers, authors with a year, several marks on one sentence and ranges of marks; ``(1)`` where a report has no other numbers. Not read are
-code, and what stands in blocks of HTML. Text is data: nothing in it is followed, and an address that is not ``http`` or
-``https`` is never a link.
+numbers, authors with a year, several marks on one sentence and ranges of marks; ``(1)`` where a report has no other
+numbers. Not read are code, and what stands in blocks of HTML. Text is data: nothing in it is followed, and an address that
+is not ``http`` or ``https`` is never a link.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Marks of citations in a line of text: numbers, labels, and authors with a year.
 
 Read are ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[S1]``, ``[citation:4]``, ``【4†source】``, ``[@key]``,
-``\cite{key}``, raised digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Not read are intervals (``95% CI [12, 45]``), the
-places of a list (``x[1]``), and years in brackets.
+``\cite{key}``, raised digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Not read are intervals
+(``95% CI [12, 45]``), the places of a list (``x[1]``), and years in brackets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SEE = r"(?:(?:see also|see|cf|e\.g|vgl|siehe|voir|v\u00e9ase|vid|ver|см|见|�
 _NUMBER = r"[0-9]{1,9}"
 _DASHES = "\u2010-\u2015\u2212-"
 _DASH = f"[{_DASHES}]"
-_PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?[0-9][0-9.{_DASHES}]{{0,15}}"
+_PLACE = rf"(?:pp?|pages?|s|sec|sections?|ch|chapters?|figs?|figures?|tables?|paras?|§{{1,2}}|l|lines?)\.? ?[0-9][0-9.{_DASHES}]{{0,15}}"  # noqa: E501
 _ITEM = re.compile(
     rf"{_SEE}(?P<word>{SOURCE_WORDS}(?=[\W_]|[0-9]))?[.: #_-]{{0,3}}(?P<prefix>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<first>{_NUMBER})"
     rf"(?: ?{_DASH} ?(?P<again>[^\W\d_]{{1,10}}[-_:. ]?)?(?P<last>{_NUMBER}))?"
@@ -35,7 +35,7 @@ _ITEM = re.compile(
     re.IGNORECASE,
 )
 _NOTHING_BUT_PLACE = re.compile(rf"{_PLACE}|[0-9]{{1,5}}\u2020[^\u2020]{{0,120}}", re.IGNORECASE)
-_SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")
+_SEPARATOR = re.compile(r" ?[;,，、；&] ?| (?:and|und|et|y|e|og|och|en) ")  # noqa: RUF001
 _KEY = re.compile(rf"{_SEE}-?@\{{?([\w:.#$%&+?<>~/-]{{1,100}}?)\}}?(?:[, ].{{0,60}})?", re.IGNORECASE)
 _CHAT = re.compile(
     r"(?:cite)?turn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4}|[0-9]{1,4}:[0-9]{1,4}\u2020[^\u2020]{0,120}|oaicite:[0-9]{1,4}"
@@ -48,7 +48,7 @@ _CANDIDATE = re.compile(
     r"|\\[a-z]{0,12}cite[a-z]{0,8}\*?(?:\[[^\[\]]{0,80}\]){0,2}\{(?P<keys>[^{}]{1,200})\}"
     r"|:contentReference\[(?P<content>oaicite:[0-9]{1,4})\](?:\{index=[0-9]{1,4}\})?"
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])citeturn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4})"
-    r"|\[ ?(?P<square>[^\[\]]{1,200}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"
+    r"|\[ ?(?P<square>[^\[\]]{1,200}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
     r"|\( ?(?P<round>[^()\[\]【】]{1,200}?) ?\)"
     rf"|(?P<raised>[{_RAISED_DIGITS}]+(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]+)*)"
 )
@@ -56,12 +56,12 @@ _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u207
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
 _NARROW = str.maketrans("\uff3b\uff3d\uff08\uff09\uff1b\uff1a０１２３４５６７８９", "[]();:0123456789")  # noqa: RUF001
 _ONLY_NUMBERS = re.compile(rf"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?: ?[,;] ?{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?)*")
-_MAY_BE_RAISED_AFTER = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z")
+_MAY_BE_RAISED_AFTER = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"\u2019\u201d»。，、\u3040-\u30ff\u4e00-\u9fff])\Z")  # noqa: RUF001
 _SURELY_RAISED_AFTER = re.compile(r"[.;:!?)\]\"\u201d»。]\Z")
 
 _PAIR = re.compile(rf"{_NUMBER} ?[,;{_DASHES}] ?{_NUMBER}")
 _BEFORE_INTERVAL = re.compile(
-    r"(?:\b(?:c\.?i\.?|cri|hdi|hpd|ki|kis|ic|iqr|pi|loa|interval(?:s|o|os|le|les|l|le)?|intervall[eo]?|ranges?|range of|between|scale"
+    r"(?:\b(?:c\.?i\.?|cri|hdi|hpd|ki|kis|ic|iqr|pi|loa|interval(?:s|o|os|le|les|l|le)?|intervall[eo]?|ranges?|range of|between|scale"  # noqa: E501
     r"|domain|bounds?|limits?|zwischen|bereich|plage|rango|区间|[0-9]{1,2}(?:\.[0-9]{1,2})? ?%(?: (?:c\.?i\.?|ki|ic))?)"
     r"(?: (?:of|is|was|from|in|von|de))?[ :=,(]{0,3}|[\u2208=~\u2248] ?)\Z",
     re.IGNORECASE,
@@ -77,7 +77,7 @@ _INDEXED = re.compile(
 )
 _COUNTED = re.compile(
     r"(?:\A|[,;:([\u2013\u2014]|\b(?:and|or|und|oder|et|ou|y|o|e|by|to|of|in|eq|eqn|eqs|equations?|fig|figs|figures?|tables?|steps?|items?"
-    r"|options?|types?|phases?|points?|cases?|class|level|stages?|rules?|conditions?|criteri(?:on|a)|hypothes[ie]s|gleichung)\.?) ?\Z",
+    r"|options?|types?|phases?|points?|cases?|class|level|stages?|rules?|conditions?|criteri(?:on|a)|hypothes[ie]s|gleichung)\.?) ?\Z",  # noqa: E501
     re.IGNORECASE,
 )
 

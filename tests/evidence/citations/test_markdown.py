@@ -181,7 +181,7 @@ def test_lists_of_references_are_read(entries):
 NAMES = """References (selected)|Works cited|Bibliography & further reading|Sources used|7. References|VII. References|Quellen
 Références|Bibliografía|参考文献|参考文献：|References and notes|Selected references|Primary sources|References [selected]|Reference list
 Appendix A – Sources|Quellen und Literatur|Fuentes consultadas|Referências bibliográficas|Список литературы|資料來源|참고문헌|Źródła
-Sources & References|References – cited|Zz unknown name""".replace("\n", "|").split("|")  # noqa: RUF001
+Sources & References|References – cited|Zz unknown name""".replace("\n", "|").split("|")  # noqa: E501, RUF001
 
 
 @pytest.mark.parametrize("name", NAMES)
