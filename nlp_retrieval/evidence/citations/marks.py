@@ -50,7 +50,7 @@ _CANDIDATE = re.compile(
     r"|\ue200cite(?P<private>(?:\ue202[^\ue200-\ue202]{1,80}){1,50})\ue201|(?P<chat>(?<![^\W_])citeturn[0-9]{1,4}[a-z]{1,12}[0-9]{1,4})"
     r"|\[ ?(?P<square>[^\[\]]{1,200}?) ?\]|【 ?(?P<lens>[^【】]{1,200}?) ?】|〔 ?(?P<shell>[^〔〕]{1,200}?) ?〕"  # noqa: RUF001
     r"|\( ?(?P<round>[^()\[\]【】]{1,200}?) ?\)"
-    rf"|(?P<raised>[{_RAISED_DIGITS}]+(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]+)*)"
+    rf"|(?P<raised>[{_RAISED_DIGITS}]{{1,9}}(?:[, \u02d2\u207b\u2013-]{{1,2}}[{_RAISED_DIGITS}]{{1,9}}){{0,30}})"
 )
 _RAISED_SIGNS = frozenset("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
 _LOWERED = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u02d2 ", "1230456789-,,")
