@@ -178,7 +178,7 @@ class AuditBody(RequestBody):
 
     report: str = Field(
         max_length=200_000,
-        description="Markdown of up to 200,000 characters, with [1] and a list of references, footnotes or links.",
+        description="Markdown of up to 200,000 characters and 2,000 citations: [1] and a list of references, notes or links.",
     )
 
 

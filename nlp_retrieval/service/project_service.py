@@ -7,6 +7,7 @@ from typing import ClassVar
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.evidence.citations.audit_json import audit_json
 from nlp_retrieval.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.evidence.citations.markdown import read_report
 from nlp_retrieval.evidence.claims.claim_verifier import ClaimVerifier
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.evidence.index.incoming import checked_document
@@ -28,6 +29,8 @@ from nlp_retrieval.service.refusal import RefusedError
 from nlp_retrieval.service.work import stop_where_nobody_waits
 
 __all__ = ["ProjectService"]
+
+_MOST_CITATIONS = 2_000
 
 
 class ProjectService(BaseService):
@@ -102,7 +105,13 @@ class ProjectService(BaseService):
         return VerifyAnswer.model_validate(verdict.as_dict()).model_dump_json().encode()
 
     def _audit(self, body: AuditBody) -> bytes:
-        done = self._citations.audit(body.report, lambda *_: stop_where_nobody_waits())
+        read = read_report(body.report)
+        if len(read.citations) > _MOST_CITATIONS:
+            raise InputError(
+                f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "
+                "send it in parts"
+            )
+        done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
 
     def _passages(self, key: str) -> bytes:

@@ -1,10 +1,13 @@
 """What the service answers when it does not do what was asked: one shape, a status, and never a traceback.
 
-The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message.
+The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message. It names no path of the
+server; the log has the whole message.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,16 +79,19 @@ class RefusedError(RetrievalError):
         return ErrorAnswer(error=ErrorDetail(type=self.kind, message=self.message)).model_dump_json().encode()
 
 
-_STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
-    (InputError, 422, "invalid_request"),
-    (DependencyError, 501, "dependency_missing"),
-    (IndexLockedError, 503, "index_locked"),
-    (IndexWriteError, 503, "index_not_writable"),
-    (IndexDamagedError, 500, "index_damaged"),
-    (IndexStateError, 409, "index_state"),
-    (RetrievalError, 500, "failed"),
-    (MemoryError, 503, "out_of_memory"),
+_STATUSES: tuple[tuple[type[Exception], int, str, str], ...] = (
+    (InputError, 422, "invalid_request", ""),
+    (DependencyError, 501, "dependency_missing", "the service lacks a package or a model for this; its log says which"),
+    (IndexLockedError, 503, "index_locked", "another process is writing to what is served; try again in a second"),
+    (IndexWriteError, 503, "index_not_writable", "the service cannot write: no permission, or no space; its log says more"),
+    (IndexDamagedError, 500, "index_damaged", "a file of what is served is missing, cut off or changed; the log says which"),
+    (IndexStateError, 409, "index_state", ""),
+    (RetrievalError, 500, "failed", "the service could not do this; its log says why"),
+    (MemoryError, 503, "out_of_memory", "there is not enough memory for this; ask for less at a time"),
 )
+"""For each kind of error its status, its type, and what is said of it; nothing where its own message may be sent."""
+
+_PATH = re.compile(r"(?<![^\s'\"(\[=,;:])(?!https?://)[^\s'\"(),;]*[/\\][^'\"(),;:]*?(?=['\"(),;]|[:.]?(?:\s|\Z))")
 
 
 def refusal_of(error: Exception) -> RefusedError:
@@ -96,9 +102,11 @@ def refusal_of(error: Exception) -> RefusedError:
     """
     if isinstance(error, RefusedError):
         return error
-    for kind, status, name in _STATUSES:
+    for kind, status, name, said in _STATUSES:
         if isinstance(error, kind):
-            message = str(error) or "there is not enough memory for this; ask for less at a time"
+            if kind is not InputError:
+                logging.getLogger(__name__).error("%s: %s", name, without_secrets(str(error)))
+            message = said or (_PATH.sub("...", str(error)) if kind is IndexStateError else str(error))
             return RefusedError(status, name, message, _RETRY if status == 503 else None)
     return RefusedError(500, "internal", "an unexpected error, which is a defect of the service; its log says more")
 

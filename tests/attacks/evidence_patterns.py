@@ -23,11 +23,13 @@ EVIDENCE = {
     "evidence/citations/parser.py": _each(
         "markdown_parser().parse(text[:20_000])", f"{_CITATIONS}.parser import markdown_parser"
     ),
-    "evidence/citations/blocks.py": _each("web_address(text)", f"{_CITATIONS}.blocks import web_address"),
+    "evidence/citations/blocks.py": _each(
+        "web_address(text), blocks_of(text[:20_000])", f"{_CITATIONS}.blocks import blocks_of, web_address"
+    ),
     "evidence/citations/facts.py": _each("states_fact(text)", f"{_CITATIONS}.facts import states_fact"),
     "evidence/citations/marks.py": _each(
-        "key_of(text), numbers_of(text), marks._MARK.findall(text), marks._LIST.findall(text)",
-        f"{_CITATIONS} import marks\n{_CITATIONS}.marks import key_of, numbers_of",
+        "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
+        f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
     ),
     "evidence/citations/quoted.py": _each(
         "for said in (text, MARK + text, chr(0x201c) + text[:5_000] + chr(0x201d), *MORE): missing_quotations(said, 'Ice.')",

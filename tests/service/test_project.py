@@ -137,6 +137,7 @@ def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
         ("/verify", {"claim": "x" * 10_001}, "claim: "),
         ("/verify", {"claim": "a", "claim_type": "C3"}, "claim_type: "),
         ("/audit", {"report": 5}, "report: "),
+        ("/audit", {"report": "Bees [1-99]. " * 21}, "2,079 citations, and at most 2,000 are audited at a time"),
         ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
         ("/audit", {"report": "x", "html": "/tmp/x"}, "html: Extra inputs"),
     ],

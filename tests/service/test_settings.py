@@ -8,7 +8,17 @@ import socket
 
 import pytest
 
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    DependencyError,
+    IndexDamagedError,
+    IndexLockedError,
+    IndexMismatchError,
+    IndexMissingError,
+    IndexWriteError,
+    RetrievalError,
+    ServerError,
+)
 from nlp_retrieval.service.refusal import RefusedError, refusal_of
 from nlp_retrieval.service.serving import listen
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, is_loopback, read_token
@@ -100,3 +110,25 @@ def test_an_error_that_nobody_wrote_for_those_who_ask_tells_them_nothing(monkeyp
     assert b"secret" not in refusal_of(KeyError("a secret of the machine")).body()
     assert b"a-very-secret-value" not in RefusedError(500, "failed", "key a-very-secret-value was refused").body()
     assert refusal_of(MemoryError()).status == 503
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (IndexMissingError("/srv/secret place/index: there is no index here"), 409),
+        (IndexMissingError("there is no index at secret/index; build one"), 409),
+        (IndexMismatchError("the index 'secret/index/manifest.json' was built with bm25s"), 409),
+        (IndexDamagedError("/srv/secret/index/items.bin is cut off"), 500),
+        (IndexLockedError("another process is writing to /srv/secret/index"), 503),
+        (IndexWriteError("cannot write to /srv/secret/index"), 503),
+        (ServerError("/srv/secret/socket does not answer"), 500),
+        (DependencyError("cannot open /srv/secret/lib.so"), 501),
+        (OSError(2, "No such file", "/srv/secret/index"), 500),
+    ],
+)
+def test_no_path_of_the_server_reaches_a_client_and_the_log_has_it(error, status, caplog):
+    refusal = refusal_of(error)
+    assert refusal.status == status
+    assert b"secret" not in refusal.body()
+    if isinstance(error, RetrievalError):
+        assert "secret" in caplog.text

@@ -82,28 +82,40 @@ def audit(
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="End with exit code 1 if a citation is to be reviewed, or not indexed.")
+        FailOn,
+        typer.Option(
+            "--fail-on", help="End with exit code 1 if a citation is to be reviewed, or not indexed, or if none could be read."
+        ),
     ] = FailOn.never,
     retriever: Retrievers = None,
 ) -> None:
     """Audit every citation of a report.
 
-    Writes 09_qa/retrieval_audit.md in the project. A citation passes where its own source supports the sentence; the others are
-    to be reviewed, with the reason, or their source is not indexed.
+    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source
+    supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
+    from nlp_retrieval.core.files.output import check_folder_for_output
     from nlp_retrieval.core.progress import progress
+    from nlp_retrieval.errors import OutputError
     from nlp_retrieval.evidence.citations.audit_json import audit_json
     from nlp_retrieval.evidence.citations.auditor import CitationAuditor
+    from nlp_retrieval.evidence.citations.markdown import read_report
     from nlp_retrieval.evidence.citations.retrieval_audit import write_retrieval_audit
 
     index = emptied_or_existing_project(project, retriever)
-    text = _report(report)
+    for path in filter(None, (html, json_file)):
+        check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
-    with progress("auditing", None) as advance:
-        done = auditor.audit(text, lambda *_: advance(1))
+    read = read_report(_report(report))
+    with progress("auditing", len(read.citations)) as advance:
+        done = auditor.audit(read, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
-    written = [write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule)]
+    written = []
+    try:
+        written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+    except OutputError as error:  # a project that is only read can be audited
+        say(f"note: the audit is not written in the project: {error}")
     if html is not None:
         from nlp_retrieval.reports.audit.page import write_audit_page
 
@@ -115,7 +127,8 @@ def audit(
         write_output(json_file, audit_json(done.rows, done.report).encode())
         written.append(json_file)
     _print_audit(done)
-    say("written: " + ", ".join(map(str, written)))
+    if written:
+        say("written: " + ", ".join(map(str, written)))
     if _fails(done, fail_on):
         raise typer.Exit(1)
 
@@ -123,7 +136,7 @@ def audit(
 def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
     if fail_on is FailOn.never:
         return False
-    return bool(done.count("SOURCE_NOT_INDEXED") or (fail_on is FailOn.review and done.count("REVIEW")))
+    return not done.rows or bool(done.count("SOURCE_NOT_INDEXED") or (fail_on is FailOn.review and done.count("REVIEW")))
 
 
 def _report(path: Path) -> str:

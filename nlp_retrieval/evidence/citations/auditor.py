@@ -8,7 +8,7 @@ and quotations are looked up in all of it. What else is looked up, where it does
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport
@@ -101,17 +101,21 @@ class CitationAuditor:
             "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
         )
 
-    def audit(self, report: str, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
+    def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
         """Audit a report.
 
         Args:
-            report: Markdown.
+            report: Markdown, or a report that was read.
             progress: is told how many citations are done, and how many there are.
         """
-        read = read_report(report)
-        rows = []
+        read = read_report(report) if isinstance(report, str) else report
+        rows: list[AuditRow] = []
+        judged: dict[tuple[str, str, str], AuditRow] = {}
         for citation in read.citations:
-            rows.append(self.row(citation))
+            same = (citation.sentence, citation.url, citation.mark)
+            if same not in judged:
+                judged[same] = self.row(citation)
+            rows.append(replace(judged[same], citation=citation))
             if progress is not None:
                 progress(len(rows), len(read.citations))
         return CitationAudit(read, rows)

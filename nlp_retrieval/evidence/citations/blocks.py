@@ -1,17 +1,20 @@
 """A Markdown report as blocks of text: headings, paragraphs, items, rows of tables, notes.
 
 A Markdown parser decides what is text. Code blocks, HTML and images are not; of a link its text and its address are kept, as
-they are written. Each block knows its line, each piece of it too.
+they are written. What names a page without being an address (``doi:10.1000/x``, ``arXiv:2101.00001``, ``www.example.org``) is a
+link too. Each block knows its line, each piece of it too.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import unescape
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
-from nlp_retrieval.evidence.citations.parser import markdown_parser
+from nlp_retrieval.evidence.citations.parser import NOT_IN_ADDRESSES, markdown_parser, trimmed
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -28,6 +31,18 @@ _INVISIBLE = {
 """Not seen by a reader of the report, so they must not part a mark from what it marks."""
 
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
+_UNMARKED = re.compile(
+    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    r"|\barxiv ?: ?(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b",
+    re.IGNORECASE,
+)
+_ANCHOR = re.compile(r"<a\b[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000})", re.IGNORECASE)
+_ANCHOR_CLOSE = re.compile(r"</a\b", re.IGNORECASE)
+_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
 _SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
 _SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
@@ -43,7 +58,7 @@ class Piece:
         kind: what it is: text, code within a line, a link, a mark of a footnote, or what stands raised.
         text: of a link, what it is called; of a footnote, its name.
         line: of the report, from 1; of a break, the one that begins.
-        url: of a link, as written.
+        url: of a link, as written, or made of what names a page; empty where it leads nowhere on the web.
         label: of a link, the definition that it refers to.
         title: what a link's definition calls its target.
     """
@@ -97,9 +112,24 @@ class MarkdownText:
     definitions: list[Definition]
 
 
-def web_address(url: str) -> bool:
-    """Whether this is the address of a page on the web, or of a file."""
-    return bool(_WEB.match(url))
+def web_address(url: str) -> str:
+    """Return the address of a page on the web, or of a file, that a text as a whole is; empty where it is none.
+
+    Args:
+        url: an address, or what names a page: a DOI, an arXiv or PubMed number, an address without its scheme.
+    """
+    if _WEB.match(url):
+        return url
+    found = _UNMARKED.match(url.strip())
+    return _named_page(found) if found is not None else ""
+
+
+def _named_page(found: re.Match[str]) -> str:
+    if doi := found["doi"] or found["path"]:
+        return "https://doi.org/" + trimmed(doi)
+    if found["arxiv"]:
+        return "https://arxiv.org/abs/" + found["arxiv"]
+    return "https://" + trimmed(found["site"]) if found["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{found['pubmed']}"
 
 
 def blocks_of(text: str) -> MarkdownText:
@@ -111,13 +141,22 @@ def blocks_of(text: str) -> MarkdownText:
     Raises:
         DependencyError: the Markdown parser is not installed.
     """
-    tokens = markdown_parser().parse(text.translate(_INVISIBLE), {})
+    tokens = markdown_parser().parse(_unwrapped(text.translate(_INVISIBLE)), {})
     definitions = [
-        Definition(token.meta["label"], token.meta["url"], token.meta["title"], token.map[0] + 1)
+        Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
         for token in tokens
         if token.type == "definition" and token.map
     ]
     return MarkdownText(list(_blocks(tokens)), definitions)
+
+
+def _unwrapped(text: str) -> str:
+    """A report that stands in a code fence as a whole, without it; its lines stay where they are."""
+    opened, end = _WRAPPED.match(text), len(text.rstrip())
+    if opened is None or text[text.rfind("\n", 0, end) + 1 : end].strip() != opened[1]:
+        return text
+    begin = text.rfind("\n", 0, end)
+    return "\n" * text.count("\n", 0, opened.end()) + text[opened.end() : max(begin, opened.end())]
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
@@ -203,7 +242,7 @@ class _Pieces:
         self._line = line
         self._pieces: list[Piece] = []
         self._within: list[str] | None = None
-        self._link: Token | None = None
+        self._link: Token | str | None = None
         self._hidden = ""
 
     def read(self, tokens: Sequence[Token]) -> list[Piece]:
@@ -217,17 +256,17 @@ class _Pieces:
             else:
                 self._take(token)
             self._line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
+        self._end_link()
         self._end_raised()
-        return self._pieces
+        return list(_joined(self._pieces))
 
     def _take(self, token: Token) -> None:
         match token.type:
             case "link_open":
                 self._end_raised()
                 self._link, self._within = token, []
-            case "link_close" if self._link is not None:
-                self._pieces.append(_link(self._link, "".join(self._within or []), self._line))
-                self._link = self._within = None
+            case "link_close":
+                self._end_link()
             case "softbreak" | "hardbreak":
                 self._break(self._line + 1)
             case "footnote_ref":
@@ -248,6 +287,11 @@ class _Pieces:
     def _html(self, tag: str) -> None:
         if _LINE_BREAK.match(tag):
             self._break(self._line)
+        elif (anchor := _ANCHOR.match(tag)) and self._link is None:
+            self._end_raised()
+            self._link, self._within = unescape(anchor[1]), []
+        elif _ANCHOR_CLOSE.match(tag) and isinstance(self._link, str):
+            self._end_link()
         elif _SUP_OPEN.match(tag) and self._link is None:
             self._end_raised()
             self._within = []
@@ -262,13 +306,43 @@ class _Pieces:
         elif found := _HIDDEN.match(tag):
             self._hidden = found[1].lower()
 
+    def _end_link(self) -> None:
+        if self._link is not None:
+            self._pieces.append(_link(self._link, "".join(self._within or []), self._line))
+            self._link = self._within = None
+
     def _end_raised(self) -> None:
         if self._within is not None and self._link is None:
             self._pieces.append(Piece("raised", "".join(self._within), self._line))
             self._within = None
 
 
-def _link(token: Token, text: str, line: int) -> Piece:
-    url = str(token.attrGet("href") or "")
+def _link(opened: Token | str, text: str, line: int) -> Piece:
+    url = opened if isinstance(opened, str) else str(opened.attrGet("href") or "")
     named = "" if text in (url, url.removeprefix("mailto:")) else text
-    return Piece("link", named, line, url, str(token.meta.get("label", "")), str(token.attrGet("title") or ""))
+    if isinstance(opened, str):
+        return Piece("link", named, line, web_address(url))
+    return Piece("link", named, line, web_address(url), str(opened.meta.get("label", "")), str(opened.attrGet("title") or ""))
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Pieces of which text that a parser parted, at a sign of emphasis, is one."""
+    for (kind, line), alike in groupby(pieces, key=lambda piece: (piece.kind, piece.line)):
+        if kind == "text":
+            yield from _linked(Piece("text", "".join(piece.text for piece in alike), line))
+        else:
+            yield from alike
+
+
+def _linked(piece: Piece) -> Iterator[Piece]:
+    """A text with what names a page in it as links."""
+    begin = 0
+    for found in _UNMARKED.finditer(piece.text):
+        url = _named_page(found)
+        kept = found.end() if found["arxiv"] or found["pubmed"] else found.end() - len(found[0]) + len(trimmed(found[0]))
+        if found.start() > begin:
+            yield replace(piece, text=piece.text[begin : found.start()])
+        yield Piece("link", "", piece.line, url)
+        begin = kept
+    if begin < len(piece.text):
+        yield replace(piece, text=piece.text[begin:])

@@ -1,8 +1,9 @@
 """Reading the citations of a Markdown report.
 
-Read are ``[1]`` with a list of references at the end, footnotes, links, addresses in the text, several marks on one sentence
-and ranges of marks. Not read are ``(1)``, an author with a year, code, and what stands in blocks of HTML. Text is data: nothing
-in it is followed, and an address that is not ``http`` or ``https`` is never a link.
+Read are ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
+numbers, authors with a year, several marks on one sentence and ranges of marks; ``(1)`` where a report has no other
+numbers. Not read are code, and what stands in blocks of HTML. Text is data: nothing in it is followed, and an address that
+is not ``http`` or ``https`` is never a link.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from nlp_retrieval.errors import InputError
 from nlp_retrieval.evidence.citations.blocks import blocks_of
 from nlp_retrieval.evidence.citations.citation import Citation, CitedReport, Reference, UncitedSentence
 from nlp_retrieval.evidence.citations.facts import states_fact
-from nlp_retrieval.evidence.citations.marks import Mark, MarkReader
+from nlp_retrieval.evidence.citations.marks import Mark, MarkReader, author_and_year
 from nlp_retrieval.evidence.citations.prose import MarkedSentence, marked_sentences
 from nlp_retrieval.evidence.citations.references import References, references_of
 
@@ -36,7 +37,16 @@ def read_report(text: str) -> CitedReport:
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"the report has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts")
     references = references_of(blocks_of(text))
-    title, sentences = _sentences(references)
+    title, sentences = _sentences(references, MarkReader(lambda name: references.find(name) is not None))
+    names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
+    has_numbers = any(name.isdecimal() and references.find(name) for name in names)
+    cites_authors = any(author_and_year(name) for name in names)
+    if cites_authors or (not has_numbers and any(key.isdecimal() for key in references.listed)):
+        # what a report cites with decides what looks like a citation in it
+        reader = MarkReader(
+            lambda name: references.find(name) is not None, round_numbers=not has_numbers, authors=cites_authors
+        )
+        title, sentences = _sentences(references, reader)
     citations: list[Citation] = []
     missing: list[Citation] = []
     cited: set[Reference] = set()
@@ -61,9 +71,8 @@ def read_report(text: str) -> CitedReport:
     )
 
 
-def _sentences(references: References) -> tuple[str, list[MarkedSentence]]:
+def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
     """The first heading and all sentences; marks that stand alone in a paragraph belong to the sentence before it."""
-    reader = MarkReader(lambda name: references.find(name) is not None)
     title = ""
     found: list[MarkedSentence] = []
     last: MarkedSentence | None = None
@@ -89,7 +98,7 @@ def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, 
     """Each citation of a mark: its name, what it cites, what that is called, and its entry."""
     for name in mark.names:
         entry = references.find(name, mark.note)
-        shown = entry.mark if entry is not None else name
+        shown = (entry.mark if entry is not None else "") or name
         title = mark.title or (entry.title if entry is not None else "") or mark.text
         yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
     if not mark.names:

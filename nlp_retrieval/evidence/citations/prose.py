@@ -2,7 +2,8 @@
 
 A mark belongs to the sentence that it stands in. Behind a full stop it belongs to the sentence before it, at the beginning
 of a paragraph to the one after it, and where it is the subject ("[2] shows that ...") to its own. Marks are taken out of the
-sentences; so are links that only name a source: in brackets, or after the last sentence of a paragraph.
+sentences; so are links that only name a source: in brackets, after a sentence, or at its end where the name is that of the
+site, of an author with a year, or says nothing ("Product page").
 """
 
 from __future__ import annotations
@@ -23,18 +24,51 @@ __all__ = ["MarkedSentence", "marked_sentences"]
 _SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
 """Stand for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
 
-_SOURCE_WORD = r"(?:and|und|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|quellen?|siehe|vgl)\b"
+_SOURCE_WORD = (
+    r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
+    r"|fonti)\b|来源|來源|出处|出典|参见|参考|出处)"
+)
 _GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
 _NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
 _BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
 _RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
 _SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
-_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.]?", re.IGNORECASE)
+_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.\uff1a]?", re.IGNORECASE)
 _LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
+_LABEL = re.compile(
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",  # noqa: E501
+    re.IGNORECASE,
+)
+_SOURCE_LABEL = re.compile(
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*\Z", re.IGNORECASE
+)
+_STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
+_PARTS_BEFORE = re.compile(rf"[\u2013\u2014|\u00b7-][ {_LINE}]+\Z")
+_WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
+_SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
+_NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
+_ONES_BEFORE = re.compile(rf"(?:[ {_LINE}]*{_SLOT}[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?)+\Z")
+_SEPARATED = re.compile(
+    rf"[ {_LINE}]*(?:[\u2013\u2014|\u00b7:]|-(?=[ {_LINE}]))[ {_LINE}]*((?:{_SLOT}[ {_LINE},;&]*)+)(?=[.!?。][ {_LINE}]|[.!?。]?\Z|[\u2013\u2014|\u00b7]|- )"  # noqa: E501
+)
+_NOTHING_MORE = ("", ";", ")", "]", *ENDS)
+_GENERIC = re.compile(
+    r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
+    r"(?:pages?|threads?|links?|sites?|websites?|webpages?|articles?|posts?|here|more|details|pdfs?|texts?|reports?|stud(?:y|ies)|papers?"
+    r"|documents?|docs|releases?|sources?|urls?|hier|mehr|lien|ici|enlace|aqu\u00ed|链接|原文|网页|リンク)\W*",
+    re.IGNORECASE,
+)
+_AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
+_LEADS_ON = frozenset(
+    """by in of from the a an to with on at per via as and or for than under over into about called named like is are was were be
+    this that these those its their his her our your my said says see
+    von der die das dem den des im am bei laut nach aus und mit für auf zu ein eine einen einem einer als
+    le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
+)
 _NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT = frozenset(",.;:!?)]}”»")
-_TRAIL = f"{_SLOT}{_LINE} ,;:|/·&.!?\u2013\u2014"
+_TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 
 @dataclass
@@ -100,7 +134,7 @@ def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
             draft.parts.append(f" {_LINE}")
             draft.lines.append(piece.line)
         elif piece.kind == "note":
-            _mark(draft, Mark((piece.text,), piece.line, note=True))
+            _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
         elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
             _mark(draft, Mark(names, piece.line))
         elif piece.kind == "link":
@@ -129,7 +163,7 @@ def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
 
 def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     number = numbers_of(piece.text)
-    url = piece.url if web_address(piece.url) else ""
+    url = piece.url
     label = key_of(piece.label)
     if number and label and label != number:
         # "[1][2]" is a link called 1 for the parser, and two marks for its writer
@@ -163,16 +197,25 @@ def _with_names(text: str, marks: Sequence[Mark]) -> str:
     """The text with the names of those links that are part of a sentence, and nothing in place of the others."""
     text, sources = _without_groups(text)
     text, closing = _without_closing(text)
-    sources |= closing
+    sources |= closing | _named_sources(text, marks)
     numbers = count()
 
     def named(_: re.Match[str]) -> str:
         mark = marks[number := next(numbers)]
         return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
 
-    text = re.sub(_SLOT, named, text)
+    text = _SEPARATED.sub(_unseparated, _LABEL.sub(_unseparated, re.sub(_SLOT, named, text)))
     text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
     return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
+
+
+def _unseparated(run: re.Match[str]) -> str:
+    """Marks without the "URL:", dash or colon that only parts them from what they cite, or begins what they stand on."""
+    text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
+    if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
+        return run[0]
+    kept = "".join(char for char in run[0] if char in (_SLOT, _LINE))
+    return f" {kept} " if after[:1] in ("\u2013", "\u2014", "|", "\u00b7", "-") else f" {kept}"
 
 
 def _without_groups(text: str) -> tuple[str, set[int]]:
@@ -211,6 +254,52 @@ def _without_closing(text: str) -> tuple[str, set[int]]:
     return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
 
 
+def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
+    """The numbers of the marks whose name is no part of a sentence: they stand behind it, or at its end and name the source."""
+    found: set[int] = set()
+    places = [place for place, char in enumerate(text) if char == _SLOT]
+    for number in range(len(places) - 1, -1, -1):
+        if not marks[number].text:
+            continue
+        before, after = text[max(0, places[number] - 60) : places[number]], text[places[number] + 1 : places[number] + 60]
+        following = _NEXT.match(after)
+        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in found)
+        plain = _ONES_BEFORE.sub("", before)
+        if _SOURCE_LABEL.search(plain):
+            found.add(number)
+        elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
+            if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
+                found.add(number)
+        elif ends and _names_source(marks[number]):
+            word = _WORD_BEFORE.search(plain)
+            if word is None or word[1].casefold() not in _LEADS_ON:
+                found.add(number)
+    return found
+
+
+def _names_source(mark: Mark) -> bool:
+    """Whether the name of a link is that of its site, of an author with a year, or says nothing."""
+    if _GENERIC.fullmatch(mark.text) or _AUTHOR.fullmatch(mark.text) or web_address(mark.text):
+        return True
+    try:
+        parts = urlsplit(mark.url.casefold())
+    except ValueError:
+        return False
+    name = "".join(char for char in mark.text.casefold() if char.isalnum())
+    sites = [label.replace("-", "") for label in parts.netloc.partition(":")[0].split(".")[-3:-1] if label != "www"]
+    folders = [] if " " in mark.text else parts.path.split("/")[1:-1]
+    return len(name) > 1 and (
+        any(name in label for label in [*sites, *folders])
+        or any(len(site) > 1 and (site in name or (name[0] == site[0] and _is_within(site, name))) for site in sites)
+    )
+
+
+def _is_within(short: str, long: str) -> bool:
+    """Whether the letters of a text stand in another in this order, as those of an abbreviation do."""
+    letters = iter(long)
+    return all(letter in letters for letter in short)
+
+
 def _is_no_name(mark: Mark) -> bool:
     if _NO_NAME.fullmatch(mark.text):
         return True
@@ -218,7 +307,7 @@ def _is_no_name(mark: Mark) -> bool:
         host = urlsplit(mark.url).netloc.lower()
     except ValueError:
         return False
-    return mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
+    return web_address(mark.text) != "" or mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
 
 
 def _joined(run: re.Match[str]) -> str:

@@ -24,6 +24,7 @@ MAX_URL = 8192
 _INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
+_DOI_HOSTS = frozenset(("doi.org", "dx.doi.org", "www.doi.org"))
 _SAFE_IN_FILES = "/!$&'()*+,;=:@~"
 _TRACKING = frozenset(
     """
@@ -38,6 +39,7 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 def canonical_url(url: str) -> str:
     """Return the form that all URLs of one page share; the canonical form of a canonical form is itself.
 
+    A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
     Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
     fragment, parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
     sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
@@ -114,6 +116,8 @@ def _page(parts: SplitResult, url: str) -> str:
     where = host if port in (None, 80, 443) else f"{host}:{port}"
     query = f"?{parts.query}" if parts.query else ""
     clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
+    if where in _DOI_HOSTS:
+        where, clean = "doi.org", clean._replace(path=quote(unquote(clean.path).lower(), safe=_SAFE_IN_FILES))
     kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
     # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
     return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "")

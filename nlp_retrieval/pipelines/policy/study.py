@@ -18,7 +18,7 @@ from nlp_retrieval.core.progress import progress
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, RetrievalError
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, OutputError, RetrievalError
 from nlp_retrieval.pipelines.policy.answers import read_answers, to_json
 from nlp_retrieval.pipelines.policy.asking import Asked, all_hits, asked, asked_text, warn_of_limits
 from nlp_retrieval.pipelines.policy.changes import EditionChanges, changes_of
@@ -165,7 +165,8 @@ class PolicyStudy:
         """Ask questions about subjects, and write a JSON file for each subject, whole or not at all.
 
         What is there already from the same index, profile and settings is not asked again, so a run that was stopped goes on
-        where it stopped, and further questions join those that were asked before. A file of other settings is replaced.
+        where it stopped, and further questions join those that were asked before. Answers of another index, profile or setting
+        are replaced where this run asks all that they answer, and all subjects that have such answers; else nothing is asked.
 
         Args:
             output: the folder; the files are in its folder ``answers``.
@@ -180,7 +181,7 @@ class PolicyStudy:
         Raises:
             QueryError: there is no such subject.
             ConfigurationError: there is no such question, or a value is out of its range.
-            OutputError: a file cannot be written.
+            OutputError: a file cannot be written, or answers of other settings would be lost.
         """
         begin = time.perf_counter()
         try:
@@ -233,6 +234,7 @@ class PolicyStudy:
         fingerprint = self.fingerprint(settings)
         numbers = tuple(one.number for one in wanted)
         note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
+        _refuse_losses(folder, files, chosen, numbers, fingerprint)
         done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
         with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
             for subject in chosen:
@@ -292,6 +294,24 @@ class PolicyStudy:
                 f"searcher and hop hold other passages ({generation.path} and {opened.path}); open both on one index"
             )
         return self.hop
+
+
+def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numbers: tuple[int, ...], fingerprint: str) -> None:
+    """Refuse a run that would put fewer answers, or a page of fewer subjects, in the place of those of other settings."""
+    asked_for = {question_key(number) for number in numbers}
+    lost = []
+    for subject, path in files.items():
+        there = read_answers(path)
+        if there is None or belonging(there, subject, fingerprint) is not None or there["metadata"]["subject"] != subject:
+            continue
+        if subject not in chosen or not there["questions"].keys() <= asked_for:
+            lost.append(subject)
+    if lost:
+        named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise OutputError(
+            f"{folder} holds answers of another index, profile or setting ({named}) that this run does not ask again; "
+            "ask all questions of all of these, or choose another output folder"
+        )
 
 
 def _own_question(text: str) -> ProfileQuestion:

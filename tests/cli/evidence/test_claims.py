@@ -142,10 +142,11 @@ def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
 
 
 @pytest.mark.parametrize("text", ["", "A report without a single source.\n", "# Only a heading"])
-def test_a_report_without_citations_is_noted_and_does_not_fail(text: str, world: Path) -> None:
+def test_a_report_without_citations_is_noted_and_fails_where_it_is_asked_to(text: str, world: Path) -> None:
     (world / "bare.md").write_text(text)
+    assert run("evidence", "audit", "project", "bare.md", folder=world).returncode == 0
     done = run("evidence", "audit", "project", "bare.md", "--fail-on", "review", folder=world)
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "note: bare.md has no citations that can be read" in done.stderr
     assert "The report has no citations." in done.stdout
 
@@ -199,3 +200,12 @@ def test_a_calibration_that_is_not_there_is_told(world: Path) -> None:
 )
 def test_a_claim_that_cannot_be_verified_is_told(words: tuple[str, ...], said: str, world: Path) -> None:
     refused(run("evidence", "verify", "project", *words, folder=world), 2, said)
+
+
+def test_a_project_that_cannot_be_written_to_is_audited(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    (world / "project" / "09_qa").write_text("in the way of the folder")
+    done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
+    assert done.returncode == 0, done.stderr
+    assert "note: the audit is not written in the project: " in done.stderr
+    assert len(json.loads((world / "audit.json").read_text())["citations"]) == 3

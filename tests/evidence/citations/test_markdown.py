@@ -110,6 +110,31 @@ STYLES = {
     "before a colon": ("Bees [1]: they dance.", [("1", "Bees: they dance.")]),
     "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
     "beside HTML": ("Bees <b>dance</b> <!-- [2] --> [1].\n\n<div>\n[3]\n</div>\n", [("1", "Bees dance.")]),
+    "with a word and a colon": ("Bees dance [citation:1][citation: 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with see inside": ("Bees dance [see 1; cf. 2, p. 3].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with pages and more": ("Bees dance [1, pp. 3-5; 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with letters": (
+        "Bees dance [S1]. Ants do not [S2, S3].",
+        [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")],
+    ),
+    "wide": ("Bees dance \uff3b1\uff3d, 〔2〕.", [("1", "Bees dance."), ("2", "Bees dance.")]),  # noqa: RUF001
+    "bold inside": ("Bees dance [**1**].", [("1", "Bees dance.")]),
+    "bold before raised digits": ("**Bees dance**\u00b9.", [("1", "Bees dance.")]),
+    "raised digits with a space": ("Bees dance\u00b9 \u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised digits without any sign between": ("Bees dance\u00b9\u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "raised by TeX": ("Bees dance $^{1,2}$.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "in notes": ("Bees dance [^1, ^2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "beside an interval": ("Bees dance (95% CI [1, 3]) [2].", [("2", "Bees dance (95% CI [1, 3]).")]),
+    "beside other intervals": (
+        "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3] [1].",
+        [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
+    ),
+    "beside indices": ("So x[1][2] and my_list[2] are [sic] [...] [2].", [("2", "So x[1][2] and my_list[2] are [sic] [...].")]),
+    "behind an unclosed fence": ("```python\nx = 1\n\nBees dance [1].", [("1", "Bees dance.")]),
+    "behind a fence that another ends": ("```\nx\n\nBees dance [1].\n\n```js\ny[2]\n```\n", [("1", "Bees dance.")]),
+    "behind an unclosed comment": ("<!-- x\n\nBees dance [1].", [("1", "Bees dance.")]),
+    "behind an unclosed pre": ("<pre>\nBees dance [1].", [("1", "Bees dance.")]),
     "beside what is not a mark": (
         "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
         [
@@ -151,6 +176,121 @@ def test_lists_of_references_are_read(entries):
     report = read_report(f"# Bees\n\nBees dance [1]. Ants do not [2].\n\n{entries}\n")
     assert [(one.mark, one.url, one.title) for one in report.citations] == [("1", A, "One"), ("2", B, "Two")]
     assert (report.title, report.missing, report.unused, report.duplicates) == ("Bees", [], [], [])
+
+
+NAMES = """References (selected)|Works cited|Bibliography & further reading|Sources used|7. References|VII. References|Quellen
+Références|Bibliografía|参考文献|参考文献：|References and notes|Selected references|Primary sources|References [selected]|Reference list
+Appendix A – Sources|Quellen und Literatur|Fuentes consultadas|Referências bibliográficas|Список литературы|資料來源|참고문헌|Źródła
+Sources & References|References – cited|Zz unknown name""".replace("\n", "|").split("|")  # noqa: E501, RUF001
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["## {}\n", "{}\n------\n", "**{}**\n", "## {}:\n"])
+def test_a_list_of_references_is_found_under_any_name(name, form):
+    entries = f"1. One, 1999. {A}\n2. Two Karl, 2001. {B}\n3. Three Karl, 2001. {C}\n"
+    report = read_report(f"# Bees\n\nBees dance [1]. Ants do not [2].\n\n{form.format(name)}\n{entries}")
+    assert [(one.mark, one.url) for one in report.citations] == [("1", A), ("2", B)]
+    assert report.uncited == []
+    assert [one.mark for one in report.unused] == ["3"]
+
+
+def test_claims_below_a_heading_that_names_sources_are_judged():
+    report = read_report(f"## Sources of error\n\n- Bees dance in Ulm. [Frisch]({A})\n- Ants do not. ([Doe]({B}))\n")
+    assert [one.url for one in report.citations] == [A, B]
+
+
+def test_an_entry_without_a_url_hides_none_with_it():
+    report = read_report(f"Bees dance [1].\n\n## Notes:\n\n[1] Hearsay.\n\n## Sources\n\n[1] First. {A}\n[1] Again. {B}\n")
+    assert [one.url for one in report.citations] == [A]
+    assert [one.url for one in report.duplicates] == ["", B]
+
+
+@pytest.mark.parametrize("entry", ["[S1] One. {}", "- S1: One. {}", "**S1** – One {}", "(S1) One {}"])  # noqa: RUF001
+@pytest.mark.parametrize("mark", ["[S1]", "[S1, S1]", "(S1)", "[Source S1]"])
+def test_labels_are_read(entry, mark):
+    assert addresses(f"Bees dance {mark}.\n\n## Sources\n\n{entry.format(A)}\n") == [(A, "Bees dance.")]
+
+
+@pytest.mark.parametrize(
+    ("mark", "names"),
+    [
+        ("[S1]", ["S1"]),
+        ("[citation:4]", ["4"]),
+        ("【3:0†source】", ["3:0"]),
+        ("[@frisch1965; @doe2000, p. 3]", ["frisch1965", "doe2000"]),
+        ("\\cite{frisch1965}", ["frisch1965"]),
+        ("\ue200cite\ue202turn0search1\ue201", ["turn0search1"]),
+        (":contentReference[oaicite:0]{index=0}", ["oaicite:0"]),
+        ("[web:1]", ["web:1"]),
+        ("(Frisch et al., 1965)", ["Frisch et al., 1965"]),
+        ("[12, 45]", ["12", "45"]),
+    ],
+)
+def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
+    report = read_report(f"Bees dance {mark}.")
+    assert [(one.mark, one.url, one.sentence) for one in report.missing] == [(name, "", "Bees dance.") for name in names]
+
+
+def test_authors_with_a_year_are_read():
+    entries = f"\n\n## References\n\nFrisch, K. (1965). The dance. {A}\n\nDoe, J. & Roe, R. (2001a). Ants. {B}\n"
+    text = "Bees dance (Frisch, 1965). Ants do not [Doe & Roe 2001a]. Frisch (1965) saw bees. It was in Ulm (May 2001)."
+    assert addresses(text + entries) == [(A, "Bees dance."), (B, "Ants do not."), (A, "Frisch saw bees.")]
+
+
+def test_numbers_in_round_brackets_cite_where_no_others_do():
+    assert cited(f"Bees dance (1). Ants do not (2, 3).{LIST}") == [
+        ("1", "Bees dance."),
+        ("2", "Ants do not."),
+        ("3", "Ants do not."),
+    ]
+    assert cited(f"There are (1) bees, (2) ants and (3) wasps.{LIST}") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("doi:10.1000/ABC_d_e", "https://doi.org/10.1000/ABC_d_e"),
+        ("DOI: 10.1000/x(1)2", "https://doi.org/10.1000/x(1)2"),
+        ("doi.org/10.1000/x", "https://doi.org/10.1000/x"),
+        ("dx.doi.org/10.1000/x", "https://doi.org/10.1000/x"),
+        ("arXiv:2101.00001v2", "https://arxiv.org/abs/2101.00001v2"),
+        ("arxiv: cs.CL/0101001", "https://arxiv.org/abs/cs.CL/0101001"),
+        ("www.a.example/x", "https://www.a.example/x"),
+        ("PMID: 123", "https://pubmed.ncbi.nlm.nih.gov/123"),
+    ],
+)
+def test_what_names_a_page_is_its_address(written, url):
+    assert addresses(f"Bees dance ({written}).") == [(url, "Bees dance.")]
+    assert addresses(f"Bees dance [1].\n\n## References\n\n1. One. {written}.\n") == [(url, "Bees dance.")]
+
+
+WIKI, NEWS = "https://en.wikipedia.org/wiki/Bee", "https://www.nytimes.com/a/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (f"Bees dance [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
+        (f"Bees dance. [Wikipedia]({WIKI}) Ants do not. [New York Times]({NEWS})", ["Bees dance.", "Ants do not."]),
+        (f"Bees dance [New York Times]({NEWS}), [Wikipedia]({WIKI}).", ["Bees dance.", "Bees dance."]),
+        (f"Bees dance [Wikipedia]({WIKI}) and [New York Times]({NEWS}).", ["Bees dance.", "Bees dance."]),
+        (f"Bees dance — [Wikipedia]({WIKI}).", ["Bees dance."]),
+        (f"Bees dance [Frisch 1965]({A}).", ["Bees dance."]),
+        (f"Bees dance. Source: [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
+        (f"- **Bee** — [Product Page]({A}) — 3 euros", ["Bee — 3 euros"]),
+        (f"As seen by [Wikipedia]({WIKI}).", ["As seen by Wikipedia."]),
+        (f"Bees visited [Paris]({WIKI}).", ["Bees visited Paris."]),
+        (f"Bees dance. [Frisch]({A}) saw it.", ["Frisch saw it."]),
+        (f'Bees dance <a href="{WIKI}">[1]</a>.', ["Bees dance."]),
+    ],
+)
+def test_the_name_of_a_source_is_no_part_of_a_claim(text, sentences):
+    assert [one.sentence for one in read_report(text).citations] == sentences
+
+
+def test_a_report_that_stands_in_a_code_fence_is_read():
+    report = read_report(f"```markdown\n# Bees\n\nBees dance [1].{LIST}```\n")
+    assert [(one.mark, one.url, one.line) for one in report.citations] == [("1", A, 4)]
 
 
 def test_footnotes_are_read():
@@ -309,6 +449,13 @@ def test_a_report_that_is_too_long_is_refused(monkeypatch):
         "<sup>" * 3_000 + "1",
         "\ud800[1]\x00\x1b\u2028[2]",
         "https://" * 3_000 + ")" * 5_000,
+        "```a\n" * 5_000,
+        "".join("`" * (200 - number) + "\n" for number in range(190)) + "```\n" * 3_000,
+        "<!-- \n" * 5_000,
+        "Name\n\n[1] x\n\n" * 2_000,
+        "(1) " * 3_000 + "\n\n## References\n\n1. x",
+        "doi:10.1000/" * 3_000,
+        "(A, " * 3_000 + "2020)",
         "[1]: <" * 3_000,
     ],
 )

@@ -40,11 +40,16 @@ SAME = [
     ("https://BÜCHER.example/", "https://bücher.example"),
     ("https://faß.example", "https://xn--fa-hia.example"),
     ("https://[2001:DB8::0:1]/", "https://[2001:db8::1]"),
+    ("https://doi.org/10.1000/abc(1)2", "http://dx.doi.org/10.1000/ABC(1)2"),
+    ("https://doi.org/10.1000/abc", "https://www.doi.org/10.1000%2FAbc"),
+    ("https://doi.org/10.1000/abc", "https://DOI.org/10.1000/abc/"),
     ("file:///tmp/a.txt", "file://localhost/tmp/./a.txt#3"),
     ("file:///tmp/a%20b.txt", "FILE:///tmp/a b.txt"),
 ]
 
 OTHER = [
+    ("https://doi.org/10.1000/abc", "https://doi.org/10.1000/abd"),
+    ("https://example.org/ABC", "https://example.org/abc"),
     (PAGE, "https://example.org/a/B?x=1&y=2"),
     (PAGE, "https://example.org/a/b?x=1&y=3"),
     (PAGE, "https://example.org/a/b?x=1"),

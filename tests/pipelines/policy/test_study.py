@@ -183,6 +183,16 @@ def test_answers_of_other_settings_are_asked_again_and_told(asked: PolicyStudy, 
     assert answers_in(tmp_path) == answers_in(tmp_path / "anew")
 
 
+def test_a_narrower_run_of_other_settings_loses_no_answers(asked: PolicyStudy, tmp_path: Path) -> None:
+    asked.run(tmp_path, ["Ile", "Ostland"], top_k=1)
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.json"))}
+    for subjects, questions in ((["Ile", "Ostland"], 1), ("Ile", None), (["Costa Verde"], None)):
+        with pytest.raises(OutputError, match=r"answers of another index, profile or setting \((Ile|Ostland)"):
+            asked.run(tmp_path, subjects, questions, top_k=2)
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.json"))} == before
+    assert asked.run(tmp_path, top_k=2).replaced == ("Ile", "Ostland")
+
+
 def test_answers_over_other_passages_are_asked_again(tmp_path: Path) -> None:
     study(tmp_path / "one").run(tmp_path / "out", "Ile")
     more = [

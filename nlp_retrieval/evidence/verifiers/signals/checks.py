@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ class Checks:
         return bool(self.missing_names) and self.around_names >= _AROUND_NAME
 
 
+@lru_cache(16)  # a verifier and an audit check the same pair
 def check(claim: str, passage: str) -> Checks:
     """Check a claim against a passage.
 

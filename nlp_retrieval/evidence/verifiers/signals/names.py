@@ -10,6 +10,7 @@ which may be capitalised for that alone ("Reducing H3K4me3"). A month is there t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from nlp_retrieval.text.measures.dates import dates_of, month_of, months_named
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
@@ -105,6 +106,7 @@ def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
     return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
 
 
+@lru_cache(65_536)
 def _stem(word: str) -> str:
     for ending in ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:

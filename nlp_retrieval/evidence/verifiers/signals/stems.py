@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.surfaces import words_of
 
@@ -19,6 +21,7 @@ def stemmed(text: str) -> list[str]:
     return [_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS]
 
 
+@lru_cache(65_536)
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
