@@ -131,9 +131,9 @@ for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no
     change_asked(text, "added")
 """,
     "core/queries.py": """
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 for text in (" " * N, "'" * N, "_" * N):
-    says_nothing(text)
+    has_no_words(text)
 """,
     "core/files/json_text.py": """
 from nlp_retrieval.core.files.json_text import parse_json
