@@ -123,12 +123,12 @@ def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
 
     if all(isinstance(value, list) and all(isinstance(one, str) for one in value) for value in held):
         kinds = {"text"}
-    elif any(value is None or isinstance(value, list) or (isinstance(value, int) and abs(value) > 2**53) for value in held):
-        return False
     else:
-        kinds = {kind(value) for value in held}
-    if len(kinds) > 1:
-        return False
+        inner = [one for value in held for one in (value if isinstance(value, list) else [value])]
+        kinds = {kind(one) for one in inner if one is not None}
+    typed = len(kinds) == 1 and not any(value is None or isinstance(value, list) for value in held)
+    typed = typed and not any(isinstance(value, int) and abs(value) > 2**53 for value in held)
+    typed = typed or all(isinstance(value, list) and all(isinstance(one, str) for one in value) for value in held)
     found = []
     for name, wanted in where.items():
         if name == "not":
@@ -139,7 +139,9 @@ def mistyped(where: dict[str, Any], held: list[Any], key: str) -> bool:
             compared = wanted if isinstance(wanted, dict) else {"eq": wanted}
             for operator, value in compared.items():
                 values = value if operator == "in" else [] if operator == "exists" else [value]
-                found += [kind(one) not in kinds for one in values]
+                wrong = [kind(one) not in kinds for one in values]
+                # where values are of several types, one that can be compared is enough
+                found += wrong if typed else [bool(wrong) and all(wrong)]
     return any(found)
 
 
@@ -162,7 +164,7 @@ def test_a_mask_holds_exactly_the_items_that_fulfil_the_filter(
     where = data.draw(filters(around))
     refused = any(mistyped(where, [row[key] for row in metadata if key in row], key) for key in KEYS)
     if refused:
-        with pytest.raises(QueryError, match=r" is a .* in this index, and .* is a "):
+        with pytest.raises(QueryError, match=r" in this index.* and .* is a "):
             table.mask(where)
         return
     mask = table.mask(where)
@@ -257,7 +259,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
         ({"year": "2015"}, "year is a number in this index, and '2015' is a text"),
         ({"country": 7}, "country is a text in this index, and 7 is a number"),
         ({"year": True}, "year is a number in this index, and True is a truth value"),
-        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
+        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; write 'gte'"),
         ({"year": {}}, r"where\.year: no operator"),
         ({"year": None}, r'where\.year: null is not a value; \{"exists": false\}'),
         ({"year": [2015, 2016]}, r'any of several: \{"in"'),

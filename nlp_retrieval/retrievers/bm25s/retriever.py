@@ -68,7 +68,7 @@ class Bm25sRetriever(BaseRetriever):
 
     name = "bm25s"
     by_words = True
-    format_version = 3
+    format_version = 4
     search_only = frozenset({"k1", "b", "feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"})
 
     _expander: QueryExpander | None = None
