@@ -286,3 +286,56 @@ def test_a_filter_that_is_too_deep_is_refused(index: Path) -> None:
         where = {"not": where}
     with pytest.raises(QueryError, match="more than 64 filters inside each other"):
         Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, where)
+
+
+MIXED = [
+    {"year": 2015, "author": {"name": "Ada"}, "country": "Japan", "date": "2015-03-01", "none": None, "ok": True},
+    {"year": None, "author": {"name": "Bea"}, "country": "Peru", "date": "2018-01-01", "ok": False},
+    {"year": 2020, "country": "Peru", "tags": ["sea", "ice"], "mixed": "n.d."},
+    {"year": 2021, "mixed": 7},
+]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mixed")
+    made = [SearchableItem(item_id=str(n), content="fox", metadata=row) for n, row in enumerate(MIXED)]
+    Searcher([Bm25sRetriever()]).index(made, folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"year": "2015"}, "year holds in this index: number.* '2015' is a text; write it without quotation marks: 2015"),
+        ({"author": "Ada"}, "author holds in this index: object.* a metadata key of its own"),
+        ({"author.name": "Ada"}, "'author.name'; a value inside 'author' is reached by no path"),
+        ({"author": {"name": "Ada"}}, "no operator 'name'.* a metadata key of its own"),
+        ({"YEAR": 2015}, "did you mean 'year'"),
+        ({"none": "x"}, "none holds in this index: "),
+        ({"ok": "true"}, "write true or false, without quotation marks"),
+        ({"date": {"$gte": "2015"}}, "no operator '\\$gte'"),
+        ({"lost": 1}, "was not kept by its loader"),
+    ],
+)
+def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, where: Any, said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        Searcher([Bm25sRetriever()]).open(mixed).search("fox", 5, where)
+    with pytest.raises(QueryError, match=said):
+        Bm25sRetriever().retrieve([["fox"]], mixed, 5, where)
+
+
+@pytest.mark.parametrize(
+    ("where", "said", "count"),
+    [
+        ({"country": "japan"}, "country is never 'japan'; did you mean 'Japan'", 0),
+        ({"date": "2015"}, "date is never '2015'", 0),
+        ({"year": {"gt": 3000}}, "year is never gt 3000; it is from 2015 to 2021", 0),
+        ({"tags": {"in": []}}, "tags: in has an empty list of values", 0),
+        ({"country": "Japan", "year": 2020}, "no item meets them together", 0),
+        ({"mixed": 7}, "mixed is compared as a number, which leaves out items: 1 that hold a text", 1),
+    ],
+)
+def test_a_filter_that_leaves_out_or_finds_nothing_says_why(mixed: Path, where: Any, said: str, count: int) -> None:
+    with pytest.warns(RetrievalWarning, match=said):
+        assert len(Searcher([Bm25sRetriever()]).open(mixed).search("fox", 5, where)[0]) == count
